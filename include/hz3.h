@@ -1,0 +1,73 @@
+/* hz3: a malloc that stays fast and small when threads free each other's memory.
+ *
+ * Preload the library (or link it) and the standard names are served by hz3; every one of them is
+ * also reachable under its hz3_ name below.  Common to all functions here:
+ *   - sizes and alignments are in bytes; every block is aligned to 16 bytes or more;
+ *   - they may be called from any thread at any time, before constructors, in TLS destructors and
+ *     atexit handlers; malloc(3) is not async-signal-safe and neither are they;
+ *   - errno is left alone on success, and by the free family always;
+ *   - a double free, an interior pointer or a pointer that no allocator gave out ends the process
+ *     with one line on stderr that names the pointer and the crime, then SIGABRT. */
+#ifndef HZ3_H
+#define HZ3_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HZ3_API __attribute__((visibility("default")))
+#else
+#define HZ3_API
+#endif
+
+#define HZ3_VERSION_MAJOR 0
+#define HZ3_VERSION_MINOR 1
+#define HZ3_VERSION_PATCH 0
+
+/* ---- allocation: NULL and ENOMEM on failure, or where size (or a product) exceeds PTRDIFF_MAX ---- */
+HZ3_API void *hz3_malloc(size_t size);              /* size 0: a unique pointer */
+HZ3_API void *hz3_calloc(size_t count, size_t size); /* zeroed */
+HZ3_API void *hz3_realloc(void *p, size_t size);     /* p and size 0: frees p, returns NULL (as glibc) */
+HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size);
+
+/* Any power-of-two alignment; aligned_alloc and memalign round other alignments up, as glibc does, and
+ * size need not be a multiple.  posix_memalign returns EINVAL or ENOMEM and leaves *out alone then. */
+HZ3_API void *hz3_aligned_alloc(size_t alignment, size_t size);
+HZ3_API void *hz3_memalign(size_t alignment, size_t size);
+HZ3_API int hz3_posix_memalign(void **out, size_t alignment, size_t size);
+HZ3_API void *hz3_valloc(size_t size);  /* page aligned */
+HZ3_API void *hz3_pvalloc(size_t size); /* page aligned, size rounded up to whole pages */
+
+/* ---- release: NULL is allowed ---- */
+HZ3_API void hz3_free(void *p);
+HZ3_API void hz3_cfree(void *p);
+HZ3_API void hz3_free_sized(void *p, size_t size);                           /* C23 */
+HZ3_API void hz3_free_aligned_sized(void *p, size_t alignment, size_t size); /* C23 */
+
+/* Bytes usable at p, at least what was asked for; the same for the block's whole life; 0 for NULL. */
+HZ3_API size_t hz3_malloc_usable_size(const void *p);
+
+/* ---- memory going home ---- */
+/* Gives back to the system all memory that holds no live object, except what other threads cache;
+ * `pad` is ignored.  Returns 1 if anything was given back, else 0. */
+HZ3_API int hz3_malloc_trim(size_t pad);
+/* hz3_collect(false): returns cached objects to their runs and purges what has been idle for the decay
+ * time.  hz3_collect(true): the same, now, whatever its age (malloc_trim). */
+HZ3_API void hz3_collect(bool force);
+
+/* ---- what it says of itself ---- */
+HZ3_API const char *hz3_version(void);       /* "0.1.0" */
+HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=... HZ3_FLAG=value ..." */
+/* Writes statistics as one JSON object into buf (NUL-terminated, cut at size) and returns the length
+ * it would have had, like snprintf.  Does not allocate. */
+HZ3_API size_t hz3_stats_json(char *buf, size_t size);
+HZ3_API void hz3_malloc_stats(void); /* the same figures as text on stderr */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
