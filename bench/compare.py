@@ -94,10 +94,10 @@ def measure(command, libraries, blocks, log):
     return results
 
 
-def human(value):
-    if value >= 1e6:
+def human(figure, value):
+    if figure.endswith("_per_s"):
         return f"{value / 1e6:.2f}M"
-    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def table(results, reference):
@@ -111,7 +111,8 @@ def table(results, reference):
             values = [r[figure] for r in runs]
             median = statistics.median(values)
             ratio = f"{median / base[figure]:.2f}x" if base[figure] else "-"
-            row += [human(median), f"[{human(min(values))} {human(max(values))}]", ratio]
+            spread = f"[{human(figure, min(values))} {human(figure, max(values))}]"
+            row += [human(figure, median), spread, ratio]
         overflowed = sum(r.get("overflow", "ok") != "ok" for r in runs)
         rows.append(row + ([f"overflow in {overflowed} of {len(runs)} runs"] if overflowed else []))
     return rows
