@@ -83,10 +83,11 @@ static inline uint64_t bench_proc_kib(const char *path, const char *field)
     return strtoull(found + strlen(field), NULL, 10) - atomic_load(&bench_own_bytes) / 1024;
 }
 
-/* The walk over the page table is exact; statm lags behind by up to some pages per thread or core. */
+/* The walk over the page tables is exact; the counters behind statm lag by some pages per core. */
 static inline uint64_t bench_rss_kib(void) { return bench_proc_kib("/proc/self/smaps_rollup", "Rss:"); }
 
-/* Not ru_maxrss: that one survives exec and would show the RSS of whoever started us. */
+/* Not ru_maxrss: that one survives exec and would show the RSS of whoever started us.  The kernel keeps it
+ * from counters that lag a little, so it may lie some hundred KiB below an exact RSS. */
 static inline uint64_t bench_peak_kib(void) { return bench_proc_kib("/proc/self/status", "VmHWM:"); }
 
 /* ---- parameters and the line ---- */
@@ -235,6 +236,23 @@ static inline void *bench_alloc(size_t size, enum bench_touch touch)
 static inline void bench_check_sizes(uint64_t min, uint64_t max)
 {
     if (min < 1 || min > max || max > UINT32_MAX) bench_die("bench: sizes must be 1 <= min <= max < 4 GiB");
+}
+
+/* ---- idling ---- */
+
+#define BENCH_IDLE_MAX 60
+
+/* Sleeps, calling nothing of the allocator, and adds RSS as a share of the peak after every second. */
+static inline void bench_idle(uint64_t seconds)
+{
+    double share[BENCH_IDLE_MAX], peak = (double)bench_peak_kib();
+    if (seconds < 1 || seconds > BENCH_IDLE_MAX) bench_die("bench: idle_s must be 1 to %d", BENCH_IDLE_MAX);
+    for (uint64_t i = 0; i < seconds; i++) {
+        sleep(1);
+        share[i] = (double)bench_rss_kib() / peak;
+    }
+    for (uint64_t i = 0; i < seconds; i++) printf("%s%.4f", i ? "," : " idle_shares=", share[i]);
+    printf(" end_share=%.4f", share[seconds - 1]);
 }
 
 /* ---- threads ---- */
