@@ -125,12 +125,14 @@ static struct hz3_span *make(struct hz3_window *window, size_t first, size_t gra
 /* The span is no longer what it was: out of the lists and the gauges. */
 static void unmake(struct hz3_span *span)
 {
-    if (span->kind <= HZ3_SPAN_UNMAPPED) {
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
+    hz3_assert(kind != HZ3_SPAN_NONE);
+    *gauge(kind) -= span_bytes(span);
+    if (kind <= HZ3_SPAN_UNMAPPED) {
         bin_remove(span);
-        if (span->kind == HZ3_SPAN_DIRTY) age_remove(span);
+        if (kind == HZ3_SPAN_DIRTY) age_remove(span);
         span[span->granules - 1].kind = HZ3_SPAN_NONE;
     }
-    *gauge(span->kind) -= span_bytes(span);
     span->kind = HZ3_SPAN_NONE;
 }
 
