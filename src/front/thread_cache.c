@@ -12,6 +12,8 @@ enum {
     FIRST_BYTES = 1024, /* aim of a class's first magazine, */
     FIRST_MIN = 2,      /* which holds this many at least */
     SLOW_CALLS_PER_TICK = 16,
+    CROWD_MIN = 64, /* when this many threads or more shrink to an eighth, */
+    CROWD_LEFT = 8, /* what they leave behind goes home at once: nobody may be there to do it later */
 };
 
 _Thread_local struct hz3_thread hz3_thread = {
@@ -21,7 +23,8 @@ _Thread_local struct hz3_thread hz3_thread = {
 
 struct hz3_lock hz3_threads_lock;
 static struct hz3_thread *threads;
-static struct hz3_cache_stats dead; /* of threads that left; under hz3_threads_lock */
+static unsigned joined, crowd;      /* threads now; the most since a crowd dispersed.  Both and */
+static struct hz3_cache_stats dead; /* the counters of threads that left: under hz3_threads_lock */
 static size_t thread_budget, total_budget;
 static _Atomic size_t total_reserved;
 static pthread_key_t exit_key;
@@ -162,8 +165,11 @@ static void leave(void *unused)
     if (self->next) self->next->prev = self->prev;
     uint64_t *sum = (uint64_t *)&dead, *mine = (uint64_t *)&self->stats;
     for (size_t i = 0; i < sizeof dead / sizeof *sum; i++) sum[i] += mine[i];
+    bool dispersed = --joined * CROWD_LEFT <= crowd && crowd >= CROWD_MIN;
+    if (dispersed) crowd = joined;
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
+    if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
 }
 
@@ -177,6 +183,8 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->next = threads;
     if (threads) threads->prev = self;
     threads = self;
+    joined++;
+    crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;
 }
@@ -196,6 +204,7 @@ void hz3_cache_after_fork(void)
 {
     struct hz3_thread *self = &hz3_thread, *gone = threads;
     threads = NULL;
+    joined = crowd = 0;
     for (; gone; gone = gone->next) {
         if (gone == self) continue;
         hz3_heap_leave(gone->heap);
@@ -206,6 +215,7 @@ void hz3_cache_after_fork(void)
     if (self->state != HZ3_THREAD_JOINED) return;
     self->next = self->prev = NULL;
     threads = self;
+    joined = crowd = 1;
 }
 
 /* ---- the slow paths ---- */
