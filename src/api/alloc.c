@@ -30,11 +30,10 @@ static void *move(void *p, size_t old_usable, size_t size)
 static void *realloc_large(void *p, size_t usable, size_t size)
 {
     if (size <= HZ3_SMALL_MAX) return move(p, usable, size);
-    struct hz3_window *window = hz3_window_of(p);
     void *to = hz3_large_realloc(p, size);
     if (!to) return move(p, usable, size);
     if (to != p) {
-        if (HZ3_FREE_CHECK) *hz3_state_of(window, p) = 0;
+        if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
         hz3_mark_live(to);
     }
     return to;

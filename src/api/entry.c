@@ -25,8 +25,8 @@ HZ3_API void hz3_free(void *p)
     void **top = hz3_thread.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
     if (HZ3_FREE_CHECK) {
-        if (unlikely(!hz3_is_live(window, p))) return hz3_free_slow(p);
-        *hz3_state_of(window, p) = 0;
+        if (unlikely(!hz3_is_live(p))) return hz3_free_slow(p);
+        *hz3_state_of(p) = 0;
     }
     *top = p;
     hz3_thread.top[cls] = top;

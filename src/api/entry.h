@@ -12,21 +12,14 @@ enum { HZ3_STATE_LIVE = 1 };
 /* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object. */
 HZ3_INLINE void *hz3_mark_live(void *p)
 {
-    struct hz3_window *window = &hz3_windows[0];
-    if (HZ3_FREE_CHECK) {
-        if (unlikely(!hz3_window_has(window, p))) {
-            window = hz3_window_of(p);
-            if (!window) return p; /* NULL */
-        }
-        *hz3_state_of(window, p) = HZ3_STATE_LIVE;
-    }
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = HZ3_STATE_LIVE;
     return p;
 }
 
-/* HZ3_FREE_CHECK: whether p, which is in `window`, is the start of a live object. */
-HZ3_INLINE bool hz3_is_live(const struct hz3_window *window, const void *p)
+/* HZ3_FREE_CHECK: whether p, in a granule of ours, is the start of a live object. */
+HZ3_INLINE bool hz3_is_live(const void *p)
 {
-    return (uintptr_t)p % HZ3_UNIT == 0 && *hz3_state_of(window, p) == HZ3_STATE_LIVE;
+    return (uintptr_t)p % HZ3_UNIT == 0 && *hz3_state_of(p) == HZ3_STATE_LIVE;
 }
 
 /* The class of the block that p must be the start of (a size class or LARGE).  NONE: p is not ours, and the

@@ -70,7 +70,7 @@ unsigned hz3_block_class(const void *p)
     }
     if (HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) {
         if (unlikely(!is_block(p, cls))) hz3_crime("interior pointer freed", p);
-        if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(hz3_window_of(p), p))) hz3_crime("double free", p);
+        if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(p))) hz3_crime("double free", p);
     }
     return cls;
 }
@@ -110,7 +110,7 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
         free_foreign(p);
         return;
     }
-    if (HZ3_FREE_CHECK) *hz3_state_of(hz3_window_of(p), p) = 0;
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
     if (cls == HZ3_CLASS_LARGE) {
         hz3_large_free(p);
         hz3_collector_tick();

@@ -7,6 +7,7 @@
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 _Atomic uint32_t hz3_window_count;
 uintptr_t hz3_magazine_area;
+uint8_t *hz3_states;
 
 enum {
     PLACE_TRIES = 8,
@@ -18,6 +19,8 @@ enum {
  * Nothing is reserved there: chunks are mapped one by one and a chunk that is taken is skipped, so
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
+/* Where the state bytes of all places are, so that one addition finds the byte of any address. */
+static const uintptr_t place_states = (uintptr_t)3 << 43;
 
 static size_t magazine_area_bytes, magazine_used, magazine_mapped;
 
@@ -41,17 +44,16 @@ static enum hz3_map_result map_part(const struct hz3_window *window, uintptr_t a
     return window->reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
 }
 
-/* magazines | states | spans | tags | window */
+/* magazines | spans | tags | window */
 static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t magazines, bool reserved)
 {
-    uintptr_t states = at + magazines, spans = states + states_bytes(bytes), tags = spans + spans_bytes(bytes);
+    uintptr_t spans = at + magazines, tags = spans + spans_bytes(bytes);
     if (!reserved && hz3_os_map_readonly_at(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
     if (reserved && hz3_os_map_reserved(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
     *window = (struct hz3_window){
         .base = tags + tags_bytes(bytes),
         .bytes = bytes,
         .tags = (uint16_t *)tags,
-        .states = (uint8_t *)states,
         .spans = (struct hz3_span *)spans,
         .reserved = reserved,
         .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
@@ -65,7 +67,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
 
 static size_t layout_bytes(size_t bytes, size_t magazines)
 {
-    return magazines + states_bytes(bytes) + spans_bytes(bytes) + tags_bytes(bytes) + bytes;
+    return magazines + spans_bytes(bytes) + tags_bytes(bytes) + bytes;
 }
 
 static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazines, uint64_t random)
@@ -75,19 +77,26 @@ static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazi
         random = random * 6364136223846793005u + 1442695040888963407u;
         uintptr_t slack = place_bytes - layout_bytes(bytes, magazines);
         uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(HZ3_MIB(2) - 1));
-        if (place(window, at, bytes, magazines, false)) return true;
+        if (!place(window, at, bytes, magazines, false)) continue;
+        if (!hz3_states) hz3_states = (uint8_t *)(place_states - (place_low >> HZ3_UNIT_SHIFT));
+        return true;
     }
     return false;
 }
 
 static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t magazines)
 {
-    size_t total = layout_bytes(bytes, magazines) + HZ3_MIB(2);
+    size_t total = states_bytes(bytes) + layout_bytes(bytes, magazines) + HZ3_MIB(2);
     uintptr_t at = hz3_os_reserve(total);
     if (!at) return false;
-    if (place(window, hz3_round_up(at, HZ3_MIB(2)), bytes, magazines, true)) return true;
-    hz3_os_unmap(at, total);
-    return false;
+    uintptr_t states = hz3_round_up(at, HZ3_MIB(2));
+    if (!place(window, states + states_bytes(bytes), bytes, magazines, true)) {
+        hz3_os_unmap(at, total);
+        return false;
+    }
+    /* The first window's states are in its reservation; those of a further one are where they have to be. */
+    if (!hz3_states) hz3_states = (uint8_t *)(states - (window->base >> HZ3_UNIT_SHIFT));
+    return true;
 }
 
 static bool open_window(size_t bytes, bool first)
@@ -119,12 +128,14 @@ struct hz3_window *hz3_map_open_window(void)
 }
 
 /* Makes entries [0, upto) of a table of the window usable; *have says how far they are. */
-static enum hz3_map_result grow_table(struct hz3_window *window, void *table, size_t entry, uint32_t *have,
-                                      uint32_t upto)
+static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *have,
+                                      uint32_t upto, bool reserved)
 {
     size_t from = hz3_round_up(*have * entry, TABLE_STEP), to = hz3_round_up(upto * entry, TABLE_STEP);
     if (to > from) {
-        enum hz3_map_result result = map_part(window, (uintptr_t)table + from, to - from);
+        uintptr_t at = table + from;
+        enum hz3_map_result result =
+            reserved ? hz3_os_map_reserved(at, to - from) : hz3_os_map_at(at, to - from);
         if (result != HZ3_MAPPED) return result;
     }
     *have = hz3_max(*have, upto);
@@ -145,10 +156,11 @@ static bool grow_tags(struct hz3_window *window, uint32_t upto)
 static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granules)
 {
     uint32_t upto = window->frontier + granules;
-    enum hz3_map_result result =
-        grow_table(window, window->spans, sizeof(struct hz3_span), &window->spans_mapped, upto);
+    enum hz3_map_result result = grow_table((uintptr_t)window->spans, sizeof(struct hz3_span),
+                                            &window->spans_mapped, upto, window->reserved);
     if (result == HZ3_MAPPED && HZ3_FREE_CHECK)
-        result = grow_table(window, window->states, HZ3_GRANULE / HZ3_UNIT, &window->states_mapped, upto);
+        result = grow_table((uintptr_t)hz3_state_of((void *)window->base), HZ3_GRANULE / HZ3_UNIT,
+                            &window->states_mapped, upto, window->reserved && window == &hz3_windows[0]);
     if (result != HZ3_MAPPED) return HZ3_MAP_NOMEM; /* a table that cannot grow ends the window */
     if (!grow_tags(window, upto)) return HZ3_MAP_NOMEM;
     return map_part(window, window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),

@@ -1,12 +1,12 @@
 /* The map: from a pointer to what its granule holds, and from a span's first granule to its
  * descriptor.  Everything about objects is here, out of band; nothing is ever written into free ones.
  *
- * A window's address range is laid out by three flat tables beside it, each indexed by the offset of
- * the address in the window:
+ * A window's address range is described by two flat tables beside it and one for all windows:
  *
  *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window; 0 where nothing is ours
  *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
- *     states  [offset >> 4]    1 byte per 16 (HZ3_FREE_CHECK only): 1 where a live object starts
+ *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 1 where
+ *                                a live object starts
  *
  * The first window is the one of every fast path.  Far windows are opened when it is used up (or could
  * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling. */
@@ -56,18 +56,18 @@ struct hz3_window {
     uintptr_t base;
     size_t bytes;
     uint16_t *tags;
-    uint8_t *states;
     struct hz3_span *spans;
     uint32_t frontier;       /* granules below it were mapped at some time */
     uint32_t tags_writable;  /* granules whose tags are */
     uint32_t spans_mapped;   /* granules whose descriptors are */
-    uint32_t states_mapped;  /* granules whose states are */
+    uint32_t states_mapped;  /* granules whose state bytes are */
     bool reserved;           /* the whole of it is ours already, not readable yet */
 };
 
 enum { HZ3_WINDOWS_MAX = 48 };
-extern struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
+extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
 extern _Atomic uint32_t hz3_window_count;
+extern HZ3_HIDDEN uint8_t *hz3_states; /* const after start; an address that was never mapped has none */
 
 /* bytes: of the first window, a power of two, halved until the system agrees. */
 bool hz3_map_start(size_t bytes);
@@ -116,10 +116,10 @@ HZ3_INLINE uint16_t hz3_tag_of(const void *p)
     return window ? window->tags[hz3_granule_of(window, p)] : HZ3_CLASS_NONE;
 }
 
-/* The state byte of the unit p lies in.  p is in `window`. */
-HZ3_INLINE uint8_t *hz3_state_of(const struct hz3_window *window, const void *p)
+/* The state byte of the unit p lies in.  p's tag is, or is about to be, not NONE. */
+HZ3_INLINE uint8_t *hz3_state_of(const void *p)
 {
-    return &window->states[((uintptr_t)p - window->base) >> HZ3_UNIT_SHIFT];
+    return (uint8_t *)((uintptr_t)hz3_states + ((uintptr_t)p >> HZ3_UNIT_SHIFT));
 }
 
 /* The descriptor of the run that p lies in.  (Every granule of a run knows where the run starts; those of a

@@ -321,7 +321,7 @@ static bool purge_range(struct hz3_window *window, size_t first, size_t granules
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     if (!hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT)) return false;
     if (HZ3_FREE_CHECK) {
-        uintptr_t from = (uintptr_t)hz3_state_of(window, (void *)start);
+        uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
         uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
         from = hz3_round_up(from, hz3_os.page);
         to &= ~(uintptr_t)(hz3_os.page - 1);

@@ -12,6 +12,8 @@
 #define HZ3_CACHE_ALIGNED __attribute__((aligned(64)))
 /* Reads counters of running threads: any value they ever had will do. */
 #define HZ3_RACY __attribute__((no_sanitize_thread))
+/* On hot data: reached without a look into the GOT. */
+#define HZ3_HIDDEN __attribute__((visibility("hidden")))
 #define HZ3_EXPORT   __attribute__((visibility("default")))
 
 /* Makes the compiler forget what it read of memory, so that the next update is one read-modify-write, and hold

@@ -15,8 +15,8 @@ struct hz3_class_info {
 
 /* Both are written once, by hz3_sizeclass_start.  Until then every size is of HZ3_CLASS_NONE, whose bin never
  * holds anything: a malloc that comes first takes the slow path, which starts hz3. */
-extern uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1]; /* by size in units, rounded up */
-extern struct hz3_class_info hz3_class_info[HZ3_BINS];
+extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1]; /* by size in units, rounded up */
+extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_BINS];
 
 void hz3_sizeclass_start(void);
 

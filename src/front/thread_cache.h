@@ -40,7 +40,7 @@ struct hz3_thread {
     struct hz3_cache_stats stats;
 };
 
-extern _Thread_local struct hz3_thread hz3_thread;
+extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;
 extern struct hz3_lock hz3_threads_lock;
 
 /* cls: a real class.  malloc: the loaded magazine was empty; NULL if there is no memory.
