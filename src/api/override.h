@@ -8,6 +8,7 @@
 #define HZ3_STANDARD_NAME(name, result, arguments, target)                                                   \
     HZ3_EXPORT result name arguments __attribute__((alias(#target)));
 #else
-#define HZ3_STANDARD_NAME(name, result, arguments, target)
+#define HZ3_STANDARD_NAME(name, result, arguments, target)                                                   \
+    static const void *const off_##name __attribute__((unused)) = (const void *)target;
 #endif
 #endif
