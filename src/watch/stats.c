@@ -55,7 +55,9 @@ void hz3_stats_text(struct hz3_text *text)
     hz3_print(text, "\nhz3: refills by source, magazines away:");
     SOURCES(ROW)
 #undef ROW
-    hz3_print(text, "\nhz3: %s\n", hz3_config_text);
+    hz3_print(text, "\nhz3: %s\nhz3: this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
+                    "): %zu KiB live at the end in %zu KiB of heap; %zu KiB were given back to the system\n",
+              hz3_config_text, s.allocated >> 10, s.active >> 10, s.purged >> 10);
 }
 
 void hz3_stats_print_json(struct hz3_text *text)
