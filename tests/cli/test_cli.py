@@ -1,0 +1,234 @@
+"""bin/hz3, in a tree of its own with a stand-in library, and once with each real lane."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import identity
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOW_PRELOAD = 'printf %s "$LD_PRELOAD"'
+STAND_IN = """
+#include <stddef.h>
+const char config[] __attribute__((used)) = "hz3-config: version=9.8.7 lane=stand-in HZ3_X=1";
+void *__libc_malloc(size_t);
+void *malloc(size_t size) { return __libc_malloc(size); }
+"""
+
+
+def compile_c(source, target, *options):
+    subprocess.run(["cc", "-x", "c", "-", "-o", target, *options], input=source, text=True, check=True)
+    return target
+
+
+@pytest.fixture(scope="session")
+def stand_in(tmp_path_factory):
+    return compile_c(STAND_IN, tmp_path_factory.mktemp("stand_in") / "stand_in.so", "-shared", "-fPIC")
+
+
+class Tree:
+    def __init__(self, root, stand_in):
+        self.root, self.stand_in = root, stand_in
+        (root / "bin").mkdir(parents=True)
+        self.hz3 = shutil.copy(ROOT / "bin/hz3", root / "bin/hz3")
+
+    def library(self, lane, folder="."):
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+        return shutil.copy(self.stand_in, self.root.joinpath(folder) / f"libhakozuna_hz3_{lane}.so")
+
+    def __call__(self, *args, **options):
+        return subprocess.run([self.hz3, *args], capture_output=True, text=True, **options)
+
+
+@pytest.fixture
+def tree(tmp_path, stand_in):
+    """What a clone looks like after both lanes were built."""
+    tree = Tree(tmp_path / "clone", stand_in)
+    tree.scale, tree.fast = tree.library("scale"), tree.library("fast")
+    return tree
+
+
+def refused(result, status, *words):
+    assert result.returncode == status
+    assert result.stdout == ""
+    assert result.stderr.startswith("hz3: ") and result.stderr.count("\n") == 1
+    for word in words:
+        assert str(word) in result.stderr
+
+
+@pytest.mark.parametrize("options, lane", [([], "scale"), (["--lane", "fast"], "fast"), (["--lane=fast"], "fast")])
+def test_runs_on_the_lane(tree, options, lane):
+    result = tree("run", *options, "--", "cat", "/proc/self/maps")
+    assert result.returncode == 0
+    assert str(getattr(tree, lane)) in result.stdout
+    assert result.stderr == ""
+
+
+def test_runs_on_the_real_lane(preload):
+    with subprocess.Popen([ROOT / "bin/hz3", "run", "--lane", preload.lane, "--", "cat"], stdin=subprocess.PIPE) as cat:
+        assert f" lane={preload.lane} " in identity.config_of(cat.pid)
+        cat.stdin.close()
+        assert cat.wait() == 0
+
+
+def test_preload_is_appended(tree, tmp_path):
+    other = compile_c("int other;", tmp_path / "other.so", "-shared", "-fPIC")
+    env = {**os.environ, "LD_PRELOAD": str(other)}
+    assert tree("run", "--", "sh", "-c", SHOW_PRELOAD, env=env).stdout == f"{other}:{tree.scale}"
+
+
+def test_arguments_arrive_as_given(tree):
+    words = ["a b", "", "*", "--lane", "--", "$HOME", "new\nline", "'"]
+    result = tree("run", "--", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    assert json.loads(result.stdout) == words
+
+
+@pytest.mark.parametrize("status", [0, 1, 77, 255])
+def test_exit_status_passes_through(tree, status):
+    assert tree("run", "--", "sh", "-c", f"exit {status}").returncode == status
+
+
+def test_signals_pass_through(tree):
+    with subprocess.Popen([tree.hz3, "run", "--", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+        cat.stdin.write(b"up\n")
+        cat.stdin.flush()
+        assert cat.stdout.readline() == b"up\n"
+        cat.send_signal(signal.SIGTERM)
+        assert cat.wait(timeout=10) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("options, value", [([], "unset"), (["--stats"], "1")])
+def test_stats(tree, options, value):
+    env = {name: text for name, text in os.environ.items() if name != "HZ3_STATS"}
+    assert tree("run", *options, "sh", "-c", "echo ${HZ3_STATS-unset}", env=env).stdout == f"{value}\n"
+
+
+def test_a_script_runs(tree, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(f"#! /usr/bin/env sh\n{SHOW_PRELOAD}\n")
+    script.chmod(0o755)
+    assert tree("run", script).stdout == str(tree.scale)
+    assert tree("run", "script", env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}).returncode == 0
+
+
+@pytest.mark.parametrize("program, status", [("no-such-program", 127), ("./no/such", 127), ("/", 126), ("/etc/passwd", 126)])
+def test_program_that_cannot_run(tree, program, status):
+    refused(tree("run", "--", program), status, f"'{program}'")
+
+
+@pytest.mark.parametrize("args", [["run"], ["run", "--stats", "--"], ["run", "--lane"], ["run", "--what", "true"]])
+def test_misuse_of_run(tree, args):
+    refused(tree(*args), 125)
+
+
+def test_missing_lane(tree):
+    refused(tree("run", "--lane", "slow", "--", "true"), 125, "'slow'", "libhakozuna_hz3_slow.so")
+    refused(tree("version", "--lane", "slow"), 2, "'slow'")
+
+
+@pytest.mark.parametrize("link", ["-static", "-static-pie"])
+def test_static_program_is_refused_before_it_runs(tree, tmp_path, link):
+    program = compile_c("#include <stdio.h>\nint main(void) { return puts(\"ran\") < 0; }", tmp_path / "program", link)
+    assert subprocess.run([program], capture_output=True).stdout == b"ran\n"
+    refused(tree("run", "--", program), 125, program, "not dynamically linked")
+
+
+def test_program_with_its_own_malloc_is_refused(tree, tmp_path):
+    own = "void *__libc_malloc(unsigned long);\nvoid *malloc(unsigned long n) { return __libc_malloc(n); }\n"
+    program = compile_c(own + "int main(void) { return 0; }", tmp_path / "program", "-rdynamic", "-fno-builtin")
+    refused(tree("run", "--", program), 125, f"malloc from {program}")
+
+
+def test_another_malloc_in_front_is_refused(tree, stand_in):
+    refused(tree("run", "--", "true", env={**os.environ, "LD_PRELOAD": str(stand_in)}), 125, f"malloc from {stand_in}")
+
+
+def test_library_that_cannot_be_loaded_is_refused(tree):
+    tree.scale.write_bytes(b"not a library")
+    refused(tree("run", "--", "true"), 125, "libc.so")
+
+
+def test_library_under_a_path_with_a_space_is_refused(tmp_path, stand_in):
+    tree = Tree(tmp_path / "a clone", stand_in)
+    refused(tree("run", "--", "true"), 125, "not here")
+    tree.library("scale")
+    refused(tree("run", "--", "true"), 125, "space")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program of another user's set-id")
+@pytest.mark.parametrize("mode", [0o4755, 0o2755])
+def test_set_id_program_is_refused(tree, tmp_path, mode):
+    program = shutil.copy(shutil.which("true"), tmp_path / "program")
+    os.chown(program, 65534, 65534)
+    program.chmod(mode)
+    refused(tree("run", "--", program), 125, program, "gains rights")
+    program.chmod(0o755)
+    assert tree("run", "--", program).returncode == 0
+
+
+@pytest.fixture
+def installed(tmp_path, stand_in):
+    tree = Tree(tmp_path / "prefix", stand_in)
+    (tree.root / "share/hz3").mkdir(parents=True)
+    return tree
+
+
+@pytest.mark.parametrize("folder", ["lib", "lib64", "lib/x86_64-linux-gnu"])
+def test_installed_library(installed, folder):
+    library = installed.library("scale", folder)
+    assert installed("run", "--", "sh", "-c", SHOW_PRELOAD).stdout == str(library)
+
+
+def test_found_through_a_link(tree, tmp_path):
+    link = tmp_path / "hz3"
+    link.symlink_to(tree.hz3)
+    assert subprocess.run([link, "run", "--", "true"]).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["flags", "options"])
+def test_texts(tree, installed, verb):
+    refused(tree(verb), 2, f"{verb}.txt")
+    for lane in ("scale", "fast"):
+        (tree.root / "build" / lane).mkdir(parents=True, exist_ok=True)
+        (tree.root / "build" / lane / f"{verb}.txt").write_text(f"{verb} of {lane}\n")
+    (installed.root / f"share/hz3/{verb}.txt").write_text(f"{verb}, installed\n")
+    assert tree(verb).stdout == f"{verb} of scale\n"
+    assert tree(verb, "--lane", "fast").stdout == f"{verb} of fast\n"
+    assert installed(verb).stdout == f"{verb}, installed\n"
+    refused(tree(verb, "--stats"), 2, "--stats")
+    refused(tree(verb, "more"), 2, "more")
+
+
+def test_version(tree):
+    assert tree("version").stdout == tree("version", "--lane=fast").stdout == "hz3 9.8.7\n"
+
+
+def test_help(tree):
+    shown = tree("help")
+    assert shown.returncode == 0 and shown.stderr == ""
+    assert shown.stdout == tree("--help").stdout == tree().stderr
+    assert tree().returncode == 2
+    for verb in ("run", "flags", "options", "version"):
+        assert f"\n  {verb} " in shown.stdout
+
+
+def test_verbs_beside(tree):
+    refused(tree("frobnicate"), 2, "'frobnicate'")
+    beside = tree.root / "bin/hz3-frobnicate"
+    beside.write_text('#!/bin/sh\necho "$# $1"\nexit 5\n')
+    beside.chmod(0o755)
+    result = tree("frobnicate", "a b", "--lane")
+    assert (result.returncode, result.stdout) == (5, "2 a b\n")
+    assert "frobnicate" in tree("help").stdout
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+def test_shellcheck():
+    checked = subprocess.run(["shellcheck", "-s", "sh", ROOT / "bin/hz3", ROOT / "tools/setup.sh"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout

@@ -1,0 +1,82 @@
+#!/bin/sh
+# setup.sh [build|test]: brings what building, or building and testing, needs; says nothing when all is there.
+# Debian packages come by apt-get where that is allowed, Python packages into .venv.
+set -eu
+
+cd "$(dirname -- "$0")/.."
+PATH=$PATH:/usr/sbin:/sbin # servers live there, and not every user looks there
+purpose=${1:-build}
+needed='gcc libc6-dev make cmake python3'
+wanted=
+case $purpose in
+    build) ;;
+    test)
+        needed="$needed python3-venv"
+        wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
+            nginx-light wrk postgresql libpython3-testsuite' ;;
+    *) echo "usage: $0 [build|test]" >&2; exit 2 ;;
+esac
+
+system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
+
+is_here() { # PACKAGE: it or its equal, however it came
+    case $1 in
+        gcc) command -v cc ;;
+        libc6-dev) echo '#include <stdlib.h>' | cc -E - ;;
+        libcmocka-dev) echo '#include <cmocka.h>' | cc -E - ;;
+        cmake) command -v cmake || [ -x .venv/bin/cmake ] ;;
+        binutils) command -v objdump ;;
+        python3-venv) python3 -c 'import importlib.util as u; exit(not u.find_spec("ensurepip"))' ;;
+        libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
+        redis-tools) command -v redis-benchmark ;;
+        nginx-light) command -v nginx ;;
+        postgresql) ls /usr/lib/postgresql/*/bin/postgres || command -v postgres ;;
+        *) command -v "$1" ;;
+    esac >/dev/null 2>&1
+}
+
+missing_of() { # PACKAGE...
+    for package; do is_here "$package" || printf ' %s' "$package"; done
+}
+
+install() { # PACKAGE...: as many as can be had
+    if [ "$(id -u)" = 0 ]; then as_root=; elif sudo -n true; then as_root='sudo -n'; else return 0; fi
+    command -v apt-get || return 0
+    if [ ! -e /usr/sbin/policy-rc.d ]; then # the servers are for the tests to start, not for apt-get
+        printf '#!/bin/sh\nexit 101\n' | $as_root tee /usr/sbin/policy-rc.d >/dev/null
+        $as_root chmod +x /usr/sbin/policy-rc.d
+        trap '$as_root rm /usr/sbin/policy-rc.d' EXIT
+    fi
+    apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq"
+    $apt update || :
+    $apt install -y --no-install-recommends "$@" ||
+        for one; do $apt install -y --no-install-recommends "$one" || :; done
+}
+
+into_venv() { # PIP-ARGUMENT...
+    .venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+# shellcheck disable=SC2046,SC2086 # lists of names
+{
+    missing=$(missing_of $needed $wanted)
+    if [ -n "$missing" ]; then
+        # Debian's name for the test suite of its Python has the version in it.
+        dotted=$(system_python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3)
+        missing=$(echo "$missing" | sed "s/libpython3-/libpython$dotted-/")
+        echo "setup: missing:$missing (what comes of it is in build/setup.log)" >&2
+        mkdir -p build
+        install $missing >build/setup.log 2>&1
+        is_here cmake || ! is_here python3-venv || into_venv cmake==3.31.10
+    fi
+    missing=$(missing_of $needed)
+    [ -z "$missing" ] || { echo "setup: cannot $purpose without$missing: apt-get install$missing" >&2; exit 1; }
+    missing=$(missing_of $wanted)
+    [ -z "$missing" ] || echo "setup: the tests that need them will be skipped:$missing" >&2
+}
+
+if [ "$purpose" = test ] && ! cmp -s tests/requirements.txt .venv/requirements.txt; then
+    into_venv -r tests/requirements.txt
+    cp tests/requirements.txt .venv/
+fi
