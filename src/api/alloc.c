@@ -48,9 +48,9 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size);
     size_t usable = hz3_block_usable(p, cls);
     if (cls == HZ3_CLASS_LARGE) return realloc_large(p, usable, size);
-    /* Shrinking by less than half is not worth a move. */
-    if (size <= usable && size > usable / 2) return p;
-    if (hz3_class_size(hz3_class_of(hz3_min(size, HZ3_SMALL_MAX))) == usable) return p;
+    bool fits = size <= usable;
+    /* Shrinking by less than half is not worth a move, nor is one into the same class. */
+    if (fits && (size > usable / 2 || hz3_class_of(size) == cls)) return p;
     return move(p, usable, size);
 }
 
