@@ -65,6 +65,8 @@ unsigned hz3_block_class(const void *p)
     hz3_ensure_started();
     unsigned cls = hz3_tag_class(hz3_tag_of(p));
     if (unlikely(cls == HZ3_CLASS_NONE)) {
+        /* A free span was freed before, whatever it was. */
+        if (hz3_map_was_used(p)) hz3_crime("double free", p);
         if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_crime("foreign pointer freed", p);
         return cls;
     }

@@ -208,6 +208,12 @@ uintptr_t hz3_map_magazines(size_t bytes)
     return hz3_magazine_area + magazine_used - bytes;
 }
 
+bool hz3_map_was_used(const void *p)
+{
+    const struct hz3_window *window = hz3_window_of(p);
+    return window && hz3_granule_of(window, p) < window->frontier;
+}
+
 size_t hz3_map_metadata_bytes(void)
 {
     size_t bytes = magazine_mapped;

@@ -77,6 +77,8 @@ struct hz3_window *hz3_map_open_window(void);
 int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules);
 /* Maps a hole again. */
 bool hz3_map_restore(struct hz3_window *window, struct hz3_span *span);
+/* Whether p is in a granule that was ours at some time. */
+bool hz3_map_was_used(const void *p);
 size_t hz3_map_metadata_bytes(void);
 
 /* Magazines live in one range of their own, so that 26 bits name one; never unmapped. */

@@ -1,11 +1,11 @@
-import pytest
+from pathlib import Path
 
-from conftest import ROOT
+import pytest
 
 
 @pytest.fixture
 def root():
-    return ROOT
+    return Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -19,5 +19,5 @@ def lane(preload):
 
 
 @pytest.fixture
-def build_directory(preload):
-    return ROOT / "build" / preload.lane
+def build_directory(root, preload):
+    return root / "build" / preload.lane

@@ -21,7 +21,10 @@ def config(library):
 
 def instructions(library, function):
     """{address: (mnemonic, operands)} of a function, in order."""
-    text = output("objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(library))
+    symbol = re.search(rf"^([0-9a-f]+) ([0-9a-f]+) T {function}$", output("nm", "-DS", str(library)), re.M)
+    start, size = (int(number, 16) for number in symbol.groups())
+    text = output("objdump", "-d", "--no-show-raw-insn", f"--start-address={start}",
+                  f"--stop-address={start + size}", str(library))
     found = {}
     for line in text.splitlines():
         match = re.match(r"\s+([0-9a-f]+):\t(?:(?:lock|rep|bnd|notrack) )*(\S+)\s*(.*)", line)
