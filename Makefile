@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all clean run test setup-build setup-test $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
+.PHONY: all clean run test setup-build setup-run setup-test $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so
@@ -21,7 +21,7 @@ $(LANES:%=all_ldpreload_%): all_ldpreload_%: setup-build
 	@cmake --build build/$* -j$(JOBS) --target hz3
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 
-run: all_ldpreload_scale
+run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
 
 # Everything: C suites in both lanes under ctest, then the suites that need real programs under pytest.
@@ -35,7 +35,7 @@ $(LANES:%=test_%): test_%: setup-test
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 	@ctest --test-dir build/$* --output-on-failure
 
-setup-build setup-test: setup-%:
+setup-build setup-run setup-test: setup-%:
 	@tools/setup.sh $*
 
 clean:
