@@ -29,7 +29,7 @@ function(hz3_registry file build lane extra)
     list(APPEND given ${CMAKE_MATCH_1})
   endforeach()
 
-  set(header "#define HZ3_LANE_TEXT \"${lane}\"\n#define HZ3_VERSION_TEXT \"${PROJECT_VERSION}\"\n")
+  set(header "#define HZ3_LANE_TEXT \"${lane}\"\n#define HZ3_VERSION_TEXT \"${hz3_VERSION}\"\n")
   set(page "")
   file(STRINGS ${file} rows REGEX "^HZ3_FLAG")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

@@ -30,7 +30,7 @@ enum hz3_span_kind {
  * For runs:  live = objects handed out (to magazines or the program), and
  *            objects in `free` + live == bump <= the class's objects.
  *   const while the run lives: start, granules, kind, cls
- *   bump:      the holder (with its heap's lock)
+ *   bump:      the holder (with its heap's lock); atomic, since others look whether an object is below it
  *   held, bucket, links, idle_since: central's lock of the class
  *   free, live: atomic, since the holder takes while others retire */
 struct hz3_span {
@@ -42,7 +42,7 @@ struct hz3_span {
     bool held;
     bool zeroed; /* just allocated: every byte of it reads as zero */
     bool aging;  /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
-    uint16_t bump;
+    _Atomic uint16_t bump;
     _Atomic uint32_t live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
     uint32_t idle;  /* run on the age list: objects retired since */

@@ -14,7 +14,7 @@ static size_t index_of(const struct hz3_span *run, const void *p)
 bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 {
     size_t i = index_of(run, p);
-    return i < run->bump && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+    return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
 }
 
 struct hz3_span *hz3_run_new(unsigned cls)
@@ -23,7 +23,7 @@ struct hz3_span *hz3_run_new(unsigned cls)
     struct hz3_span *run = hz3_pages_alloc(info->granules, 1, HZ3_SPAN_RUN);
     if (!run) return NULL;
     run->cls = (uint8_t)cls;
-    run->bump = 0;
+    hz3_set(run->bump, 0);
     hz3_set(run->live, 0);
     for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(run->free[w], 0);
     for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
@@ -40,7 +40,7 @@ void hz3_run_free(struct hz3_span *run)
 static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want)
 {
     size_t size = hz3_class_size(run->cls);
-    unsigned got = 0, words = (run->bump + WORD - 1u) / WORD;
+    unsigned got = 0, words = (hz3_get(run->bump) + WORD - 1u) / WORD;
     for (unsigned w = 0; w < words && got < want; w++) {
         uint64_t bits = hz3_get(run->free[w]), left = bits;
         for (; left && got < want; left &= left - 1) {
@@ -56,11 +56,11 @@ static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want
 unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
 {
     const struct hz3_class_info *info = &hz3_class_info[run->cls];
-    unsigned got = 0;
-    if (run->bump > hz3_get(run->live)) got = take_retired(run, objects, want);
-    unsigned fresh = hz3_min(want - got, (unsigned)(info->objects - run->bump));
-    for (unsigned i = 0; i < fresh; i++)
-        objects[got++] = (void *)(run->start + (size_t)run->bump++ * info->size);
+    unsigned got = 0, bump = hz3_get(run->bump);
+    if (bump > hz3_get(run->live)) got = take_retired(run, objects, want);
+    unsigned fresh = hz3_min(want - got, info->objects - bump);
+    for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
+    hz3_set(run->bump, (uint16_t)bump);
     hz3_add(run->live, got);
     return got;
 }
@@ -87,9 +87,10 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
     size_t size = hz3_class_size(run->cls), purged = 0;
     size_t unit = hz3_os.huge_page && !break_huge_pages ? hz3_os.huge_page : hz3_os.page;
     uintptr_t from = run->start;
-    for (unsigned w = 0; w * WORD < run->bump; w++) {
+    unsigned bump = hz3_get(run->bump);
+    for (unsigned w = 0; w * WORD < bump; w++) {
         uint64_t live = ~hz3_get(run->free[w]);
-        if (run->bump - w * WORD < WORD) live &= ((uint64_t)1 << (run->bump - w * WORD)) - 1;
+        if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
         for (; live; live &= live - 1) {
             uintptr_t object = run->start + (w * WORD + (unsigned)__builtin_ctzll(live)) * size;
             purged += purge_between(from, object, unit);

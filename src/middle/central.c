@@ -90,7 +90,7 @@ static struct hz3_span *pick(struct central *central)
 static void let_go(struct central *central, struct hz3_span *run)
 {
     run->held = false;
-    unsigned retired = run->bump - hz3_get(run->live);
+    unsigned retired = hz3_get(run->bump) - hz3_get(run->live);
     if (retired && !run->aging) age_append(central, run, retired);
     file(central, run);
 }
@@ -160,7 +160,7 @@ void hz3_central_release_heap(struct hz3_heap *heap)
     hz3_lock(&heap->lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct hz3_span *run = heap->held[cls];
-        if (!run || run->bump == hz3_get(run->live)) continue;
+        if (!run || hz3_get(run->bump) == hz3_get(run->live)) continue;
         hz3_lock(&centrals[cls].lock);
         let_go(&centrals[cls], run);
         hz3_unlock(&centrals[cls].lock);

@@ -17,6 +17,13 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+/* ThreadSanitizer ends a process that maps where its shadow has no place. */
+#if defined(__SANITIZE_THREAD__)
+enum { HINTS_WORK = 0 };
+#else
+enum { HINTS_WORK = 1 };
+#endif
+
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 
 static size_t huge_page_size(void)
@@ -58,12 +65,12 @@ static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int h
 
 enum hz3_map_result hz3_os_map_at(uintptr_t at, size_t bytes)
 {
-    return map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
+    return HINTS_WORK ? map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE) : HZ3_MAP_NOMEM;
 }
 
 enum hz3_map_result hz3_os_map_readonly_at(uintptr_t at, size_t bytes)
 {
-    return map(at, bytes, PROT_READ, MAP_FIXED_NOREPLACE);
+    return HINTS_WORK ? map(at, bytes, PROT_READ, MAP_FIXED_NOREPLACE) : HZ3_MAP_NOMEM;
 }
 
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes)
