@@ -16,7 +16,8 @@ const size_t memory_calls_count = COUNT_OF(memory_calls);
 
 enum { MOST_CALLS = 32 };
 
-/* Returns the listener's descriptor where `flags` ask for one. */
+/* Returns the listener's descriptor where `flags` ask for one.  Without flags as most programs do it: by
+ * prctl. */
 static int install(const int *calls, size_t count, unsigned on_these, unsigned on_others, unsigned flags)
 {
     struct sock_filter program[2 * MOST_CALLS + 2], *next = program;
@@ -29,6 +30,7 @@ static int install(const int *calls, size_t count, unsigned on_these, unsigned o
     *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, on_others);
     struct sock_fprog filter = {(unsigned short)(next - program), program};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (flags == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
     int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
     CHECK(listener >= 0);
     return listener;
@@ -39,9 +41,10 @@ void gate_refuse(const int *calls, size_t count, int error)
     install(calls, count, SECCOMP_RET_ERRNO | (unsigned)error, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_TSYNC);
 }
 
-void gate_allow_only(const int *calls, size_t count)
+void gate_allow_only(const int *calls, size_t count, bool all_threads)
 {
-    install(calls, count, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, SECCOMP_FILTER_FLAG_TSYNC);
+    install(calls, count, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS,
+            all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }
 
 /* The keeper decides on each call while its caller waits in the kernel: unlike a trap this needs no signal,
