@@ -111,6 +111,20 @@ size_t status_bytes(const char *line)
     return KIB(strtoul(found + strlen(line), NULL, 10));
 }
 
+pthread_t start_thread(void *(*body)(void *), void *arg)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, arg) == 0);
+    return thread;
+}
+
+void *join_thread(pthread_t thread)
+{
+    void *result;
+    CHECK(pthread_join(thread, &result) == 0);
+    return result;
+}
+
 pid_t in_child(void (*body)(void *), void *arg)
 {
     pid_t child = fork();

@@ -3,6 +3,7 @@
 #ifndef HZ3_TEST_SUPPORT_H
 #define HZ3_TEST_SUPPORT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +32,9 @@ bool is_filled(const void *p, size_t n, uint64_t id);
 bool is_zero(const void *p, size_t n);
 
 uint64_t next_random(uint64_t *state);
+
+pthread_t start_thread(void *(*body)(void *), void *arg);
+void *join_thread(pthread_t thread);
 
 /* Forks; the child runs body(arg) and leaves by _exit(0), and dies with the thread that forked it.
  * expect_success fails the caller unless the child ended so within `seconds`. */

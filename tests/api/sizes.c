@@ -1,7 +1,6 @@
 /* Proves that a block of any size is 16-byte aligned, belongs to its owner to the last usable byte, and
  * keeps its usable size for life. */
 #include <malloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,11 +86,8 @@ static void the_usable_size_is_stable(void **state)
     }
     take_sizes(0, 70000, 501, true);
     for (size_t i = 0; i < COUNT_OF(blocks); i++) {
-        pthread_t thread;
-        void *elsewhere;
         assert_int_equal(malloc_usable_size(blocks[i].p), blocks[i].usable);
-        assert_int_equal(pthread_create(&thread, NULL, usable_size_seen_by_a_thread, blocks[i].p), 0);
-        assert_int_equal(pthread_join(thread, &elsewhere), 0);
+        void *elsewhere = join_thread(start_thread(usable_size_seen_by_a_thread, blocks[i].p));
         assert_int_equal((size_t)elsewhere, blocks[i].usable);
         free(blocks[i].p);
     }

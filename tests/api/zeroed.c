@@ -1,7 +1,6 @@
 /* Proves that calloc gives zeroes even where every byte was dirty a moment ago, in this thread or another,
  * and whether or not its pages went back to the system in between. */
 #include <malloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,14 +88,11 @@ static void after_another_threads_dirt(void **state)
     (void)state;
     struct batch batch = {.count = BLOCKS};
     for (batch.size = 8; batch.size <= MIB(1); batch.size = batch.size * 2 + 3) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, dirty, &batch), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
+        join_thread(start_thread(dirty, &batch));
         drop(&batch);
         expect_zeroes(&batch);
         dirty(&batch);
-        assert_int_equal(pthread_create(&thread, NULL, drop, &batch), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
+        join_thread(start_thread(drop, &batch));
         expect_zeroes(&batch);
     }
 }

@@ -1,6 +1,4 @@
 /* The crime: a block freed by a thread that has ended, then by its owner. */
-#include <pthread.h>
-
 #include "crime.h"
 
 static void *free_it(void *p)
@@ -11,9 +9,7 @@ static void *free_it(void *p)
 
 int main(void)
 {
-    pthread_t thread;
     void *p = malloc(100);
-    CHECK(pthread_create(&thread, NULL, free_it, p) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
+    join_thread(start_thread(free_it, p));
     free(accuse(p));
 }

@@ -1,0 +1,38 @@
+/* Proves that any one memory call of the allocator may fail, whichever it is, or all from any moment on, and
+ * that once calls succeed again so does every request. */
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "gate.h"
+#include "hardship.h"
+#include "support.h"
+
+enum { LARGEST = KIB(200), MOST = 250 };
+
+static void live_behind_the_gate(void *arg)
+{
+    struct gate *gate = (struct gate *)arg;
+    CHECK(malloc(MIB(60)) != NULL); /* most of a small window, so that the rest comes from beyond it */
+    gate_count(gate);
+    endure(LARGEST);
+    gate->last = 0;
+    CHECK(endure(LARGEST) == 0);
+}
+
+/* Whether the workload came as far as call number `first`. */
+static bool fail(struct gate *gate, long first, long last)
+{
+    *gate = (struct gate){.first = first, .last = last};
+    expect_success(in_child(live_behind_the_gate, gate), 20);
+    return gate->calls >= first;
+}
+
+int main(void)
+{
+    struct gate *gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(gate != MAP_FAILED);
+    long n = 1;
+    while (n <= MOST && fail(gate, n, n) && (n % 5 != 0 || fail(gate, n, LONG_MAX))) n++;
+    CHECK(n > 5); /* the workload has to reach the kernel at all */
+}

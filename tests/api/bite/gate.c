@@ -1,0 +1,86 @@
+#include "gate.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <semaphore.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "support.h"
+
+const int memory_calls[] = {SYS_mmap, SYS_munmap, SYS_madvise, SYS_mprotect, SYS_mremap};
+const size_t memory_calls_count = COUNT_OF(memory_calls);
+
+enum { MOST_CALLS = 32 };
+
+/* Returns the listener's descriptor where `flags` ask for one.  Without flags as most programs do it: by
+ * prctl. */
+static int install(const int *calls, size_t count, unsigned on_these, unsigned on_others, unsigned flags)
+{
+    struct sock_filter program[2 * MOST_CALLS + 2], *next = program;
+    CHECK(count <= MOST_CALLS);
+    *next++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < count; i++) {
+        *next++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
+        *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, on_these);
+    }
+    *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, on_others);
+    struct sock_fprog filter = {(unsigned short)(next - program), program};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (flags == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
+    int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+    CHECK(listener >= 0);
+    return listener;
+}
+
+void gate_refuse(const int *calls, size_t count, int error)
+{
+    install(calls, count, SECCOMP_RET_ERRNO | (unsigned)error, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_TSYNC);
+}
+
+void gate_allow_only(const int *calls, size_t count, bool all_threads)
+{
+    install(calls, count, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS,
+            all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
+}
+
+/* The keeper decides on each call while its caller waits in the kernel: unlike a trap this needs no signal,
+ * which threads may have blocked.  It was there before the filter, and so is not under it. */
+struct keeper {
+    struct gate *gate;
+    int listener;
+    sem_t may_begin;
+};
+
+static void *keep_gate(void *arg)
+{
+    struct keeper *keeper = (struct keeper *)arg;
+    struct gate *gate = keeper->gate;
+    sem_wait(&keeper->may_begin);
+    for (;;) {
+        struct seccomp_notif call = {0};
+        if (ioctl(keeper->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;
+        struct seccomp_notif_resp answer = {.id = call.id};
+        long number = ++gate->calls;
+        if (number >= gate->first && number <= gate->last)
+            answer.error = -ENOMEM;
+        else
+            answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+        ioctl(keeper->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    }
+    return NULL;
+}
+
+void gate_count(struct gate *gate)
+{
+    static struct keeper keeper;
+    keeper.gate = gate;
+    CHECK(sem_init(&keeper.may_begin, 0, 0) == 0);
+    start_thread(keep_gate, &keeper);
+    keeper.listener = install(memory_calls, memory_calls_count, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_ALLOW,
+                              SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    sem_post(&keeper.may_begin);
+}

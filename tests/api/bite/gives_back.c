@@ -1,0 +1,163 @@
+/* Proves that memory goes back to the system without any further call: after a burst, after threads ended,
+ * while all threads sleep, in a forked child too; and that a producer and its consumer do not hoard. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "churn.h"
+
+enum { PATIENCE = 10, THREADS = 8, CACHE = MIB(2) }; /* CACHE: what a sleeping thread may keep */
+
+static size_t size_of(size_t i) { return i % 4000 ? 16 + i * 37 % 3000 : MIB(1); }
+
+struct burst {
+    size_t count, bytes;
+    void **p;
+};
+
+static void *take_burst(void *arg)
+{
+    struct burst *burst = (struct burst *)arg;
+    for (size_t i = 0; i < burst->count; i++) {
+        burst->p[i] = malloc(size_of(i));
+        CHECK(burst->p[i] != NULL);
+        memset(burst->p[i], 1, size_of(i));
+        burst->bytes += size_of(i);
+    }
+    return NULL;
+}
+
+static void release_burst(struct burst *burst)
+{
+    for (size_t i = 0; i < burst->count; i++) free(burst->p[i]);
+    free(burst->p);
+}
+
+static struct burst new_burst(size_t count)
+{
+    struct burst burst = {count, 0, malloc(count * sizeof(void *))};
+    CHECK(burst.p != NULL);
+    return burst;
+}
+
+/* Sleeps and looks: nothing here calls malloc. */
+static void expect_back(size_t before, size_t peak, size_t cached)
+{
+    size_t enough = before + (peak - before) / 10 + cached;
+    double until = now() + PATIENCE;
+    while (resident_bytes() > enough && now() < until) sleep_for(0.02);
+    CHECK(resident_bytes() <= enough);
+}
+
+static void after_a_burst(void)
+{
+    size_t before = resident_bytes();
+    struct burst burst = new_burst(150000);
+    take_burst(&burst);
+    size_t peak = resident_bytes();
+    CHECK(peak - before > burst.bytes * 9 / 10);
+    release_burst(&burst);
+    expect_back(before, peak, 0);
+}
+
+static void after_threads_ended(void)
+{
+    size_t before = resident_bytes();
+    struct burst bursts[THREADS];
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) {
+        bursts[i] = new_burst(20000);
+        threads[i] = start_thread(take_burst, &bursts[i]);
+    }
+    for (size_t i = 0; i < THREADS; i++) join_thread(threads[i]);
+    size_t peak = resident_bytes();
+    CHECK(peak - before > THREADS * bursts[0].bytes * 9 / 10);
+    for (size_t i = 0; i < THREADS; i++) release_burst(&bursts[i]);
+    expect_back(before, peak, 0);
+}
+
+/* It has freed everything, and waits for work that never comes. */
+static pthread_barrier_t released;
+
+static void *release_and_sleep(void *arg)
+{
+    release_burst((struct burst *)arg);
+    pthread_barrier_wait(&released);
+    for (;;) sleep_for(1);
+    return NULL;
+}
+
+static void while_all_threads_sleep(void)
+{
+    size_t before = resident_bytes();
+    struct burst bursts[THREADS];
+    CHECK(pthread_barrier_init(&released, NULL, THREADS + 1) == 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        bursts[i] = new_burst(20000);
+        take_burst(&bursts[i]);
+    }
+    size_t peak = resident_bytes();
+    for (size_t i = 0; i < THREADS; i++) start_thread(release_and_sleep, &bursts[i]);
+    pthread_barrier_wait(&released);
+    expect_back(before, peak, THREADS * CACHE);
+}
+
+enum { RING = 4096 };
+static void *ring[RING];
+static bool finished;
+
+static void *consume(void *arg)
+{
+    for (size_t i = 0; !__atomic_load_n(&finished, __ATOMIC_ACQUIRE); i++)
+        free(__atomic_exchange_n(&ring[i % RING], NULL, __ATOMIC_ACQ_REL));
+    return arg;
+}
+
+/* At most 4096 blocks of 532 bytes on average live at any time: 2 MiB. */
+static void with_a_consumer(void)
+{
+    pthread_t consumer = start_thread(consume, NULL);
+    size_t before = resident_bytes(), most = 0, made = 0;
+    double start = now();
+    for (size_t i = 0; now() < start + 2; i++) {
+        if (__atomic_load_n(&ring[i % RING], __ATOMIC_ACQUIRE) != NULL) continue;
+        size_t size = 16 + i * 37 % 1033;
+        void *p = malloc(size);
+        CHECK(p != NULL);
+        memset(p, 1, size);
+        __atomic_store_n(&ring[i % RING], p, __ATOMIC_RELEASE);
+        if (++made % 65536 == 0 && resident_bytes() > most) most = resident_bytes();
+    }
+    __atomic_store_n(&finished, true, __ATOMIC_RELEASE);
+    join_thread(consumer);
+    CHECK(made > 65536);
+    CHECK(most < before + MIB(16));
+}
+
+static void in_a_child(void *arg)
+{
+    (void)arg;
+    after_a_burst();
+}
+
+static void after_fork(void) { expect_success(in_child(in_a_child, NULL), 30); }
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {
+        {"burst", after_a_burst},
+        {"threads", after_threads_ended},
+        {"sleepers", while_all_threads_sleep},
+        {"consumer", with_a_consumer},
+        {"fork", after_fork},
+    };
+    CHECK(argc == 2);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (strcmp(argv[1], cases[i].name) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    CHECK(!"a case of that name");
+}

@@ -1,0 +1,52 @@
+/* Proves that a process that has all the mappings it may have (vm.max_map_count) gets memory or ENOMEM, never
+ * a crash, and can free; and that it is well again when there are fewer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hardship.h"
+#include "support.h"
+
+static size_t most_mappings(void)
+{
+    char text[32] = "";
+    int fd = open("/proc/sys/vm/max_map_count", O_RDONLY);
+    CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+    close(fd);
+    return strtoul(text, NULL, 10);
+}
+
+/* Every second page of a region is made another kind of mapping until the kernel has had enough. */
+static void use_up_all_mappings(void *region, size_t pages, size_t page)
+{
+    size_t at = 0;
+    while (at < pages && mprotect((char *)region + at * page, page, PROT_READ) == 0) at += 2;
+    CHECK(at < pages && errno == ENOMEM);
+}
+
+static void live_at_the_limit(void *arg)
+{
+    size_t pages = 2 * *(size_t *)arg, page = (size_t)sysconf(_SC_PAGESIZE);
+    void *large = malloc(MIB(20)), *small = malloc(100);
+    CHECK(large != NULL && small != NULL);
+    void *region = mmap(NULL, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(region != MAP_FAILED);
+    use_up_all_mappings(region, pages, page);
+    for (int round = 0; round < 5; round++) endure(MIB(8));
+    errno = 4321;
+    free(large);
+    free(small);
+    CHECK(errno == 4321);
+    endure(MIB(8));
+    CHECK(munmap(region, pages * page) == 0);
+    CHECK(endure(MIB(8)) == 0);
+}
+
+int main(void)
+{
+    size_t most = most_mappings();
+    if (most > 1000000) skip_test("vm.max_map_count is too large to be reached in a test");
+    expect_success(in_child(live_at_the_limit, &most), 40);
+}

@@ -1,0 +1,100 @@
+/* Proves that the options in the environment say what they do: effective values with their source, warnings
+ * that name what is wrong, statistics at exit, and otherwise silence. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "support.h"
+
+static const char *const names[] = {
+    "HZ3_VERBOSE", "HZ3_STATS",      "HZ3_DECAY",        "HZ3_BACKGROUND",
+    "HZ3_THP",     "HZ3_SOFT_LIMIT", "HZ3_THREAD_CACHE", "HZ3_TRANSFER_CACHE",
+    "HZ3_HEAPS",   "HZ3_WINDOW",     "HZ3_FOREIGN_FREE",
+};
+
+/* What a small program writes to stderr with these settings; it always ends well. */
+static const char *said_with(const char *first, const char *second)
+{
+    static struct program_run run;
+    run = run_program((const char *const[]){"/proc/self/exe", "small", NULL},
+                      (const char *const[]){first, second, NULL}, 10);
+    fprintf(stderr, "-- %s %s\n%s", first ? first : "", second ? second : "", run.err);
+    CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
+    return run.err;
+}
+
+static bool line_has(const char *text, const char *first, const char *second)
+{
+    const char *at = strstr(text, first);
+    const char *end = at != NULL ? strchr(at, '\n') : NULL;
+    const char *found = at != NULL ? strstr(at, second) : NULL;
+    return found != NULL && end != NULL && found < end;
+}
+
+static void is_silent_by_default(void) { CHECK(*said_with(NULL, NULL) == 0); }
+
+static void warns_of_what_it_does_not_know(void)
+{
+    static const char *const bad[] = {
+        "HZ3_BOGUS=1",           "HZ3_=1",
+        "HZ3_DECAYS=1",          "HZ3_DECAY=abc",
+        "HZ3_DECAY=-5",          "HZ3_DECAY=10parsecs",
+        "HZ3_THP=perhaps",       "HZ3_SOFT_LIMIT=12Q",
+        "HZ3_FOREIGN_FREE=keep", "HZ3_WINDOW=much",
+        "HZ3_HEAPS=many",        "HZ3_BACKGROUND=maybe",
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(bad[i], "="), bad[i]);
+        const char *said = said_with(bad[i], NULL);
+        CHECK(strncmp(said, "hz3: warning: ", strlen("hz3: warning: ")) == 0);
+        CHECK(line_has(said, "hz3: warning: ", name));
+        CHECK(strchr(said, '\n') == said + strlen(said) - 1);
+    }
+}
+
+static void accepts_good_values(void)
+{
+    static const char *const good[] = {
+        "HZ3_DECAY=500",         "HZ3_DECAY=500ms",       "HZ3_DECAY=0",
+        "HZ3_THP=always",        "HZ3_THP=never",         "HZ3_THP=default",
+        "HZ3_SOFT_LIMIT=1G",     "HZ3_SOFT_LIMIT=512M",   "HZ3_WINDOW=64M",
+        "HZ3_HEAPS=3",           "HZ3_BACKGROUND=0",      "HZ3_BACKGROUND=1",
+        "HZ3_THREAD_CACHE=256K", "HZ3_TRANSFER_CACHE=8M", "HZ3_FOREIGN_FREE=abort",
+        "HZ3_FOREIGN_FREE=libc", "HZ3_STATS=0",           "HZ3_VERBOSE=0",
+    };
+    for (size_t i = 0; i < COUNT_OF(good); i++) CHECK(*said_with(good[i], NULL) == 0);
+}
+
+static void names_every_option_and_its_source(void)
+{
+    const char *said = said_with("HZ3_VERBOSE=1", "HZ3_DECAY=250");
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        CHECK(strstr(said, names[i]) != NULL);
+        bool set = strcmp(names[i], "HZ3_VERBOSE") == 0 || strcmp(names[i], "HZ3_DECAY") == 0;
+        CHECK(line_has(said, names[i], set ? "environment" : "default"));
+    }
+    CHECK(line_has(said, "HZ3_DECAY", "250"));
+}
+
+static void prints_statistics_at_exit(void)
+{
+    static const char *const words[] = {"allocated", "active", "resident", "mapped", "retained", "metadata"};
+    const char *said = said_with("HZ3_STATS=1", NULL);
+    CHECK(strncmp(said, "hz3: stats", strlen("hz3: stats")) == 0);
+    for (size_t i = 0; i < COUNT_OF(words); i++) CHECK(strstr(said, words[i]) != NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2) {
+        free(forget(malloc(strlen(argv[1]))));
+        return 0;
+    }
+    is_silent_by_default();
+    warns_of_what_it_does_not_know();
+    accepts_good_values();
+    names_every_option_and_its_source();
+    prints_statistics_at_exit();
+}

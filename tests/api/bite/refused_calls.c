@@ -1,0 +1,50 @@
+/* Proves that hz3 lives on when the kernel refuses mmap, munmap, madvise, mprotect, mremap or new threads
+ * from some moment on: nothing crashes, nothing lies, and nothing is lost however long it lasts. */
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "gate.h"
+#include "hardship.h"
+#include "support.h"
+
+enum { LARGEST = MIB(4), SETTLING = 3, ROUNDS = 12 };
+
+/* A block of the largest kind lost in each round would be 48 MiB by the end. */
+static void live_with(const int *calls, size_t count, int error)
+{
+    endure(LARGEST);
+    gate_refuse(calls, count, error);
+    size_t mapped = 0, resident = 0;
+    for (int round = 0; round < SETTLING + ROUNDS; round++) {
+        if (round == SETTLING) {
+            mapped = status_bytes("VmSize:");
+            resident = resident_bytes();
+        }
+        endure(LARGEST);
+    }
+    CHECK(resident_bytes() < resident + MIB(24));
+    CHECK(status_bytes("VmSize:") < mapped + MIB(24));
+}
+
+static void without_one(void *call) { live_with((const int *)call, 1, ENOMEM); }
+
+static void without_any(void *nothing)
+{
+    (void)nothing;
+    live_with(memory_calls, memory_calls_count, ENOMEM);
+}
+
+static void without_new_threads(void *nothing)
+{
+    static const int calls[] = {SYS_clone, SYS_clone3};
+    (void)nothing;
+    live_with(calls, COUNT_OF(calls), EAGAIN);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < memory_calls_count; i++)
+        expect_success(in_child(without_one, (void *)&memory_calls[i]), 20);
+    expect_success(in_child(without_any, NULL), 20);
+    expect_success(in_child(without_new_threads, NULL), 20);
+}

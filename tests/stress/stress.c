@@ -1,0 +1,198 @@
+/* Proves that no block is handed out twice and no byte of a live one changes, while threads allocate, resize
+ * and free blocks of all sizes and alignments, pass them on to each other, end, are replaced, and fork.
+ *
+ *     stress [SECONDS [THREADS [SEED]]]
+ *
+ * What a block should hold is kept beside it, never in it: a block that has two owners is filled with two
+ * patterns, and one of them will miss his. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+#ifdef USE_HZ3_NAMES
+#include "hz3.h"
+#define malloc             hz3_malloc
+#define calloc             hz3_calloc
+#define realloc            hz3_realloc
+#define aligned_alloc      hz3_aligned_alloc
+#define free               hz3_free
+#define malloc_usable_size hz3_malloc_usable_size
+#endif
+
+enum { MOST_THREADS = 256, LIVE = 400, MAILBOX = 512, LIFE = 20000, FILLED_WHOLE = 8192 };
+
+/* Passes from thread to thread with its block, through the mailbox. */
+struct shadow {
+    void *p;
+    size_t size;
+    uint64_t id;
+};
+
+/* A place at the table: its blocks stay when the thread that sits there ends and another takes over. */
+struct seat {
+    pthread_t thread;
+    uint64_t seed, operations;
+    struct shadow *live[LIVE];
+};
+
+static struct shadow shadows[MOST_THREADS * LIVE], *mailbox[MAILBOX];
+static struct seat seats[MOST_THREADS];
+static uint64_t ids;
+static bool stop;
+
+static size_t any_size(uint64_t *seed)
+{
+    uint64_t kind = next_random(seed) % 1000;
+    if (kind < 800) return next_random(seed) % 1025;
+    if (kind < 980) return next_random(seed) % KIB(9);
+    if (kind < 999) return next_random(seed) % KIB(130);
+    return next_random(seed) % MIB(3);
+}
+
+/* Small blocks to the last byte; of large ones both ends and a line of each page. */
+static void write_pattern(const struct shadow *s)
+{
+    char *p = (char *)s->p;
+    if (s->size <= FILLED_WHOLE) {
+        fill(p, s->size, s->id);
+        return;
+    }
+    for (size_t at = 0; at + 64 <= s->size; at += KIB(4)) fill(p + at, 64, s->id + at);
+    fill(p + s->size - 64, 64, s->id);
+}
+
+static void check_pattern(const struct shadow *s, size_t size)
+{
+    const char *p = (const char *)s->p;
+    if (s->size <= FILLED_WHOLE) {
+        CHECK(is_filled(p, size < s->size ? size : s->size, s->id));
+        return;
+    }
+    for (size_t at = 0; at + 64 <= s->size - 64 && at + 64 <= size; at += KIB(4))
+        CHECK(is_filled(p + at, 64, s->id + at));
+    CHECK(size < s->size || is_filled(p + s->size - 64, 64, s->id));
+}
+
+static void own(struct shadow *s, void *p, size_t size)
+{
+    CHECK(p != NULL && (uintptr_t)p % 16 == 0);
+    s->p = p;
+    s->size = size;
+    s->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED) << 32;
+    write_pattern(s);
+}
+
+static void take(struct shadow *s, uint64_t *seed)
+{
+    size_t size = any_size(seed), alignment = (size_t)16 << next_random(seed) % 9;
+    uint64_t way = next_random(seed) % 10;
+    void *p = way < 6 ? malloc(size) : way < 8 ? calloc(1, size) : aligned_alloc(alignment, size);
+    CHECK(p != NULL && malloc_usable_size(p) >= size);
+    if (way == 6 || way == 7) CHECK(is_zero(p, size));
+    if (way >= 8) CHECK((uintptr_t)p % alignment == 0);
+    own(s, p, size);
+}
+
+static void resize(struct shadow *s, uint64_t *seed)
+{
+    size_t size = any_size(seed) + 1;
+    s->p = realloc(s->p, size);
+    CHECK(s->p != NULL);
+    check_pattern(s, size);
+    own(s, s->p, size);
+}
+
+static void drop(struct shadow *s)
+{
+    check_pattern(s, s->size);
+    free(s->p);
+    s->p = NULL;
+}
+
+/* Mine for whatever lies there. */
+static void exchange(struct shadow **mine, uint64_t *seed)
+{
+    *mine = __atomic_exchange_n(&mailbox[next_random(seed) % MAILBOX], *mine, __ATOMIC_ACQ_REL);
+}
+
+static void *sit(void *arg)
+{
+    struct seat *seat = (struct seat *)arg;
+    uint64_t life = LIFE / 2 + next_random(&seat->seed) % LIFE;
+    for (; life > 0 && !__atomic_load_n(&stop, __ATOMIC_RELAXED); life--) {
+        struct shadow **s = &seat->live[next_random(&seat->seed) % LIVE];
+        uint64_t what = next_random(&seat->seed) % 8;
+        if (*s == NULL || what < 3)
+            exchange(s, &seat->seed);
+        else if ((*s)->p == NULL)
+            take(*s, &seat->seed);
+        else if (what == 3)
+            resize(*s, &seat->seed);
+        else
+            drop(*s);
+        seat->operations++;
+    }
+    return NULL;
+}
+
+/* What lies in the mailbox is nobody's at the moment of a fork: the child can take it all. */
+static void empty_the_mailbox(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < MAILBOX; i++)
+        if (mailbox[i] != NULL && mailbox[i]->p != NULL) drop(mailbox[i]);
+    uint64_t seed = ids;
+    for (int i = 0; i < 300; i++) {
+        struct shadow one;
+        take(&one, &seed);
+        resize(&one, &seed);
+        drop(&one);
+    }
+}
+
+static void replace_the_ended(size_t threads)
+{
+    for (size_t i = 0; i < threads; i++)
+        if (pthread_tryjoin_np(seats[i].thread, NULL) == 0) seats[i].thread = start_thread(sit, &seats[i]);
+}
+
+static uint64_t end_all(size_t threads)
+{
+    uint64_t operations = 0;
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < threads; i++) {
+        join_thread(seats[i].thread);
+        operations += seats[i].operations;
+    }
+    for (size_t i = 0; i < threads * LIVE; i++)
+        if (shadows[i].p != NULL) drop(&shadows[i]);
+    return operations;
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? atof(argv[1]) : 3;
+    size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 8;
+    uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    CHECK(seconds > 0 && threads > 0 && threads <= MOST_THREADS);
+    for (size_t i = 0; i < threads; i++) {
+        seats[i].seed = seed * 1000003 + i;
+        for (size_t j = 0; j < LIVE; j++) seats[i].live[j] = &shadows[i * LIVE + j];
+        seats[i].thread = start_thread(sit, &seats[i]);
+    }
+    size_t forks = 0;
+    for (double until = now() + seconds; now() < until; forks++) {
+        expect_success(in_child(empty_the_mailbox, NULL), 20);
+        for (int i = 0; i < 20; i++) {
+            replace_the_ended(threads);
+            sleep_for(0.002);
+        }
+    }
+    uint64_t operations = end_all(threads);
+    printf("%llu operations, %llu blocks, %zu forks\n", (unsigned long long)operations,
+           (unsigned long long)ids, forks);
+    CHECK(operations > 1000 * threads && forks > 0);
+}
