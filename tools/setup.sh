@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh [build|test]: brings what building, or building and testing, needs; says nothing when all is there.
+# setup.sh [build|run|test]: brings what building, or building and the demo or the tests, needs; says nothing when all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -10,11 +10,12 @@ needed='gcc libc6-dev make cmake python3'
 wanted=
 case $purpose in
     build) ;;
+    run) wanted='redis-server redis-tools' ;;
     test)
         needed="$needed python3-venv"
         wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
             nginx-light wrk postgresql libpython3-testsuite' ;;
-    *) echo "usage: $0 [build|test]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|test]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -73,7 +74,7 @@ into_venv() { # PIP-ARGUMENT...
     missing=$(missing_of $needed)
     [ -z "$missing" ] || { echo "setup: cannot $purpose without$missing: apt-get install$missing" >&2; exit 1; }
     missing=$(missing_of $wanted)
-    [ -z "$missing" ] || echo "setup: the tests that need them will be skipped:$missing" >&2
+    [ -z "$missing" ] || echo "setup: what needs them is left out:$missing" >&2
 }
 
 if [ "$purpose" = test ] && ! cmp -s tests/requirements.txt .venv/requirements.txt; then

@@ -1,0 +1,42 @@
+# Short commands in front of CMake, which is the one description of the build.
+BUILD_TYPE ?= Release
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+LANES := scale fast
+HZ3_LDPRELOAD_DEFS_EXTRA ?=
+# make run: any command; without one, a Redis server under its own benchmark.
+APP ?= tools/demo-redis.sh
+
+export PATH := $(PATH):$(CURDIR)/.venv/bin
+PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
+CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
+    -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+
+.PHONY: all clean run test setup-build setup-run setup-test $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
+all: $(LANES:%=all_ldpreload_%)
+
+# make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so
+$(LANES:%=all_ldpreload_%): all_ldpreload_%: setup-build
+	@mkdir -p build
+	@$(call CONFIGURE,$*,-DHZ3_TESTS=OFF -DHZ3_BENCH=OFF)
+	@cmake --build build/$* -j$(JOBS) --target hz3
+	@cp -L build/$*/libhakozuna_hz3_$*.so .
+
+run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
+	@bin/hz3 run --stats -- $(APP)
+
+# Everything: C suites in both lanes under ctest, then the suites that need real programs under pytest.
+test: $(LANES:%=test_%)
+	@$(PYTEST) tests bench
+
+$(LANES:%=test_%): test_%: setup-test
+	@mkdir -p build
+	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON -DHZ3_BENCH=ON)
+	@cmake --build build/$* -j$(JOBS)
+	@cp -L build/$*/libhakozuna_hz3_$*.so .
+	@ctest --test-dir build/$* --output-on-failure
+
+setup-build setup-run setup-test: setup-%:
+	@tools/setup.sh $*
+
+clean:
+	@rm -rf build out $(LANES:%=libhakozuna_hz3_%.so)

@@ -1,0 +1,307 @@
+/* What every benchmark program shares: parameters, clock, random numbers, threads, RSS, and the one line
+ * of key=value words that it prints.
+ *
+ * The programs link no allocator; LD_PRELOAD chooses it, and the line says which one really served malloc.
+ * Nothing here calls malloc: what a program needs for itself comes from bench_map, is touched before the
+ * work starts, and is taken off every RSS figure (own_kib in the line), so that an RSS is the allocator's
+ * (plus some hundred KiB of libc and stacks, the same for all). */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BENCH_CACHE_LINE 64
+#define BENCH_COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+
+__attribute__((noreturn, format(printf, 1, 2))) static inline void bench_die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    _exit(1); /* not exit: half a line on stdout would look like a result */
+}
+
+/* ---- clock and random numbers ---- */
+
+static inline uint64_t bench_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* splitmix64: any seed is good, so a thread's seed is simply its number. */
+static inline uint64_t bench_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* 32 random bits to a number below n. */
+static inline uint64_t bench_scale(uint32_t random_bits, uint64_t n) { return random_bits * n >> 32; }
+
+/* ---- memory of our own, and RSS ---- */
+
+static _Atomic uint64_t bench_own_bytes;
+
+/* Zeroed, touched, page-aligned memory that no allocator sees. */
+static inline void *bench_map(size_t bytes)
+{
+    bytes = (bytes + 4095) & ~(size_t)4095;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (p == MAP_FAILED) bench_die("bench: cannot map %zu bytes", bytes);
+    atomic_fetch_add(&bench_own_bytes, bytes);
+    return p;
+}
+
+static inline uint64_t bench_proc_kib(const char *path, const char *field)
+{
+    char text[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (length < 0) bench_die("bench: cannot read %s", path);
+    close(fd);
+    text[length] = '\0';
+    const char *found = strstr(text, field);
+    if (!found) bench_die("bench: no %s in %s", field, path);
+    return strtoull(found + strlen(field), NULL, 10) - atomic_load(&bench_own_bytes) / 1024;
+}
+
+/* The walk over the page tables is exact; the counters behind statm lag by some pages per core. */
+static inline uint64_t bench_rss_kib(void) { return bench_proc_kib("/proc/self/smaps_rollup", "Rss:"); }
+
+/* Not ru_maxrss: that one survives exec and would show the RSS of whoever started us.  The kernel keeps it
+ * from counters that lag a little, so it may lie some hundred KiB below an exact RSS. */
+static inline uint64_t bench_peak_kib(void) { return bench_proc_kib("/proc/self/status", "VmHWM:"); }
+
+/* ---- parameters and the line ---- */
+
+/* A row is a positional number or an option ("--name"), and usage, parser and printed line are made from it.
+ * With words ("none|first") its value is the index of one of them; an option without words is a switch. */
+struct bench_param {
+    const char *name;
+    const char *words;
+    uint64_t value; /* its default, where it is not required */
+    bool required;
+};
+
+static inline bool bench_is_option(const struct bench_param *p) { return p->name[0] == '-'; }
+
+/* Copies the index-th of words to out; false where there are fewer. */
+static inline bool bench_word(const char *words, uint64_t index, char out[16])
+{
+    for (; index > 0; index--) {
+        words = strchr(words, '|');
+        if (!words) return false;
+        words++;
+    }
+    snprintf(out, 16, "%.*s", (int)strcspn(words, "|"), words);
+    return true;
+}
+
+__attribute__((noreturn)) static inline void bench_usage(const char *program,
+                                                         const struct bench_param *params, size_t count)
+{
+    fprintf(stderr, "usage: %s", program);
+    for (size_t i = 0; i < count; i++) {
+        const struct bench_param *p = &params[i];
+        fprintf(stderr, " %s%s%s%s%s", p->required ? "<" : "[", p->name, p->words ? " " : "",
+                p->words ? p->words : "", p->required ? ">" : "]");
+    }
+    fputc('\n', stderr);
+    exit(2);
+}
+
+static inline bool bench_parse_value(struct bench_param *p, const char *text)
+{
+    if (p->words) {
+        char word[16];
+        for (uint64_t i = 0; text && bench_word(p->words, i, word); i++)
+            if (strcmp(word, text) == 0) {
+                p->value = i;
+                return true;
+            }
+        return false;
+    }
+    char *end = NULL;
+    p->value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    return end && *end == '\0';
+}
+
+static inline bool bench_parse(int argc, char **argv, struct bench_param *params, size_t count)
+{
+    size_t position = 0;
+    for (int i = 1; i < argc; i++) {
+        struct bench_param *p = NULL;
+        if (argv[i][0] == '-') {
+            for (size_t k = 0; k < count && !p; k++)
+                if (strcmp(params[k].name, argv[i]) == 0) p = &params[k];
+        } else {
+            while (position < count && bench_is_option(&params[position])) position++;
+            if (position < count) p = &params[position++];
+        }
+        if (!p) return false;
+        if (!bench_is_option(p)) {
+            if (!bench_parse_value(p, argv[i])) return false;
+        } else if (!p->words) {
+            p->value = 1;
+        } else if (!bench_parse_value(p, argv[++i])) {
+            return false;
+        }
+    }
+    for (; position < count; position++)
+        if (params[position].required) return false;
+    return true;
+}
+
+static inline const char *bench_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Reads the parameters and begins the line; the program adds its figures with printf. */
+static inline void bench_start(int argc, char **argv, struct bench_param *params, size_t count)
+{
+    /* Without a buffer of ours stdio would take one from the allocator under test. */
+    static char buffer[8192];
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    if (!bench_parse(argc, argv, params, count)) bench_usage(bench_basename(argv[0]), params, count);
+    printf("bench=%s", bench_basename(argv[0]));
+    for (size_t i = 0; i < count; i++) {
+        char word[16];
+        const char *name = params[i].name + strspn(params[i].name, "-");
+        if (params[i].words && bench_word(params[i].words, params[i].value, word))
+            printf(" %s=%s", name, word);
+        else
+            printf(" %s=%llu", name, (unsigned long long)params[i].value);
+    }
+}
+
+static inline const char *bench_library_of(const char *function)
+{
+    Dl_info info;
+    void *address = dlsym(RTLD_DEFAULT, function);
+    if (!address || !dladdr(address, &info)) bench_die("bench: cannot tell where %s comes from", function);
+    return info.dli_fname;
+}
+
+/* Ends the line with RSS and with the proof of who served malloc and free. */
+static inline void bench_finish(void)
+{
+    uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
+    const char *library = bench_library_of("malloc");
+    if (strcmp(library, bench_library_of("free")) != 0)
+        bench_die("bench: malloc and free come from two libraries");
+    const char *(*config)(void) = NULL;
+    *(void **)&config = dlsym(RTLD_DEFAULT, "hz3_config_string");
+    printf(" peak_kib=%llu end_kib=%llu own_kib=%llu alloc=%s alloc_path=\"%s\" config=\"%s\"\n",
+           (unsigned long long)peak, (unsigned long long)end,
+           (unsigned long long)atomic_load(&bench_own_bytes) / 1024, bench_basename(library), library,
+           config ? config() : "");
+    if (fflush(stdout) != 0) bench_die("bench: cannot write the line");
+}
+
+/* ---- allocating as a program would ---- */
+
+#define BENCH_TOUCH_WORDS "none|first|all|ends"
+enum bench_touch { BENCH_TOUCH_NONE, BENCH_TOUCH_FIRST, BENCH_TOUCH_ALL, BENCH_TOUCH_ENDS };
+
+static inline void *bench_alloc(size_t size, enum bench_touch touch)
+{
+    char *p = malloc(size);
+    if (!p) bench_die("bench: malloc(%zu) failed", size);
+    if (touch == BENCH_TOUCH_ALL) memset(p, 1, size);
+    if (touch == BENCH_TOUCH_FIRST || touch == BENCH_TOUCH_ENDS) p[0] = 1;
+    if (touch == BENCH_TOUCH_ENDS) p[size - 1] = 1;
+    return p;
+}
+
+static inline void bench_check_sizes(uint64_t min, uint64_t max)
+{
+    if (min < 1 || min > max || max > UINT32_MAX) bench_die("bench: sizes must be 1 <= min <= max < 4 GiB");
+}
+
+/* ---- idling ---- */
+
+#define BENCH_IDLE_MAX 60
+
+/* Sleeps, calling nothing of the allocator, and adds RSS as a share of the peak after every second. */
+static inline void bench_idle(uint64_t seconds)
+{
+    double share[BENCH_IDLE_MAX], peak = (double)bench_peak_kib();
+    if (seconds < 1 || seconds > BENCH_IDLE_MAX) bench_die("bench: idle_s must be 1 to %d", BENCH_IDLE_MAX);
+    for (uint64_t i = 0; i < seconds; i++) {
+        sleep(1);
+        share[i] = (double)bench_rss_kib() / peak;
+    }
+    for (uint64_t i = 0; i < seconds; i++) printf("%s%.4f", i ? "," : " idle_shares=", share[i]);
+    printf(" end_share=%.4f", share[seconds - 1]);
+}
+
+/* ---- threads ---- */
+
+struct bench_thread {
+    _Alignas(BENCH_CACHE_LINE) pthread_t thread;
+    uint64_t id, start_ns, end_ns;
+    void (*body)(uint64_t id);
+    pthread_barrier_t *barrier;
+};
+
+static inline void *bench_thread_main(void *arg)
+{
+    struct bench_thread *t = arg;
+    pthread_barrier_wait(t->barrier);
+    t->start_ns = bench_now_ns();
+    t->body(t->id);
+    t->end_ns = bench_now_ns();
+    return NULL;
+}
+
+static inline pthread_t bench_spawn(void *(*body)(void *), void *arg)
+{
+    pthread_t thread;
+    int error = pthread_create(&thread, NULL, body, arg);
+    if (error) bench_die("bench: pthread_create: %s", strerror(error));
+    return thread;
+}
+
+/* Runs body(0) .. body(count - 1) on threads that start together; returns the seconds from the first start to
+ * the last end.  Each thread reads the clock itself: the main thread may wake late where cores are few. */
+static inline double bench_run_threads(uint64_t count, void (*body)(uint64_t id))
+{
+    struct bench_thread *threads = bench_map(count * sizeof *threads);
+    pthread_barrier_t barrier;
+    if (count < 1 || pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0)
+        bench_die("bench: no barrier");
+    for (uint64_t i = 0; i < count; i++) {
+        threads[i] = (struct bench_thread){.id = i, .body = body, .barrier = &barrier};
+        threads[i].thread = bench_spawn(bench_thread_main, &threads[i]);
+    }
+    uint64_t start = UINT64_MAX, end = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        pthread_join(threads[i].thread, NULL);
+        if (threads[i].start_ns < start) start = threads[i].start_ns;
+        if (threads[i].end_ns > end) end = threads[i].end_ns;
+    }
+    pthread_barrier_destroy(&barrier);
+    return (double)(end - start) / 1e9;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* Is memory that one thread allocated and another freed there for a third to use?
+ *
+ * An owner makes `mib` MiB of touched objects, a second thread frees them all, a third makes as many again;
+ * the second stays alive, asleep.  again_ratio is RSS after the third over RSS after the owner: 1 means all
+ * of it was used again, 2 none. sleep   the owner is asleep from then on dead    the owner has ended before
+ * the second thread begins never   the main thread is the owner, and the second has never allocated before it
+ * frees; in the other two cases it has, so that the allocator knows it */
+#include "bench.h"
+#include "helper.h"
+
+enum { OWNER, MIB, SIZE };
+enum { OWNER_SLEEPS, OWNER_DEAD, OWNER_NEVER };
+static struct bench_param param[] = {
+    [OWNER] = {.name = "owner", .words = "sleep|dead|never", .required = true},
+    [MIB] = {.name = "mib", .value = 128},
+    [SIZE] = {.name = "size", .value = 512},
+};
+
+enum { FIRST, SECOND, THIRD, HELPERS };
+static void **objects; /* from bench_map, so not in any figure */
+static uint64_t count;
+
+static void make_all(uint64_t id)
+{
+    (void)id;
+    for (uint64_t i = 0; i < count; i++) objects[i] = bench_alloc(param[SIZE].value, BENCH_TOUCH_ALL);
+}
+
+static void free_all(uint64_t id)
+{
+    (void)id;
+    for (uint64_t i = 0; i < count; i++) free(objects[i]);
+}
+
+static void introduce(uint64_t id) { free(bench_alloc(param[SIZE].value + id, BENCH_TOUCH_ALL)); }
+
+int main(int argc, char **argv)
+{
+    bench_start(argc, argv, param, BENCH_COUNT(param));
+    bench_check_sizes(param[SIZE].value, param[SIZE].value);
+    uint64_t owner = param[OWNER].value;
+    count = (param[MIB].value << 20) / param[SIZE].value;
+    objects = bench_map(count * sizeof *objects);
+    struct helper *helpers = bench_map(HELPERS * sizeof *helpers);
+    for (uint64_t i = 0; i < HELPERS; i++) helper_hire(&helpers[i], i);
+
+    if (owner != OWNER_NEVER) {
+        helper_do(&helpers[SECOND], introduce);
+        helper_do(&helpers[FIRST], make_all);
+    } else {
+        make_all(FIRST);
+    }
+    uint64_t first = bench_rss_kib();
+    if (owner == OWNER_DEAD) helper_dismiss(&helpers[FIRST]);
+    helper_do(&helpers[SECOND], free_all);
+    uint64_t freed = bench_rss_kib();
+    helper_do(&helpers[THIRD], make_all);
+    uint64_t third = bench_rss_kib();
+    printf(" first_kib=%llu freed_kib=%llu third_kib=%llu again_ratio=%.3f", (unsigned long long)first,
+           (unsigned long long)freed, (unsigned long long)third, (double)third / (double)first);
+    bench_finish();
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* What does a thread that allocates a little cost, and what is left when it has ended?
+ *
+ * `threads` threads live at once, each with a few small touched objects; per_thread_kib is the growth of RSS,
+ * stack included, divided among them.  They free their objects and end; left_share is how much of that growth
+ * is still there a second later. */
+#include "bench.h"
+#include "helper.h"
+
+enum { THREADS, OBJECTS, SIZE };
+static struct bench_param param[] = {
+    [THREADS] = {.name = "threads", .value = 2000},
+    [OBJECTS] = {.name = "objects", .value = 10},
+    [SIZE] = {.name = "size", .value = 100},
+};
+
+static void **objects; /* [thread][object]; from bench_map, so not in any figure */
+
+static void make(uint64_t thread)
+{
+    for (uint64_t i = 0; i < param[OBJECTS].value; i++)
+        objects[thread * param[OBJECTS].value + i] = bench_alloc(param[SIZE].value, BENCH_TOUCH_ALL);
+}
+
+static void free_mine(uint64_t thread)
+{
+    for (uint64_t i = 0; i < param[OBJECTS].value; i++) free(objects[thread * param[OBJECTS].value + i]);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(argc, argv, param, BENCH_COUNT(param));
+    bench_check_sizes(param[SIZE].value, param[SIZE].value);
+    uint64_t threads = param[THREADS].value;
+    if (threads < 1) bench_die("bench: needs a thread");
+    objects = bench_map(threads * param[OBJECTS].value * sizeof *objects);
+    struct helper *helpers = bench_map(threads * sizeof *helpers);
+    uint64_t before = bench_rss_kib();
+    for (uint64_t i = 0; i < threads; i++) {
+        helper_hire(&helpers[i], i);
+        helper_give(&helpers[i], make);
+    }
+    for (uint64_t i = 0; i < threads; i++) helper_await(&helpers[i]);
+    double growth = (double)bench_rss_kib() - (double)before;
+    for (uint64_t i = 0; i < threads; i++) helper_give(&helpers[i], free_mine);
+    for (uint64_t i = 0; i < threads; i++) helper_await(&helpers[i]);
+    for (uint64_t i = 0; i < threads; i++) helper_dismiss(&helpers[i]);
+    sleep(1);
+    double left = (double)bench_rss_kib() - (double)before;
+    printf(" before_kib=%llu per_thread_kib=%.2f left_share=%.4f", (unsigned long long)before,
+           growth / (double)threads, left / growth);
+    bench_finish();
+    return 0;
+}

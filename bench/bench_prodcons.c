@@ -1,0 +1,84 @@
+/* How fast do objects pass from threads that only malloc to threads that only free?
+ *
+ * Each producer makes iters objects of random size and deals them out to the consumers in turn, through one
+ * bounded ring for each pair; it skips a consumer whose ring is full and yields when all are. */
+#include <sched.h>
+
+#include "bench.h"
+#include "ring.h"
+
+#define RING_SLOTS 4096
+
+enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH };
+static struct bench_param param[] = {
+    [PRODUCERS] = {.name = "producers", .required = true},
+    [CONSUMERS] = {.name = "consumers", .required = true},
+    [ITERS] = {.name = "iters", .required = true},
+    [MIN] = {.name = "min", .required = true},
+    [MAX] = {.name = "max", .required = true},
+    [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+};
+
+static struct ring *rings; /* [consumer][producer] */
+static _Atomic uint64_t producers_done, freed;
+
+static void produce(uint64_t producer)
+{
+    uint64_t random = producer, min = param[MIN].value, sizes = param[MAX].value - min + 1;
+    uint64_t producers = param[PRODUCERS].value, consumers = param[CONSUMERS].value, consumer = 0;
+    for (uint64_t i = 0; i < param[ITERS].value; i++) {
+        void *p = bench_alloc(min + bench_scale((uint32_t)bench_random(&random), sizes), param[TOUCH].value);
+        uint64_t refused = 0;
+        while (!ring_send(&rings[consumer * producers + producer], p)) {
+            if (++refused % consumers == 0) sched_yield();
+            consumer = (consumer + 1) % consumers;
+        }
+        consumer = (consumer + 1) % consumers;
+    }
+    atomic_fetch_add(&producers_done, 1);
+}
+
+static uint64_t free_arrivals(uint64_t consumer)
+{
+    uint64_t count = 0, producers = param[PRODUCERS].value;
+    for (uint64_t producer = 0; producer < producers; producer++) {
+        void *p;
+        for (; (p = ring_take(&rings[consumer * producers + producer])); count++) free(p);
+    }
+    return count;
+}
+
+static void consume(uint64_t consumer)
+{
+    uint64_t total = 0;
+    for (bool last = false; !last;) {
+        /* Read before the look: what the last producer sent is then seen by this look. */
+        last = atomic_load(&producers_done) == param[PRODUCERS].value;
+        uint64_t count = free_arrivals(consumer);
+        total += count;
+        if (count == 0) sched_yield();
+    }
+    atomic_fetch_add(&freed, total);
+}
+
+static void work(uint64_t id)
+{
+    if (id < param[PRODUCERS].value)
+        produce(id);
+    else
+        consume(id - param[PRODUCERS].value);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(argc, argv, param, BENCH_COUNT(param));
+    bench_check_sizes(param[MIN].value, param[MAX].value);
+    uint64_t producers = param[PRODUCERS].value, consumers = param[CONSUMERS].value;
+    if (producers < 1 || consumers < 1) bench_die("bench: needs a producer and a consumer");
+    rings = ring_map(producers * consumers, RING_SLOTS);
+    double seconds = bench_run_threads(producers + consumers, work);
+    if (freed != producers * param[ITERS].value) bench_die("bench: an object was lost");
+    printf(" seconds=%.4f ops_per_s=%.0f", seconds, 2.0 * (double)freed / seconds);
+    bench_finish();
+    return 0;
+}

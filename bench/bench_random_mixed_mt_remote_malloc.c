@@ -1,0 +1,134 @@
+/* How fast are malloc and free where threads free each other's objects?
+ *
+ * Every thread has ws slots.  An iteration picks one at random: an empty slot is filled with an object of
+ * random size, a full one is emptied, and the object is freed here or, with a chance of remote_pct %, sent to
+ * a random other thread, which frees it.  Threads look for arrivals every DRAIN_EVERY iterations.  A sender
+ * whose ring is full frees the object itself (an overflow), or with --matched waits, taking arrivals
+ * meanwhile.  The ring_slots of a receiver are divided among its senders.  One thread alone has nobody to
+ * send to: all frees are local. */
+#include <sched.h>
+
+#include "bench.h"
+#include "ring.h"
+
+#define DRAIN_EVERY 64
+
+enum { THREADS, ITERS, WS, MIN, MAX, REMOTE, RING_SLOTS, TOUCH, MATCHED };
+static struct bench_param param[] = {
+    [THREADS] = {.name = "threads", .required = true},
+    [ITERS] = {.name = "iters", .required = true},
+    [WS] = {.name = "ws", .required = true},
+    [MIN] = {.name = "min", .required = true},
+    [MAX] = {.name = "max", .required = true},
+    [REMOTE] = {.name = "remote_pct", .required = true},
+    [RING_SLOTS] = {.name = "ring_slots", .value = 65536},
+    [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [MATCHED] = {.name = "--matched"},
+};
+
+struct worker {
+    _Alignas(BENCH_CACHE_LINE) uint64_t id;
+    uint64_t random;
+    uint64_t mallocs, frees, remote_sent, overflow_sent;
+};
+
+static struct worker *workers;
+static void **slots;       /* [worker][ws] */
+static struct ring *rings; /* [receiver][sender] */
+static _Atomic uint64_t finished;
+
+static void take_arrivals(struct worker *w)
+{
+    uint64_t threads = param[THREADS].value;
+    for (uint64_t sender = 0; sender < threads; sender++) {
+        void *p;
+        for (; (p = ring_take(&rings[w->id * threads + sender])); w->frees++) free(p);
+    }
+}
+
+/* False where p has to be freed here. */
+static bool send_away(struct worker *w, void *p)
+{
+    uint64_t threads = param[THREADS].value, random = bench_random(&w->random);
+    if (threads == 1 || bench_scale((uint32_t)random, 100) >= param[REMOTE].value) return false;
+    uint64_t receiver = bench_scale((uint32_t)(random >> 32), threads - 1);
+    receiver += receiver >= w->id;
+    struct ring *ring = &rings[receiver * threads + w->id];
+    bool sent = ring_send(ring, p);
+    while (!sent && param[MATCHED].value) {
+        take_arrivals(w);
+        sched_yield();
+        sent = ring_send(ring, p);
+    }
+    w->remote_sent += sent;
+    w->overflow_sent += !sent;
+    return sent;
+}
+
+static void release(struct worker *w, void *p)
+{
+    if (send_away(w, p)) return;
+    free(p);
+    w->frees++;
+}
+
+static void work(uint64_t id)
+{
+    struct worker *w = &workers[id];
+    uint64_t ws = param[WS].value, min = param[MIN].value, sizes = param[MAX].value - min + 1;
+    void **mine = slots + id * ws;
+    for (uint64_t i = 0; i < param[ITERS].value; i++) {
+        if (i % DRAIN_EVERY == 0) take_arrivals(w);
+        uint64_t random = bench_random(&w->random);
+        void **slot = &mine[bench_scale((uint32_t)random, ws)];
+        if (*slot) {
+            release(w, *slot);
+            *slot = NULL;
+        } else {
+            *slot = bench_alloc(min + bench_scale((uint32_t)(random >> 32), sizes), param[TOUCH].value);
+            w->mallocs++;
+        }
+    }
+    for (uint64_t i = 0; i < ws; i++) {
+        w->frees += mine[i] != NULL;
+        free(mine[i]);
+    }
+    atomic_fetch_add(&finished, 1);
+    /* Others may still send, or wait for room in our rings. */
+    while (atomic_load(&finished) < param[THREADS].value) {
+        take_arrivals(w);
+        sched_yield();
+    }
+    take_arrivals(w);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(argc, argv, param, BENCH_COUNT(param));
+    bench_check_sizes(param[MIN].value, param[MAX].value);
+    uint64_t threads = param[THREADS].value, senders = threads > 1 ? threads - 1 : 1;
+    workers = bench_map(threads * sizeof *workers);
+    slots = bench_map(threads * param[WS].value * sizeof *slots);
+    rings = ring_map(threads * threads, (param[RING_SLOTS].value + senders - 1) / senders);
+    for (uint64_t i = 0; i < threads; i++) workers[i] = (struct worker){.id = i, .random = i};
+
+    double seconds = bench_run_threads(threads, work);
+
+    struct worker sum = {0};
+    for (uint64_t i = 0; i < threads; i++) {
+        sum.mallocs += workers[i].mallocs;
+        sum.frees += workers[i].frees;
+        sum.remote_sent += workers[i].remote_sent;
+        sum.overflow_sent += workers[i].overflow_sent;
+    }
+    if (sum.mallocs != sum.frees) bench_die("bench: an object was lost");
+    uint64_t tried = sum.remote_sent + sum.overflow_sent;
+    printf(" seconds=%.4f ops_per_s=%.0f effective_remote_pct=%.2f remote_sent=%llu overflow_sent=%llu "
+           "overflow=%s",
+           seconds, (double)(sum.mallocs + sum.frees) / seconds,
+           sum.frees ? 100.0 * (double)sum.remote_sent / (double)sum.frees : 0.0,
+           (unsigned long long)sum.remote_sent, (unsigned long long)sum.overflow_sent,
+           sum.overflow_sent * 1000 > tried ? "above_0.1%" : "ok");
+    bench_finish();
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* A bounded queue of pointers from one thread to one other, in memory of its own.  NULL cannot be sent.
+ *
+ * Each side keeps a copy of the other's position and reads the shared word only when the copy says full (or
+ * empty), so that the queue costs much less than the allocator calls that it carries work between. */
+#ifndef BENCH_RING_H
+#define BENCH_RING_H
+
+#include "bench.h"
+
+struct ring {
+    _Alignas(BENCH_CACHE_LINE) _Atomic uint64_t sent;  /* written by the sender; sent - taken <= slots */
+    uint64_t taken_seen;                               /* sender's copy of taken */
+    _Alignas(BENCH_CACHE_LINE) _Atomic uint64_t taken; /* written by the receiver */
+    uint64_t sent_seen;                                /* receiver's copy of sent */
+    _Alignas(BENCH_CACHE_LINE) void **slot;            /* const; mask + 1 of them, a power of two */
+    uint64_t mask;                                     /* const */
+};
+
+/* Makes count rings of at least `slots` slots each. */
+static inline struct ring *ring_map(uint64_t count, uint64_t slots)
+{
+    uint64_t capacity = 1;
+    while (capacity < slots) capacity *= 2;
+    struct ring *rings = bench_map(count * sizeof *rings);
+    void **slot = bench_map(count * capacity * sizeof *slot);
+    for (uint64_t i = 0; i < count; i++) {
+        rings[i].slot = slot + i * capacity;
+        rings[i].mask = capacity - 1;
+    }
+    return rings;
+}
+
+/* False where the ring is full. */
+static inline bool ring_send(struct ring *r, void *p)
+{
+    uint64_t sent = atomic_load_explicit(&r->sent, memory_order_relaxed);
+    if (sent - r->taken_seen > r->mask) {
+        r->taken_seen = atomic_load_explicit(&r->taken, memory_order_acquire);
+        if (sent - r->taken_seen > r->mask) return false;
+    }
+    r->slot[sent & r->mask] = p;
+    atomic_store_explicit(&r->sent, sent + 1, memory_order_release);
+    return true;
+}
+
+/* NULL where the ring is empty. */
+static inline void *ring_take(struct ring *r)
+{
+    uint64_t taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
+    if (taken == r->sent_seen) {
+        r->sent_seen = atomic_load_explicit(&r->sent, memory_order_acquire);
+        if (taken == r->sent_seen) return NULL;
+    }
+    void *p = r->slot[taken & r->mask];
+    atomic_store_explicit(&r->taken, taken + 1, memory_order_release);
+    return p;
+}
+
+#endif

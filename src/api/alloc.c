@@ -1,0 +1,140 @@
+/* The rest of the allocating family.  Semantics follow glibc where programs rely on them. */
+#include "api/entry.h"
+#include "api/override.h"
+#include "base/sizeclass.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+HZ3_API void *hz3_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) return hz3_no_memory();
+    if (bytes > HZ3_SMALL_MAX) return hz3_malloc_zeroed(bytes);
+    void *p = hz3_malloc(bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+/* ---- realloc ---- */
+
+static void *move(void *p, size_t old_usable, size_t size)
+{
+    void *to = hz3_malloc(size);
+    if (!to) return NULL;
+    memcpy(to, p, hz3_min(old_usable, size));
+    hz3_free(p);
+    return to;
+}
+
+static void *realloc_large(void *p, size_t usable, size_t size)
+{
+    if (size <= HZ3_SMALL_MAX) return move(p, usable, size);
+    void *to = hz3_large_realloc(p, size);
+    if (!to) return move(p, usable, size);
+    if (to != p) {
+        if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
+        hz3_mark_live(to);
+    }
+    return to;
+}
+
+HZ3_API void *hz3_realloc(void *p, size_t size)
+{
+    if (!p) return hz3_malloc(size);
+    if (!size) return hz3_free(p), NULL;
+    if (size > PTRDIFF_MAX) return hz3_no_memory();
+    unsigned cls = hz3_block_class(p);
+    if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size);
+    size_t usable = hz3_block_usable(p, cls);
+    if (cls == HZ3_CLASS_LARGE) return realloc_large(p, usable, size);
+    bool fits = size <= usable;
+    /* Shrinking by less than half is not worth a move, nor is one into the same class. */
+    if (fits && (size > usable / 2 || hz3_class_of(size) == cls)) return p;
+    return move(p, usable, size);
+}
+
+HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
+{
+    size_t bytes;
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) return hz3_no_memory();
+    return hz3_realloc(p, bytes);
+}
+
+/* ---- alignment ---- */
+
+static void *aligned(size_t alignment, size_t size)
+{
+    if (unlikely(size > PTRDIFF_MAX || alignment > PTRDIFF_MAX)) return hz3_no_memory();
+    return alignment <= HZ3_UNIT ? hz3_malloc(size) : hz3_malloc_aligned(size, alignment);
+}
+
+HZ3_API void *hz3_memalign(size_t alignment, size_t size)
+{
+    if (unlikely(alignment > ((size_t)PTRDIFF_MAX + 1))) {
+        errno = EINVAL; /* as glibc: there is no power of two above it */
+        return NULL;
+    }
+    size_t power = HZ3_UNIT;
+    while (power < alignment) power *= 2;
+    return aligned(power, size);
+}
+
+HZ3_API void *hz3_aligned_alloc(size_t alignment, size_t size)
+{
+    return hz3_memalign(alignment, size);
+}
+
+HZ3_API int hz3_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1))) return EINVAL;
+    int saved = errno;
+    void *p = aligned(alignment, size);
+    errno = saved;
+    if (!p) return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+HZ3_API void *hz3_valloc(size_t size)
+{
+    return aligned(hz3_os.page, size);
+}
+
+HZ3_API void *hz3_pvalloc(size_t size)
+{
+    if (size > PTRDIFF_MAX) return hz3_no_memory();
+    return aligned(hz3_os.page, hz3_round_up(hz3_max(size, 1), hz3_os.page));
+}
+
+/* ---- release ---- */
+
+HZ3_API void hz3_cfree(void *p)
+{
+    hz3_free(p);
+}
+
+HZ3_API void hz3_free_sized(void *p, size_t size)
+{
+    (void)size; /* the map knows better */
+    hz3_free(p);
+}
+
+HZ3_API void hz3_free_aligned_sized(void *p, size_t alignment, size_t size)
+{
+    (void)alignment;
+    (void)size;
+    hz3_free(p);
+}
+
+HZ3_STANDARD_NAME(calloc, void *, (size_t, size_t), hz3_calloc)
+HZ3_STANDARD_NAME(realloc, void *, (void *, size_t), hz3_realloc)
+HZ3_STANDARD_NAME(reallocarray, void *, (void *, size_t, size_t), hz3_reallocarray)
+HZ3_STANDARD_NAME(memalign, void *, (size_t, size_t), hz3_memalign)
+HZ3_STANDARD_NAME(aligned_alloc, void *, (size_t, size_t), hz3_aligned_alloc)
+HZ3_STANDARD_NAME(posix_memalign, int, (void **, size_t, size_t), hz3_posix_memalign)
+HZ3_STANDARD_NAME(valloc, void *, (size_t), hz3_valloc)
+HZ3_STANDARD_NAME(pvalloc, void *, (size_t), hz3_pvalloc)
+HZ3_STANDARD_NAME(cfree, void, (void *), hz3_cfree)
+HZ3_STANDARD_NAME(free_sized, void, (void *, size_t), hz3_free_sized)
+HZ3_STANDARD_NAME(free_aligned_sized, void, (void *, size_t, size_t), hz3_free_aligned_sized)

@@ -1,0 +1,36 @@
+/* malloc and free: both fast paths on one screen. */
+#include "api/entry.h"
+#include "api/override.h"
+#include "base/sizeclass.h"
+
+/* Budget: 13 instructions on a hit without HZ3_FREE_CHECK; no lock prefix, no call. */
+HZ3_API void *hz3_malloc(size_t size)
+{
+    if (unlikely(size > HZ3_SMALL_MAX)) return hz3_malloc_large(size);
+    size_t units = hz3_units_of(size);
+    unsigned cls = hz3_class_table[units];
+    void *p = *hz3_thread.top[cls];
+    if (unlikely(!p)) return hz3_malloc_slow(units);
+    HZ3_FORGET_MEMORY(p);
+    hz3_thread.top[cls]--;
+    return hz3_mark_live(p);
+}
+
+/* Budget: 16 instructions on a hit without HZ3_FREE_CHECK; no lock prefix, no call. */
+HZ3_API void hz3_free(void *p)
+{
+    const struct hz3_window *window = &hz3_windows[0];
+    if (unlikely(!hz3_window_has(window, p))) return hz3_free_slow(p);
+    unsigned cls = hz3_tag_class(window->tags[hz3_granule_of(window, p)]);
+    void **top = hz3_thread.top[cls] + 1;
+    if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
+    if (HZ3_FREE_CHECK) {
+        if (unlikely(!hz3_is_live(p))) return hz3_free_slow(p);
+        *hz3_state_of(p) = 0;
+    }
+    *top = p;
+    hz3_thread.top[cls] = top;
+}
+
+HZ3_STANDARD_NAME(malloc, void *, (size_t), hz3_malloc)
+HZ3_STANDARD_NAME(free, void, (void *), hz3_free)

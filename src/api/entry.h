@@ -1,0 +1,42 @@
+/* What the entries share: the checks on a pointer the program hands in, and the slow sides of malloc and free. */
+#ifndef HZ3_API_ENTRY_H
+#define HZ3_API_ENTRY_H
+
+#include "back/large.h"
+#include "back/map.h"
+#include "front/thread_cache.h"
+#include "hz3.h"
+
+enum { HZ3_STATE_LIVE = 1 };
+
+/* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object. */
+HZ3_INLINE void *hz3_mark_live(void *p)
+{
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = HZ3_STATE_LIVE;
+    return p;
+}
+
+/* HZ3_FREE_CHECK: whether p, in a granule of ours, is the start of a live object. */
+HZ3_INLINE bool hz3_is_live(const void *p)
+{
+    return (uintptr_t)p % HZ3_UNIT == 0 && *hz3_state_of(p) == HZ3_STATE_LIVE;
+}
+
+/* The class of the block that p must be the start of (a size class or LARGE).  NONE: p is not ours, and the
+ * option says that this is the next allocator's business.  Ends the process on any other pointer. */
+unsigned hz3_block_class(const void *p);
+void *hz3_realloc_foreign(void *p, size_t size);
+size_t hz3_usable_foreign(const void *p);
+size_t hz3_block_usable(const void *p, unsigned cls);
+
+/* Any state of the thread and the process; NULL and ENOMEM.  Sizes up to HZ3_SMALL_MAX, in units of 16 bytes: */
+void *hz3_malloc_slow(size_t units);
+/* More than HZ3_SMALL_MAX bytes: */
+void *hz3_malloc_large(size_t size);
+void *hz3_malloc_zeroed(size_t size);
+/* The same as malloc for an alignment, a power of two. */
+void *hz3_malloc_aligned(size_t size, size_t alignment);
+/* Any pointer. */
+void hz3_free_slow(void *p);
+void *hz3_no_memory(void); /* NULL and ENOMEM */
+#endif

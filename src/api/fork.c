@@ -1,0 +1,66 @@
+#include "api/fork.h"
+
+#include "back/pages.h"
+#include "front/collector.h"
+#include "front/thread_cache.h"
+
+#include <pthread.h>
+
+/* Of the fork under way; thread-local, since threads may fork at once. */
+static _Thread_local bool patient;
+
+/* In the order in which they nest. */
+static void each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    visit(&hz3_collector_lock);
+    visit(&hz3_threads_lock);
+    for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
+    hz3_central_each_lock(visit);
+    visit(&hz3_pages_lock);
+    visit(&hz3_magazine_lock);
+}
+
+static void look(struct hz3_lock *lock)
+{
+    if (hz3_lock_is_mine(lock)) patient = false;
+}
+
+static void take(struct hz3_lock *lock)
+{
+    hz3_lock_for_fork(lock, patient);
+}
+
+static void leave_in_parent(struct hz3_lock *lock)
+{
+    hz3_unlock_after_fork(lock, false);
+}
+
+static void leave_in_child(struct hz3_lock *lock)
+{
+    hz3_unlock_after_fork(lock, true);
+}
+
+static void prepare(void)
+{
+    patient = true;
+    each_lock(look);
+    each_lock(take);
+}
+
+static void parent(void)
+{
+    each_lock(leave_in_parent);
+}
+
+static void child(void)
+{
+    bool whole = patient;
+    each_lock(leave_in_child);
+    hz3_collector_after_fork();
+    if (whole) hz3_cache_after_fork();
+}
+
+void hz3_fork_start(void)
+{
+    pthread_atfork(prepare, parent, child);
+}

@@ -1,0 +1,54 @@
+#include "api/init.h"
+
+#include "api/fork.h"
+#include "api/options.h"
+#include "api/report.h"
+#include "back/pages.h"
+#include "base/sizeclass.h"
+#include "front/collector.h"
+#include "front/thread_cache.h"
+#include "middle/transfer_cache.h"
+
+_Atomic bool hz3_started;
+static bool options_read;
+
+static void apply_live_options(void)
+{
+    hz3_pages_soft_limit = hz3_options.SOFT_LIMIT;
+    hz3_pages_dirty_max = hz3_options.RETAIN;
+    hz3_pages_huge_always = hz3_options.THP == HZ3_THP_ALWAYS;
+    hz3_pages_huge_never = hz3_options.THP == HZ3_THP_NEVER;
+    if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);
+    if (hz3_pages_huge_never) hz3_os.huge_page = 0;
+    hz3_transfer_start(hz3_options.TRANSFER_CACHE);
+    hz3_heap_start((unsigned)hz3_min(hz3_options.HEAPS, (size_t)HZ3_HEAPS_MAX));
+    hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
+    hz3_collector_start((uint32_t)hz3_options.DECAY, hz3_options.BACKGROUND);
+}
+
+HZ3_COLD void hz3_start(void)
+{
+    static struct hz3_lock lock;
+    hz3_lock(&lock);
+    if (!hz3_get(hz3_started)) {
+        hz3_os_start();
+        options_read = hz3_options_load();
+        hz3_sizeclass_start();
+        hz3_map_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));
+        hz3_cache_start();
+        apply_live_options();
+        atomic_store_explicit(&hz3_started, true, memory_order_release);
+    }
+    hz3_unlock(&lock);
+}
+
+/* libc is up: what needs it. */
+__attribute__((constructor(101))) static void constructed(void)
+{
+    hz3_ensure_started();
+    if (!options_read && hz3_options_load()) apply_live_options();
+    hz3_options_report();
+    hz3_fork_start();
+    hz3_collector_allow_background();
+    if (hz3_options.STATS) hz3_report_at_exit();
+}

@@ -1,0 +1,127 @@
+/* What programs ask an allocator about itself. */
+#include "api/entry.h"
+#include "api/init.h"
+#include "api/override.h"
+#include "api/report.h"
+#include "front/collector.h"
+#include "os/os.h"
+#include "watch/stats.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+HZ3_API size_t hz3_malloc_usable_size(const void *p)
+{
+    if (!p) return 0;
+    unsigned cls = hz3_block_class(p);
+    return cls == HZ3_CLASS_NONE ? hz3_usable_foreign(p) : hz3_block_usable(p, cls);
+}
+
+HZ3_API void hz3_collect(bool force)
+{
+    hz3_ensure_started();
+    hz3_cache_flush();
+    hz3_collector_run(force);
+}
+
+HZ3_API int hz3_malloc_trim(size_t pad)
+{
+    (void)pad;
+    hz3_ensure_started();
+    hz3_cache_flush();
+    return hz3_collector_run(true) > 0;
+}
+
+HZ3_API const char *hz3_version(void)
+{
+    return HZ3_VERSION_TEXT;
+}
+
+HZ3_API const char *hz3_config_string(void)
+{
+    return hz3_config_text;
+}
+
+HZ3_API size_t hz3_stats_json(char *buf, size_t size)
+{
+    hz3_ensure_started();
+    struct hz3_text text = {buf, size, 0};
+    hz3_stats_print_json(&text);
+    return text.length;
+}
+
+HZ3_API void hz3_malloc_stats(void)
+{
+    hz3_ensure_started();
+    char buf[2048];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    hz3_stats_text(&text);
+    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
+void hz3_report_at_exit(void)
+{
+    atexit(hz3_malloc_stats);
+}
+
+/* ---- glibc's ---- */
+
+HZ3_API struct mallinfo2 hz3_mallinfo2(void)
+{
+    hz3_ensure_started();
+    struct hz3_stats s;
+    hz3_stats_read(&s);
+    return (struct mallinfo2){
+        .arena = s.mapped,
+        .uordblks = s.allocated,
+        .fordblks = s.mapped - s.allocated,
+        .keepcost = s.dirty,
+    };
+}
+
+static int saturated(size_t n)
+{
+    return n > INT32_MAX ? INT32_MAX : (int)n;
+}
+
+HZ3_API struct mallinfo hz3_mallinfo(void)
+{
+    struct mallinfo2 info = hz3_mallinfo2();
+    return (struct mallinfo){
+        .arena = saturated(info.arena),
+        .uordblks = saturated(info.uordblks),
+        .fordblks = saturated(info.fordblks),
+        .keepcost = saturated(info.keepcost),
+    };
+}
+
+/* Accepts what glibc accepts and does nothing: its parameters are about glibc's structures. */
+HZ3_API int hz3_mallopt(int parameter, int value)
+{
+    (void)parameter;
+    (void)value;
+    return 1;
+}
+
+HZ3_API int hz3_malloc_info(int options, FILE *stream)
+{
+    char json[2048];
+    if (options) return -1;
+    struct mallinfo2 info = hz3_mallinfo2();
+    hz3_stats_json(json, sizeof json);
+    int written = fprintf(stream,
+                          "<malloc version=\"hz3-" HZ3_VERSION_TEXT "\">\n"
+                          "<system type=\"current\" size=\"%zu\"/>\n<total type=\"rest\" size=\"%zu\"/>\n"
+                          "<hz3 json='%s'/>\n</malloc>\n",
+                          info.arena, info.fordblks, json);
+    return written < 0 ? -1 : 0;
+}
+
+HZ3_STANDARD_NAME(malloc_usable_size, size_t, (void *), hz3_malloc_usable_size)
+HZ3_STANDARD_NAME(malloc_trim, int, (size_t), hz3_malloc_trim)
+HZ3_STANDARD_NAME(malloc_stats, void, (void), hz3_malloc_stats)
+HZ3_STANDARD_NAME(mallinfo2, struct mallinfo2, (void), hz3_mallinfo2)
+HZ3_STANDARD_NAME(mallinfo, struct mallinfo, (void), hz3_mallinfo)
+HZ3_STANDARD_NAME(mallopt, int, (int, int), hz3_mallopt)
+HZ3_STANDARD_NAME(malloc_info, int, (int, FILE *), hz3_malloc_info)

@@ -1,0 +1,162 @@
+#define _GNU_SOURCE
+#include "api/options.h"
+
+#include "base/print.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct hz3_options hz3_options;
+
+/* ---- kinds: each parses the whole text or says no ---- */
+
+static bool number(const char *text, const char **end, size_t *value)
+{
+    if (*text < '0' || *text > '9') return false;
+    size_t n = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (size_t)(*text - '0'), &n)) return false;
+    *end = text;
+    *value = n;
+    return true;
+}
+
+static bool size(const char *text, size_t *value)
+{
+    static const char units[] = "KMG";
+    const char *end, *unit;
+    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
+    if (!number(text, &end, value)) return false;
+    if (!*end) return true;
+    if (end[1] || !(unit = strchr(units, *end & ~0x20))) return false;
+    return !__builtin_mul_overflow(*value, (size_t)1 << (10 * (unit - units + 1)), value);
+}
+
+static bool ms(const char *text, size_t *value)
+{
+    const char *end;
+    if (!number(text, &end, value)) return false;
+    if (!strcmp(end, "s") && __builtin_mul_overflow(*value, 1000, value)) return false;
+    return (!*end || !strcmp(end, "ms") || !strcmp(end, "s")) && *value <= INT32_MAX;
+}
+
+static bool count(const char *text, size_t *value)
+{
+    const char *end;
+    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
+    return number(text, &end, value) && !*end && *value > 0;
+}
+
+static bool switch_on(const char *text, size_t *value)
+{
+    *value = *text == '1';
+    return (*text == '0' || *text == '1') && !text[1];
+}
+
+static bool word(const char *text, const char *const *words, size_t *value)
+{
+    for (*value = 0; words[*value]; ++*value)
+        if (!strcmp(text, words[*value])) return true;
+    return false;
+}
+
+static bool thp(const char *text, size_t *value)
+{
+    static const char *const words[] = {"default", "always", "never", NULL};
+    return word(text, words, value);
+}
+
+static bool foreign(const char *text, size_t *value)
+{
+    static const char *const words[] = {"abort", "libc", NULL};
+    return word(text, words, value);
+}
+
+/* ---- the table ---- */
+
+static const struct option {
+    const char *name, *standard;
+    size_t *value;
+    bool (*parse)(const char *text, size_t *value);
+} options[] = {
+#define HZ3_OPTION(name, kind, standard, meaning) {"HZ3_" #name, standard, &hz3_options.name, kind},
+#include "api/options.def"
+#undef HZ3_OPTION
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+/* 90 % of the smaller of the cgroup v2 limits of this process, or no limit. */
+static size_t cgroup_limit(void)
+{
+    static const char *const files[] = {"memory.max", "memory.high"};
+    char groups[4096], path[4200], text[64];
+    if (hz3_os_read_file("/proc/self/cgroup", groups, sizeof groups) < 0) return SIZE_MAX;
+    char *group = strncmp(groups, "0::", 3) ? strstr(groups, "\n0::") : groups - 1;
+    if (!group) return SIZE_MAX;
+    group += 4;
+    group[strcspn(group, "\n")] = 0;
+    size_t limit = SIZE_MAX;
+    for (int i = 0; i < 2; i++) {
+        struct hz3_text name = {path, sizeof path, 0};
+        hz3_print(&name, "/sys/fs/cgroup%s/%s", group, files[i]);
+        const char *end;
+        size_t bytes;
+        if (hz3_os_read_file(path, text, sizeof text) > 0 && number(text, &end, &bytes)) limit = hz3_min(limit, bytes);
+    }
+    return limit == SIZE_MAX ? limit : limit / 10 * 9;
+}
+
+bool hz3_options_load(void)
+{
+    bool readable = environ != NULL;
+    for (int i = 0; i < OPTIONS; i++) {
+        options[i].parse(options[i].standard, options[i].value);
+        const char *text = readable ? secure_getenv(options[i].name) : NULL;
+        size_t value;
+        if (text && options[i].parse(text, &value)) *options[i].value = value;
+    }
+    if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(8, 4 * hz3_os.cpus);
+    if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) hz3_options.SOFT_LIMIT = cgroup_limit();
+    if (hz3_options.SOFT_LIMIT == 0) hz3_options.SOFT_LIMIT = SIZE_MAX;
+    return readable;
+}
+
+/* ---- saying so ---- */
+
+static void line(const char *format, const char *a, const char *b, size_t n, const char *c)
+{
+    char buf[256];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    hz3_print(&text, format, a, b, n, c);
+    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
+static bool is_option(const char *variable)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        size_t length = strlen(options[i].name);
+        if (!strncmp(variable, options[i].name, length) && variable[length] == '=') return true;
+    }
+    return false;
+}
+
+void hz3_options_report(void)
+{
+    for (char **variable = environ; variable && *variable; variable++)
+        if (!strncmp(*variable, "HZ3_", 4) && !is_option(*variable))
+            line("hz3: warning: unknown option %s%s\n", *variable, "", 0, "");
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *text = secure_getenv(options[i].name), *source = text ? "environment" : "default";
+        size_t ignored;
+        if (text && !options[i].parse(text, &ignored)) {
+            line("hz3: warning: bad value for %s: %s\n", options[i].name, text, 0, "");
+            source = "default";
+        }
+        if (hz3_options.VERBOSE)
+            line("hz3: option %s=%s = %zu (%s)\n", options[i].name, text && *source == 'e' ? text : options[i].standard,
+                 *options[i].value, source);
+    }
+}

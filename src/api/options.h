@@ -1,0 +1,24 @@
+/* Options from the environment (options.def), read once with secure_getenv.  An unknown HZ3_ variable or a bad
+ * value is a warning that names it; the default stands then. */
+#ifndef HZ3_API_OPTIONS_H
+#define HZ3_API_OPTIONS_H
+
+#include "base/types.h"
+
+enum { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER };
+enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
+
+/* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */
+#define HZ3_OPTION_AUTO SIZE_MAX
+struct hz3_options {
+#define HZ3_OPTION(name, kind, standard, meaning) size_t name;
+#include "api/options.def"
+#undef HZ3_OPTION
+};
+extern struct hz3_options hz3_options;
+
+/* Fills hz3_options from the defaults and, if the environment can be read yet, from it.  Returns whether it could. */
+bool hz3_options_load(void);
+/* Warns of unknown HZ3_ variables and bad values, and, with HZ3_VERBOSE, prints every option and its source. */
+void hz3_options_report(void);
+#endif

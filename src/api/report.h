@@ -1,0 +1,6 @@
+/* The statistics on stderr, for HZ3_STATS and malloc_stats. */
+#ifndef HZ3_API_REPORT_H
+#define HZ3_API_REPORT_H
+
+void hz3_report_at_exit(void);
+#endif

@@ -1,0 +1,122 @@
+/* The slow sides of malloc and free, and what they say of bad pointers. */
+#define _GNU_SOURCE
+#include "api/entry.h"
+#include "api/init.h"
+#include "api/options.h"
+#include "back/large.h"
+#include "back/run.h"
+#include "base/check.h"
+#include "base/sizeclass.h"
+#include "front/collector.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+void *hz3_no_memory(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+static void *large(size_t size, size_t alignment, bool zero)
+{
+    if (size > PTRDIFF_MAX) return hz3_no_memory();
+    void *p = hz3_large_alloc(size, alignment, zero);
+    return p ? hz3_mark_live(p) : hz3_no_memory();
+}
+
+HZ3_NOINLINE void *hz3_malloc_large(size_t size)
+{
+    hz3_ensure_started();
+    return large(size, 1, false);
+}
+
+HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
+{
+    hz3_ensure_started();
+    void *p = hz3_cache_malloc(hz3_class_table[units]);
+    return p ? hz3_mark_live(p) : hz3_no_memory();
+}
+
+void *hz3_malloc_zeroed(size_t size)
+{
+    hz3_ensure_started();
+    return large(size, 1, true);
+}
+
+void *hz3_malloc_aligned(size_t size, size_t alignment)
+{
+    hz3_ensure_started();
+    unsigned cls = hz3_class_aligned(size, alignment);
+    if (!cls) return large(size, alignment, false);
+    void *p = hz3_cache_malloc(cls);
+    return p ? hz3_mark_live(p) : hz3_no_memory();
+}
+
+/* ---- pointers that come in ---- */
+
+static bool is_block(const void *p, unsigned cls)
+{
+    return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) : hz3_run_is_object(hz3_run_of(p), p);
+}
+
+unsigned hz3_block_class(const void *p)
+{
+    hz3_ensure_started();
+    unsigned cls = hz3_tag_class(hz3_tag_of(p));
+    if (unlikely(cls == HZ3_CLASS_NONE)) {
+        /* A free span was freed before, whatever it was. */
+        if (hz3_map_was_used(p)) hz3_crime("double free", p);
+        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_crime("foreign pointer freed", p);
+        return cls;
+    }
+    if (HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) {
+        if (unlikely(!is_block(p, cls))) hz3_crime("interior pointer freed", p);
+        if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(p))) hz3_crime("double free", p);
+    }
+    return cls;
+}
+
+size_t hz3_block_usable(const void *p, unsigned cls)
+{
+    return cls == HZ3_CLASS_LARGE ? hz3_large_usable(p) : hz3_class_size(cls);
+}
+
+/* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
+
+static void free_foreign(void *p)
+{
+    void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+    if (!next) hz3_crime("foreign pointer freed", p);
+    next(p);
+}
+
+void *hz3_realloc_foreign(void *p, size_t size)
+{
+    void *(*next)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+    if (!next) hz3_crime("foreign pointer freed", p);
+    return next(p, size);
+}
+
+size_t hz3_usable_foreign(const void *p)
+{
+    size_t (*next)(const void *) = (size_t(*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    return next ? next(p) : 0;
+}
+
+HZ3_NOINLINE void hz3_free_slow(void *p)
+{
+    if (!p) return;
+    unsigned cls = hz3_block_class(p);
+    if (cls == HZ3_CLASS_NONE) {
+        free_foreign(p);
+        return;
+    }
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
+    if (cls == HZ3_CLASS_LARGE) {
+        hz3_large_free(p);
+        hz3_collector_tick();
+    } else {
+        hz3_cache_free(p, cls);
+    }
+}

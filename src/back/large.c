@@ -1,0 +1,74 @@
+#include "back/large.h"
+
+#include "back/pages.h"
+
+#include <string.h>
+
+_Atomic size_t hz3_large_bytes;
+
+enum { MOVE_MIN = 512 * 1024 }; /* bytes from which moving pages beats copying them */
+
+static size_t granules_of(size_t size)
+{
+    return (size + HZ3_GRANULE - 1) >> HZ3_GRANULE_SHIFT;
+}
+
+static struct hz3_span *new_block(size_t size, size_t alignment)
+{
+    size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
+    if (granules + align > UINT32_MAX / 2) return NULL;
+    struct hz3_span *span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+    if (!span) return NULL;
+    span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
+    hz3_add(hz3_large_bytes, span->bytes);
+    hz3_map_tag(span, HZ3_CLASS_LARGE);
+    return span;
+}
+
+void *hz3_large_alloc(size_t size, size_t alignment, bool zero)
+{
+    struct hz3_span *span = new_block(size, alignment);
+    if (!span) return NULL;
+    if (zero && !span->zeroed) memset((void *)span->start, 0, size);
+    return (void *)span->start;
+}
+
+bool hz3_large_is_block(const void *p)
+{
+    const struct hz3_span *span = hz3_span_at(p);
+    return span->kind == HZ3_SPAN_LARGE && span->start == (uintptr_t)p;
+}
+
+void hz3_large_free(void *p)
+{
+    struct hz3_span *span = hz3_span_at(p);
+    hz3_sub(hz3_large_bytes, span->bytes);
+    hz3_pages_free(span);
+}
+
+size_t hz3_large_usable(const void *p)
+{
+    return hz3_span_at(p)->bytes;
+}
+
+void *hz3_large_realloc(void *p, size_t size)
+{
+    struct hz3_span *span = hz3_span_at(p);
+    size_t granules = granules_of(size), bytes = hz3_round_up(size, hz3_os.page);
+    if (granules < span->granules) hz3_pages_shrink(span, granules);
+    if (granules <= span->granules || hz3_pages_grow(span, granules)) {
+        hz3_add(hz3_large_bytes, bytes - span->bytes);
+        span->bytes = bytes;
+        return p;
+    }
+    if (span->bytes < MOVE_MIN) return NULL;
+    struct hz3_span *to = new_block(size, 1);
+    if (!to) return NULL;
+    size_t old = span->bytes;
+    if (hz3_pages_move(to, span)) {
+        hz3_sub(hz3_large_bytes, old);
+        return (void *)to->start;
+    }
+    hz3_large_free((void *)to->start);
+    return NULL;
+}

@@ -1,0 +1,226 @@
+#include "back/map.h"
+
+#include "os/os.h"
+
+#include <string.h>
+
+struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
+_Atomic uint32_t hz3_window_count;
+uintptr_t hz3_magazine_area;
+uint8_t *hz3_states;
+
+enum {
+    PLACE_TRIES = 8,
+    SKIP_TRIES = 64,
+    TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
+};
+#define WINDOW_MIN HZ3_MIB(4)
+/* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
+ * Nothing is reserved there: chunks are mapped one by one and a chunk that is taken is skipped, so
+ * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
+static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
+/* Where the state bytes of all places are, so that one addition finds the byte of any address. */
+static const uintptr_t place_states = (uintptr_t)3 << 43;
+
+static size_t magazine_area_bytes, magazine_used, magazine_mapped;
+
+static size_t spans_bytes(size_t window_bytes)
+{
+    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * sizeof(struct hz3_span), HZ3_GRANULE);
+}
+
+static size_t tags_bytes(size_t window_bytes)
+{
+    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * sizeof(uint16_t), HZ3_GRANULE);
+}
+
+static size_t states_bytes(size_t window_bytes)
+{
+    return HZ3_FREE_CHECK ? window_bytes >> HZ3_UNIT_SHIFT : 0;
+}
+
+static enum hz3_map_result map_part(const struct hz3_window *window, uintptr_t at, size_t bytes)
+{
+    return window->reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
+}
+
+/* magazines | spans | tags | window */
+static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t magazines, bool reserved)
+{
+    uintptr_t spans = at + magazines, tags = spans + spans_bytes(bytes);
+    if (!reserved && hz3_os_map_readonly_at(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
+    if (reserved && hz3_os_map_reserved(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
+    *window = (struct hz3_window){
+        .base = tags + tags_bytes(bytes),
+        .bytes = bytes,
+        .tags = (uint16_t *)tags,
+        .spans = (struct hz3_span *)spans,
+        .reserved = reserved,
+        .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
+    };
+    if (magazines) {
+        hz3_magazine_area = at;
+        magazine_area_bytes = magazines;
+    }
+    return true;
+}
+
+static size_t layout_bytes(size_t bytes, size_t magazines)
+{
+    return magazines + spans_bytes(bytes) + tags_bytes(bytes) + bytes;
+}
+
+static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazines, uint64_t random)
+{
+    if (layout_bytes(bytes, magazines) > place_bytes) return false;
+    for (int i = 0; i < PLACE_TRIES; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uintptr_t slack = place_bytes - layout_bytes(bytes, magazines);
+        uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(HZ3_MIB(2) - 1));
+        if (!place(window, at, bytes, magazines, false)) continue;
+        if (!hz3_states) hz3_states = (uint8_t *)(place_states - (place_low >> HZ3_UNIT_SHIFT));
+        return true;
+    }
+    return false;
+}
+
+static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t magazines)
+{
+    size_t total = states_bytes(bytes) + layout_bytes(bytes, magazines) + HZ3_MIB(2);
+    uintptr_t at = hz3_os_reserve(total);
+    if (!at) return false;
+    uintptr_t states = hz3_round_up(at, HZ3_MIB(2));
+    if (!place(window, states + states_bytes(bytes), bytes, magazines, true)) {
+        hz3_os_unmap(at, total);
+        return false;
+    }
+    /* The first window's states are in its reservation; those of a further one are where they have to be. */
+    if (!hz3_states) hz3_states = (uint8_t *)(states - (window->base >> HZ3_UNIT_SHIFT));
+    return true;
+}
+
+static bool open_window(size_t bytes, bool first)
+{
+    struct hz3_window *window = &hz3_windows[hz3_get(hz3_window_count)];
+    uint64_t seed = hz3_os.random + hz3_get(hz3_window_count);
+    for (size_t try = bytes; try >= WINDOW_MIN; try /= 2)
+        if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
+    /* A half is left to the rest of the process. */
+    for (size_t try = bytes / 2; try >= WINDOW_MIN; try /= 2)
+        if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, HZ3_MIB(2)) : 0)) return true;
+    *window = (struct hz3_window){0};
+    return false;
+}
+
+bool hz3_map_start(size_t bytes)
+{
+    if (!open_window(bytes, true)) return false;
+    atomic_store_explicit(&hz3_window_count, 1, memory_order_release);
+    return true;
+}
+
+struct hz3_window *hz3_map_open_window(void)
+{
+    uint32_t count = hz3_get(hz3_window_count);
+    if (count == HZ3_WINDOWS_MAX || !open_window(2 * hz3_windows[count - 1].bytes, false)) return NULL;
+    atomic_store_explicit(&hz3_window_count, count + 1, memory_order_release);
+    return &hz3_windows[count];
+}
+
+/* Makes entries [0, upto) of a table of the window usable; *have says how far they are. */
+static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *have,
+                                      uint32_t upto, bool reserved)
+{
+    size_t from = hz3_round_up(*have * entry, TABLE_STEP), to = hz3_round_up(upto * entry, TABLE_STEP);
+    if (to > from) {
+        uintptr_t at = table + from;
+        enum hz3_map_result result =
+            reserved ? hz3_os_map_reserved(at, to - from) : hz3_os_map_at(at, to - from);
+        if (result != HZ3_MAPPED) return result;
+    }
+    *have = hz3_max(*have, upto);
+    return HZ3_MAPPED;
+}
+
+static bool grow_tags(struct hz3_window *window, uint32_t upto)
+{
+    if (upto <= window->tags_writable) return true;
+    size_t page = hz3_os.page, all = tags_bytes(window->bytes);
+    size_t from = window->tags_writable * sizeof(uint16_t);
+    size_t to = hz3_min(hz3_round_up(upto * sizeof(uint16_t), page), all);
+    if (!hz3_os_writable((uintptr_t)window->tags + from, to - from)) return false;
+    window->tags_writable = (uint32_t)(to / sizeof(uint16_t));
+    return true;
+}
+
+static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granules)
+{
+    uint32_t upto = window->frontier + granules;
+    enum hz3_map_result result = grow_table((uintptr_t)window->spans, sizeof(struct hz3_span),
+                                            &window->spans_mapped, upto, window->reserved);
+    if (result == HZ3_MAPPED && HZ3_FREE_CHECK)
+        result = grow_table((uintptr_t)hz3_state_of((void *)window->base), HZ3_GRANULE / HZ3_UNIT,
+                            &window->states_mapped, upto, window->reserved && window == &hz3_windows[0]);
+    if (result != HZ3_MAPPED) return HZ3_MAP_NOMEM; /* a table that cannot grow ends the window */
+    if (!grow_tags(window, upto)) return HZ3_MAP_NOMEM;
+    return map_part(window, window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
+                    (size_t)granules << HZ3_GRANULE_SHIFT);
+}
+
+int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
+{
+    uint32_t step = hz3_max(granules, 16);
+    for (int i = 0; i < SKIP_TRIES; i++, step *= 2) {
+        if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return -1;
+        enum hz3_map_result result = extend_once(window, granules);
+        if (result == HZ3_MAP_NOMEM) return -1;
+        uint32_t first = window->frontier;
+        if (result == HZ3_MAPPED) {
+            window->frontier += granules;
+            return first;
+        }
+        /* Somebody else's mapping: leave it alone and look further on. */
+        window->frontier += hz3_min(step, (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first);
+    }
+    return -1;
+}
+
+bool hz3_map_restore(struct hz3_window *window, struct hz3_span *span)
+{
+    return map_part(window, span->start, (size_t)span->granules << HZ3_GRANULE_SHIFT) == HZ3_MAPPED;
+}
+
+void hz3_map_tag(struct hz3_span *span, uint16_t tag)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    uint16_t *tags = &window->tags[hz3_granule_of(window, (void *)span->start)];
+    for (uint32_t i = 0; i < span->granules; i++) tags[i] = tag;
+}
+
+uintptr_t hz3_map_magazines(size_t bytes)
+{
+    if (magazine_used + bytes > magazine_mapped) {
+        if (magazine_mapped + TABLE_STEP > magazine_area_bytes) return 0;
+        if (map_part(&hz3_windows[0], hz3_magazine_area + magazine_mapped, TABLE_STEP) != HZ3_MAPPED) return 0;
+        magazine_mapped += TABLE_STEP;
+    }
+    magazine_used += bytes;
+    return hz3_magazine_area + magazine_used - bytes;
+}
+
+bool hz3_map_was_used(const void *p)
+{
+    const struct hz3_window *window = hz3_window_of(p);
+    return window && hz3_granule_of(window, p) < window->frontier;
+}
+
+size_t hz3_map_metadata_bytes(void)
+{
+    size_t bytes = magazine_mapped;
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        const struct hz3_window *window = &hz3_windows[i];
+        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(uint16_t) +
+                 (size_t)window->states_mapped * (HZ3_GRANULE / HZ3_UNIT);
+    }
+    return bytes;
+}

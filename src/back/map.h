@@ -1,0 +1,145 @@
+/* The map: from a pointer to what its granule holds, and from a span's first granule to its
+ * descriptor.  Everything about objects is here, out of band; nothing is ever written into free ones.
+ *
+ * A window's address range is described by two flat tables beside it and one for all windows:
+ *
+ *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window; 0 where nothing is ours
+ *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
+ *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 1 where
+ *                                a live object starts
+ *
+ * The first window is the one of every fast path.  Far windows are opened when it is used up (or could
+ * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling. */
+#ifndef HZ3_BACK_MAP_H
+#define HZ3_BACK_MAP_H
+
+#include "base/types.h"
+
+enum hz3_span_kind {
+    HZ3_SPAN_NONE, /* not the first granule of anything (nor the last of a free span) */
+    HZ3_SPAN_DIRTY,
+    HZ3_SPAN_CLEAN,
+    HZ3_SPAN_UNMAPPED, /* a hole left by moving a block away; mapped again when it is used */
+    HZ3_SPAN_RUN,
+    HZ3_SPAN_LARGE,
+};
+
+/* One per granule; that of a span's first granule speaks for the span, and the last one of a free
+ * span repeats `kind` and `start` for its right neighbour.
+ *
+ * For runs:  live = objects handed out (to magazines or the program), and
+ *            objects in `free` + live == bump <= the class's objects.
+ *   const while the run lives: start, granules, kind, cls
+ *   bump:      the holder (with its heap's lock); atomic, since others look whether an object is below it
+ *   held, bucket, links, idle_since: central's lock of the class
+ *   free, live: atomic, since the holder takes while others retire */
+struct hz3_span {
+    uintptr_t start;
+    uint32_t granules;
+    uint8_t kind; /* enum hz3_span_kind */
+    uint8_t cls;
+    uint8_t bucket; /* run: central's list by fullness, or HZ3_UNLISTED */
+    bool held;
+    bool zeroed; /* just allocated: every byte of it reads as zero */
+    bool aging;  /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
+    _Atomic uint16_t bump;
+    _Atomic uint32_t live;
+    uint32_t since; /* ms, wrapping: when it came to the age list */
+    uint32_t idle;  /* run on the age list: objects retired since */
+    size_t bytes;   /* large: usable bytes */
+    struct hz3_span *next, *prev;
+    struct hz3_span *older, *newer;
+    _Atomic uint64_t free[HZ3_GRANULE / HZ3_UNIT / 64]; /* bit i: object i is retired */
+};
+
+struct hz3_window {
+    uintptr_t base;
+    size_t bytes;
+    uint16_t *tags;
+    struct hz3_span *spans;
+    uint32_t frontier;       /* granules below it were mapped at some time */
+    uint32_t tags_writable;  /* granules whose tags are */
+    uint32_t spans_mapped;   /* granules whose descriptors are */
+    uint32_t states_mapped;  /* granules whose state bytes are */
+    bool reserved;           /* the whole of it is ours already, not readable yet */
+};
+
+enum { HZ3_WINDOWS_MAX = 48 };
+extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
+extern _Atomic uint32_t hz3_window_count;
+extern HZ3_HIDDEN uint8_t *hz3_states; /* const after start; an address that was never mapped has none */
+
+/* bytes: of the first window, a power of two, halved until the system agrees. */
+bool hz3_map_start(size_t bytes);
+/* A further window twice the size of the last.  Caller holds the page pool's lock. */
+struct hz3_window *hz3_map_open_window(void);
+/* Takes `granules` of never used address space, mapped, with its tables: the index of the first, or -1. */
+int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules);
+/* Maps a hole again. */
+bool hz3_map_restore(struct hz3_window *window, struct hz3_span *span);
+/* Whether p is in a granule that was ours at some time. */
+bool hz3_map_was_used(const void *p);
+size_t hz3_map_metadata_bytes(void);
+
+/* Magazines live in one range of their own, so that 26 bits name one; never unmapped. */
+enum { HZ3_MAGAZINE_AREA_BITS = 34 };
+extern uintptr_t hz3_magazine_area;
+/* The next never used `bytes` of it (a multiple of 256 dividing 64 KiB), or 0.  Caller holds the magazine lock. */
+uintptr_t hz3_map_magazines(size_t bytes);
+
+HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
+{
+    return (uintptr_t)p - window->base < window->bytes;
+}
+
+/* The window p lies in, or NULL. */
+HZ3_INLINE struct hz3_window *hz3_window_of(const void *p)
+{
+    if (likely(hz3_window_has(&hz3_windows[0], p))) return &hz3_windows[0];
+    uint32_t count = atomic_load_explicit(&hz3_window_count, memory_order_acquire);
+    for (uint32_t i = 1; i < count; i++)
+        if (hz3_window_has(&hz3_windows[i], p)) return &hz3_windows[i];
+    return NULL;
+}
+
+HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
+{
+    return ((uintptr_t)p - window->base) >> HZ3_GRANULE_SHIFT;
+}
+
+HZ3_INLINE unsigned hz3_tag_class(uint16_t tag)
+{
+    return tag & 0xff;
+}
+
+HZ3_INLINE uint16_t hz3_tag_of(const void *p)
+{
+    const struct hz3_window *window = hz3_window_of(p);
+    return window ? window->tags[hz3_granule_of(window, p)] : HZ3_CLASS_NONE;
+}
+
+/* The state byte of the unit p lies in.  p's tag is, or is about to be, not NONE. */
+HZ3_INLINE uint8_t *hz3_state_of(const void *p)
+{
+    return (uint8_t *)((uintptr_t)hz3_states + ((uintptr_t)p >> HZ3_UNIT_SHIFT));
+}
+
+/* The descriptor of the run that p lies in.  (Every granule of a run knows where the run starts; those of a
+ * large block do not: its pointer is its start, or the caller errs.) */
+HZ3_INLINE struct hz3_span *hz3_run_of(const void *p)
+{
+    struct hz3_window *window = hz3_window_of(p);
+    uintptr_t start = window->spans[hz3_granule_of(window, p)].start;
+    return &window->spans[(start - window->base) >> HZ3_GRANULE_SHIFT];
+}
+
+/* The descriptor of the granule p lies in; for a large block's pointer, the block's. */
+HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
+{
+    struct hz3_window *window = hz3_window_of(p);
+    return &window->spans[hz3_granule_of(window, p)];
+}
+
+/* Marks every granule of the span as `tag`'s. */
+void hz3_map_tag(struct hz3_span *span, uint16_t tag);
+#endif

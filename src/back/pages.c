@@ -1,0 +1,379 @@
+#include "back/pages.h"
+
+#include "base/check.h"
+
+enum {
+    EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
+    BINS = EXACT_BINS + 4 * 21,
+    FIT_TRIES = 16,          /* spans looked at in a bin whose spans may be too small */
+    GROW_MIN = 4,            /* granules mapped at a time: an eighth of what is mapped, */
+    GROW_MAX = 64,           /* within these bounds */
+    STATES = HZ3_SPAN_UNMAPPED + 1,
+};
+
+static struct {
+    struct hz3_span *bins[STATES][BINS];
+    uint64_t filled[STATES][(BINS + 63) / 64]; /* bit: the bin holds a span */
+    struct hz3_span *oldest, *newest;          /* dirty spans by age */
+} pool;
+
+struct hz3_pages_stats hz3_pages_stats;
+struct hz3_lock hz3_pages_lock;
+size_t hz3_pages_dirty_max = SIZE_MAX, hz3_pages_soft_limit = SIZE_MAX;
+bool hz3_pages_huge_never, hz3_pages_huge_always;
+
+static size_t span_bytes(const struct hz3_span *span)
+{
+    return (size_t)span->granules << HZ3_GRANULE_SHIFT;
+}
+
+static struct hz3_window *window_of(const struct hz3_span *span)
+{
+    return hz3_window_of((void *)span->start);
+}
+
+static _Atomic size_t *gauge(enum hz3_span_kind kind)
+{
+    switch (kind) {
+    case HZ3_SPAN_DIRTY: return &hz3_pages_stats.dirty;
+    case HZ3_SPAN_CLEAN: return &hz3_pages_stats.clean;
+    case HZ3_SPAN_UNMAPPED: return &hz3_pages_stats.unmapped;
+    default: return &hz3_pages_stats.used;
+    }
+}
+
+/* ---- bins ---- */
+
+static unsigned bin_of(size_t granules)
+{
+    if (granules <= EXACT_BINS) return (unsigned)granules - 1;
+    unsigned log = 63 - (unsigned)__builtin_clzll(granules);
+    return hz3_min(EXACT_BINS + (log - 6) * 4 + (unsigned)(granules >> (log - 2) & 3), BINS - 1);
+}
+
+static void bin_insert(struct hz3_span *span)
+{
+    unsigned bin = bin_of(span->granules);
+    struct hz3_span **head = &pool.bins[span->kind][bin];
+    span->prev = NULL;
+    span->next = *head;
+    if (*head) (*head)->prev = span;
+    *head = span;
+    pool.filled[span->kind][bin / 64] |= (uint64_t)1 << bin % 64;
+}
+
+static void bin_remove(struct hz3_span *span)
+{
+    unsigned bin = bin_of(span->granules);
+    if (span->next) span->next->prev = span->prev;
+    if (span->prev) {
+        span->prev->next = span->next;
+    } else if (!(pool.bins[span->kind][bin] = span->next)) {
+        pool.filled[span->kind][bin / 64] &= ~((uint64_t)1 << bin % 64);
+    }
+}
+
+static struct hz3_span *bin_find(enum hz3_span_kind kind, size_t granules)
+{
+    unsigned bin = bin_of(granules);
+    struct hz3_span *span = pool.bins[kind][bin];
+    for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
+        if (span->granules >= granules) return span;
+    for (unsigned word = ++bin / 64; word < (BINS + 63) / 64; word++) {
+        uint64_t filled = pool.filled[kind][word];
+        if (word == bin / 64) filled &= ~(uint64_t)0 << bin % 64;
+        if (filled) return pool.bins[kind][word * 64 + (unsigned)__builtin_ctzll(filled)];
+    }
+    return NULL;
+}
+
+/* ---- the age list ---- */
+
+static void age_append(struct hz3_span *span)
+{
+    span->aging = true;
+    span->newer = NULL;
+    span->older = pool.newest;
+    *(pool.newest ? &pool.newest->newer : &pool.oldest) = span;
+    pool.newest = span;
+}
+
+static void age_remove(struct hz3_span *span)
+{
+    span->aging = false;
+    *(span->older ? &span->older->newer : &pool.oldest) = span->newer;
+    *(span->newer ? &span->newer->older : &pool.newest) = span->older;
+}
+
+/* ---- free spans ---- */
+
+/* Writes the descriptors of a span that is in no list. */
+static struct hz3_span *make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = &window->spans[first];
+    span->start = window->base + (first << HZ3_GRANULE_SHIFT);
+    span->granules = (uint32_t)granules;
+    span->kind = (uint8_t)kind;
+    if (kind <= HZ3_SPAN_UNMAPPED && granules > 1) {
+        span[granules - 1].start = span->start;
+        span[granules - 1].kind = (uint8_t)kind;
+    }
+    *gauge(kind) += span_bytes(span);
+    return span;
+}
+
+/* The span is no longer what it was: out of the lists and the gauges. */
+static void unmake(struct hz3_span *span)
+{
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
+    hz3_assert(kind != HZ3_SPAN_NONE);
+    *gauge(kind) -= span_bytes(span);
+    if (kind <= HZ3_SPAN_UNMAPPED) {
+        bin_remove(span);
+        if (kind == HZ3_SPAN_DIRTY) age_remove(span);
+        span[span->granules - 1].kind = HZ3_SPAN_NONE;
+    }
+    span->kind = HZ3_SPAN_NONE;
+}
+
+/* The free span of this kind that ends or starts right at a granule, or NULL. */
+static struct hz3_span *neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind)
+{
+    if (granule >= window->frontier) return NULL; /* also what is left of granule 0 */
+    struct hz3_span *span = &window->spans[granule];
+    return span->kind == kind ? &window->spans[(span->start - window->base) >> HZ3_GRANULE_SHIFT] : NULL;
+}
+
+/* Files granules that belong to nobody as a free span, merged with its neighbours. */
+static void release(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
+                    uint32_t since)
+{
+    struct hz3_span *left = neighbour(window, first - 1, kind);
+    struct hz3_span *right = neighbour(window, first + granules, kind);
+    if (left) {
+        first -= left->granules;
+        granules += left->granules;
+        since = left->since;
+        unmake(left);
+    }
+    if (right) {
+        granules += right->granules;
+        unmake(right);
+    }
+    struct hz3_span *span = make(window, first, granules, kind);
+    span->since = since;
+    bin_insert(span);
+    if (kind == HZ3_SPAN_DIRTY) age_append(span);
+}
+
+/* Cuts [first, first + granules) out of a free span and files the rest again. */
+static struct hz3_span *cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind)
+{
+    struct hz3_window *window = window_of(span);
+    size_t from = hz3_granule_of(window, (void *)span->start), to = from + span->granules;
+    enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
+    uint32_t since = span->since;
+    unmake(span);
+    struct hz3_span *got = make(window, first, granules, kind);
+    got->zeroed = was != HZ3_SPAN_DIRTY;
+    if (first > from) release(window, from, first - from, was, since);
+    if (first + granules < to) release(window, first + granules, to - first - granules, was, since);
+    return got;
+}
+
+static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = bin_find(state, granules + align - 1);
+    if (!span) return NULL;
+    struct hz3_window *window = window_of(span);
+    size_t first = (hz3_round_up(span->start, align << HZ3_GRANULE_SHIFT) - window->base) >> HZ3_GRANULE_SHIFT;
+    return cut(span, first, granules, kind);
+}
+
+/* ---- growth ---- */
+
+static bool extend_window(struct hz3_window *window, size_t granules)
+{
+    size_t step = (hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT) / 8;
+    step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
+    if (granules > UINT32_MAX / 2) return false;
+    int64_t first = hz3_map_extend(window, (uint32_t)step);
+    if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
+    if (first < 0) return false;
+    uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    if (hz3_pages_huge_always || hz3_pages_huge_never)
+        hz3_os_huge_pages(start, step << HZ3_GRANULE_SHIFT, hz3_pages_huge_always);
+    release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
+    return true;
+}
+
+static bool extend(size_t granules)
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
+        if (extend_window(&hz3_windows[i], granules)) return true;
+    struct hz3_window *window = hz3_map_open_window();
+    return window && extend_window(window, granules);
+}
+
+static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = take(HZ3_SPAN_UNMAPPED, granules, align, kind);
+    if (!span || hz3_map_restore(window_of(span), span)) return span;
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start);
+    unmake(span);
+    release(window, first, granules, HZ3_SPAN_UNMAPPED, 0);
+    return NULL;
+}
+
+static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = take(HZ3_SPAN_DIRTY, granules, align, kind);
+    if (!span) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
+    if (!span) span = take_hole(granules, align, kind);
+    if (!span && extend(granules + align - 1)) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
+    return span;
+}
+
+/* ---- the interface ---- */
+
+struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
+{
+    hz3_lock(&hz3_pages_lock);
+    struct hz3_span *span = take_any(granules, align_granules, kind);
+    hz3_unlock(&hz3_pages_lock);
+    if (span) return span;
+    /* Purged, dirty spans merge with their clean neighbours: there may be room after all. */
+    if (!hz3_pages_purge(0, 0, true)) return NULL;
+    hz3_lock(&hz3_pages_lock);
+    span = take_any(granules, align_granules, kind);
+    hz3_unlock(&hz3_pages_lock);
+    return span;
+}
+
+void hz3_pages_free(struct hz3_span *span)
+{
+    struct hz3_window *window = window_of(span);
+    hz3_map_tag(span, HZ3_CLASS_NONE);
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    hz3_lock(&hz3_pages_lock);
+    size_t granules = span->granules;
+    unmake(span);
+    release(window, hz3_granule_of(window, (void *)span->start), granules, HZ3_SPAN_DIRTY, now);
+    hz3_unlock(&hz3_pages_lock);
+    size_t keep = hz3_pages_pressed() ? 0 : hz3_pages_dirty_max;
+    if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep)) hz3_pages_purge(0, keep, true);
+}
+
+void hz3_pages_shrink(struct hz3_span *span, size_t granules)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), rest = span->granules - granules;
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
+    for (size_t i = granules; i < span->granules; i++) window->tags[first + i] = HZ3_CLASS_NONE;
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    hz3_lock(&hz3_pages_lock);
+    unmake(span);
+    make(window, first, granules, kind);
+    release(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
+    hz3_unlock(&hz3_pages_lock);
+}
+
+bool hz3_pages_grow(struct hz3_span *span, size_t granules)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), have = span->granules, more = granules - have;
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
+    hz3_lock(&hz3_pages_lock);
+    size_t end = first + have;
+    struct hz3_span *right = neighbour(window, end, HZ3_SPAN_DIRTY);
+    if (!right) right = neighbour(window, end, HZ3_SPAN_CLEAN);
+    bool grown = right && right->granules >= more;
+    if (grown) {
+        unmake(cut(right, end, more, kind));
+        unmake(span);
+        make(window, first, granules, kind);
+    }
+    hz3_unlock(&hz3_pages_lock);
+    if (grown) hz3_map_tag(span, window->tags[first]);
+    return grown;
+}
+
+bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
+{
+    struct hz3_window *window = window_of(from);
+    if (!hz3_os_move(to->start, from->start, span_bytes(from))) return false;
+    hz3_map_tag(from, HZ3_CLASS_NONE);
+    size_t first = hz3_granule_of(window, (void *)from->start), granules = from->granules;
+    enum hz3_span_kind now = hz3_map_restore(window, from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
+    hz3_lock(&hz3_pages_lock);
+    unmake(from);
+    release(window, first, granules, now, 0);
+    hz3_unlock(&hz3_pages_lock);
+    return true;
+}
+
+/* ---- purge ---- */
+
+/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there). */
+static bool purge_range(struct hz3_window *window, size_t first, size_t granules)
+{
+    uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
+    if (!hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT)) return false;
+    if (HZ3_FREE_CHECK) {
+        uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
+        uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
+        from = hz3_round_up(from, hz3_os.page);
+        to &= ~(uintptr_t)(hz3_os.page - 1);
+        if (to > from) hz3_os_purge(from, to - from);
+    }
+    return true;
+}
+
+/* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
+static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
+    size_t from = first, to = end;
+    if (hz3_os.huge_page && !break_huge_pages) {
+        size_t unit = hz3_os.huge_page;
+        from = (hz3_round_up(span->start, unit) - window->base) >> HZ3_GRANULE_SHIFT;
+        to = (((span->start + span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
+        if (to <= from) from = to = end;
+    }
+    if (to > from && !purge_range(window, from, to - from)) from = to = end;
+    size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
+
+    hz3_lock(&hz3_pages_lock);
+    unmake(span);
+    if (from > first) release(window, first, from - first, HZ3_SPAN_DIRTY, now);
+    if (to > from) release(window, from, to - from, HZ3_SPAN_CLEAN, 0);
+    if (end > to) release(window, to, end - to, HZ3_SPAN_DIRTY, now);
+    hz3_unlock(&hz3_pages_lock);
+    hz3_add(hz3_pages_stats.purged, purged);
+    return purged;
+}
+
+size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    size_t purged = 0;
+    /* A span that could not be purged comes back with since == now, so count what there was to see. */
+    for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
+        hz3_lock(&hz3_pages_lock);
+        struct hz3_span *span = pool.oldest;
+        if (!span || now - span->since < age || hz3_get(hz3_pages_stats.dirty) <= keep) {
+            hz3_unlock(&hz3_pages_lock);
+            break;
+        }
+        struct hz3_window *window = window_of(span);
+        size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+        unmake(span);
+        span = make(window, first, granules, HZ3_SPAN_RUN); /* nobody's while its pages go */
+        hz3_unlock(&hz3_pages_lock);
+        left -= hz3_min(left, span_bytes(span));
+        purged += purge_span(span, now, break_huge_pages);
+    }
+    return purged;
+}

@@ -1,0 +1,48 @@
+/* The page pool: spans of granules, for runs and large blocks.  Free spans stay dirty for the decay
+ * time (a block freed and asked for again costs no system call), then are purged and stay as clean address
+ * space.  Neighbours of the same state merge.  Everything here is under one lock, which is never held
+ * during a purge.  Talks to the map below; must not know of objects, classes or threads. */
+#ifndef HZ3_BACK_PAGES_H
+#define HZ3_BACK_PAGES_H
+
+#include "back/map.h"
+#include "os/lock.h"
+
+/* A span of at least one granule, its start on a multiple of align_granules (a power of two), its
+ * descriptor filled in but for what `kind` adds.  NULL: the system has no memory. */
+struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
+void hz3_pages_free(struct hz3_span *span);
+
+/* Resizes in place.  Growing fails unless the right neighbour is free. */
+void hz3_pages_shrink(struct hz3_span *span, size_t granules);
+bool hz3_pages_grow(struct hz3_span *span, size_t granules);
+/* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller); from's own become a hole. */
+bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
+
+/* Purges free spans that are dirty since before now - age ms, oldest first, until at most `keep` dirty bytes
+ * are left or no span is that old.  Returns the bytes purged. */
+size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
+
+struct hz3_pages_stats {
+    _Atomic size_t used, dirty, clean, unmapped; /* bytes of address space, by state */
+    _Atomic uint64_t purged;                     /* bytes, ever */
+};
+extern struct hz3_pages_stats hz3_pages_stats;
+extern struct hz3_lock hz3_pages_lock; /* for fork */
+
+/* Set from the options. */
+extern size_t hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age */
+extern size_t hz3_pages_soft_limit; /* bytes resident from which everything is given back at once */
+extern bool hz3_pages_huge_never, hz3_pages_huge_always;
+
+/* Bytes that may be resident, tables apart. */
+HZ3_INLINE size_t hz3_pages_resident(void)
+{
+    return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty);
+}
+
+HZ3_INLINE bool hz3_pages_pressed(void)
+{
+    return unlikely(hz3_pages_resident() > hz3_pages_soft_limit);
+}
+#endif

@@ -1,0 +1,101 @@
+#include "back/run.h"
+
+#include "back/pages.h"
+#include "base/check.h"
+#include "base/sizeclass.h"
+
+enum { WORD = 64 };
+
+static size_t index_of(const struct hz3_span *run, const void *p)
+{
+    return ((uintptr_t)p - run->start) * hz3_class_info[run->cls].magic >> 40;
+}
+
+bool hz3_run_is_object(const struct hz3_span *run, const void *p)
+{
+    size_t i = index_of(run, p);
+    return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+}
+
+struct hz3_span *hz3_run_new(unsigned cls)
+{
+    const struct hz3_class_info *info = &hz3_class_info[cls];
+    struct hz3_span *run = hz3_pages_alloc(info->granules, 1, HZ3_SPAN_RUN);
+    if (!run) return NULL;
+    run->cls = (uint8_t)cls;
+    hz3_set(run->bump, 0);
+    hz3_set(run->live, 0);
+    for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(run->free[w], 0);
+    for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
+    hz3_map_tag(run, (uint16_t)cls);
+    return run;
+}
+
+void hz3_run_free(struct hz3_span *run)
+{
+    hz3_assert(hz3_get(run->live) == 0);
+    hz3_pages_free(run);
+}
+
+static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want)
+{
+    size_t size = hz3_class_size(run->cls);
+    unsigned got = 0, words = (hz3_get(run->bump) + WORD - 1u) / WORD;
+    for (unsigned w = 0; w < words && got < want; w++) {
+        uint64_t bits = hz3_get(run->free[w]), left = bits;
+        for (; left && got < want; left &= left - 1) {
+            size_t i = w * WORD + (unsigned)__builtin_ctzll(left);
+            objects[got++] = (void *)(run->start + i * size);
+        }
+        /* Acquire: with the retirer's release it orders the last use of the object before its next. */
+        if (bits != left) atomic_fetch_and_explicit(&run->free[w], ~(bits ^ left), memory_order_acquire);
+    }
+    return got;
+}
+
+unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
+{
+    const struct hz3_class_info *info = &hz3_class_info[run->cls];
+    unsigned got = 0, bump = hz3_get(run->bump);
+    if (bump > hz3_get(run->live)) got = take_retired(run, objects, want);
+    unsigned fresh = hz3_min(want - got, info->objects - bump);
+    for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
+    hz3_set(run->bump, (uint16_t)bump);
+    hz3_add(run->live, got);
+    return got;
+}
+
+void hz3_run_retire(struct hz3_span *run, void *p)
+{
+    if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
+    size_t i = index_of(run, p);
+    uint64_t bit = (uint64_t)1 << i % WORD;
+    uint64_t was = atomic_fetch_or_explicit(&run->free[i / WORD], bit, memory_order_release);
+    if (unlikely(was & bit)) hz3_crime("double free", p);
+    hz3_sub(run->live, 1);
+}
+
+static size_t purge_between(uintptr_t from, uintptr_t to, size_t unit)
+{
+    from = hz3_round_up(from, unit);
+    to &= ~(unit - 1);
+    return to > from && hz3_os_purge(from, to - from) ? to - from : 0;
+}
+
+size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
+{
+    size_t size = hz3_class_size(run->cls), purged = 0;
+    size_t unit = hz3_os.huge_page && !break_huge_pages ? hz3_os.huge_page : hz3_os.page;
+    uintptr_t from = run->start;
+    unsigned bump = hz3_get(run->bump);
+    for (unsigned w = 0; w * WORD < bump; w++) {
+        uint64_t live = ~hz3_get(run->free[w]);
+        if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
+        for (; live; live &= live - 1) {
+            uintptr_t object = run->start + (w * WORD + (unsigned)__builtin_ctzll(live)) * size;
+            purged += purge_between(from, object, unit);
+            from = object + size;
+        }
+    }
+    return purged + purge_between(from, run->start + ((size_t)run->granules << HZ3_GRANULE_SHIFT), unit);
+}

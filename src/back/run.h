@@ -1,0 +1,24 @@
+/* A run: a span cut into objects of one class, with its free objects in a bitmap out of band.
+ * Objects are handed out in address order, retired ones before never used ones.  One holder at a
+ * time takes from a run; anybody may retire into it at any time.  Must not know who holds it or why. */
+#ifndef HZ3_BACK_RUN_H
+#define HZ3_BACK_RUN_H
+
+#include "back/map.h"
+
+/* A run with no object handed out, or NULL: no memory. */
+struct hz3_span *hz3_run_new(unsigned cls);
+void hz3_run_free(struct hz3_span *run); /* live == 0 */
+
+/* Holder only.  Takes up to `want` objects, lowest address first; returns how many. */
+unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
+
+/* Retires p, which lies in the run: ends the process if p is not the start of an object that is out. */
+void hz3_run_retire(struct hz3_span *run, void *p);
+
+/* Holder only.  Gives back every page without a live object; returns the bytes asked for. */
+size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);
+
+/* Whether p is where an object of the run starts that was handed out at some time. */
+bool hz3_run_is_object(const struct hz3_span *run, const void *p);
+#endif

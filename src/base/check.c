@@ -1,0 +1,37 @@
+#include "base/check.h"
+#include "base/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void hz3_print(struct hz3_text *text, const char *format, ...)
+{
+    size_t room = text->length < text->size ? text->size - text->length : 0;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(room ? text->buf + text->length : NULL, room, format, args);
+    va_end(args);
+    if (length > 0) text->length += (size_t)length;
+}
+
+static HZ3_NORETURN void die(const char *what, const char *text, const void *p)
+{
+    char line[160];
+    struct hz3_text out = {line, sizeof line, 0};
+    hz3_print(&out, "hz3: %s%s: 0x%zx\n", what, text, (size_t)p);
+    ssize_t ignored = write(STDERR_FILENO, line, hz3_min(out.length, sizeof line - 1));
+    (void)ignored;
+    abort();
+}
+
+void hz3_crime(const char *crime, const void *p)
+{
+    die("", crime, p);
+}
+
+void hz3_assert_failed(const char *text)
+{
+    die("broken invariant: ", text, NULL);
+}

@@ -1,0 +1,16 @@
+/* The assert ladder.  hz3_crime: the program's mistake, always on.  hz3_assert: ours; type-checked in
+ * every build, executed where HZ3_DEBUG is 1.  Neither allocates, and both end in SIGABRT. */
+#ifndef HZ3_BASE_CHECK_H
+#define HZ3_BASE_CHECK_H
+
+#include "types.h"
+
+/* Prints "hz3: <crime>: 0x<p>" to stderr and aborts. */
+HZ3_NORETURN void hz3_crime(const char *crime, const void *p);
+HZ3_NORETURN void hz3_assert_failed(const char *text);
+
+#define hz3_assert(cond)                                                                                     \
+    do {                                                                                                     \
+        if (HZ3_DEBUG && unlikely(!(cond))) hz3_assert_failed(#cond);                                        \
+    } while (0)
+#endif

@@ -1,0 +1,35 @@
+/* What differs between compilers and processors, and nothing else. */
+#ifndef HZ3_BASE_COMPILER_H
+#define HZ3_BASE_COMPILER_H
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define HZ3_NOINLINE __attribute__((noinline))
+#define HZ3_INLINE   static inline __attribute__((always_inline))
+#define HZ3_COLD     __attribute__((cold, noinline))
+#define HZ3_NORETURN __attribute__((noreturn, cold, noinline))
+#define HZ3_CACHE_ALIGNED __attribute__((aligned(64)))
+/* Reads counters of running threads: any value they ever had will do. */
+#define HZ3_RACY __attribute__((no_sanitize_thread))
+/* On hot data: reached without a look into the GOT. */
+#define HZ3_HIDDEN __attribute__((visibility("hidden")))
+#define HZ3_EXPORT   __attribute__((visibility("default")))
+
+/* Makes the compiler forget what it read of memory, so that the next update is one read-modify-write, and hold
+ * `result`, which the function returns next, where it returns it. */
+#if defined(__x86_64__)
+#define HZ3_FORGET_MEMORY(result) __asm__("" : "+a"(result) : : "memory")
+#else
+#define HZ3_FORGET_MEMORY(result) __asm__("" : "+r"(result) : : "memory")
+#endif
+
+static inline void hz3_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+#endif

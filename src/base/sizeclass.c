@@ -1,0 +1,50 @@
+#include "base/sizeclass.h"
+
+uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
+struct hz3_class_info hz3_class_info[HZ3_BINS];
+
+enum {
+    LINEAR_MAX = 1024,
+    STEPS_PER_DOUBLING = 8,
+    LOAD_MAX = 30,                /* slots of a magazine */
+    LOAD_MIN = 4,                 /* objects in a magazine of the largest class */
+    LOAD_BYTES = 256 * 1024,      /* aim of one magazine, where 4..30 objects allow it */
+};
+
+static size_t next_size(size_t size)
+{
+    if (size < LINEAR_MAX) return size + HZ3_UNIT;
+    size_t doubling = (size_t)1 << (63 - __builtin_clzll(size));
+    return size + doubling / STEPS_PER_DOUBLING;
+}
+
+/* Runs long enough to refill several magazines, and for tails under 1/16. */
+static unsigned run_granules(size_t size)
+{
+    return size <= HZ3_KIB(1) ? 1 : size <= HZ3_KIB(8) ? 4 : 16;
+}
+
+void hz3_sizeclass_start(void)
+{
+    size_t size = HZ3_UNIT, unit = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++, size = next_size(size)) {
+        unsigned granules = run_granules(size);
+        size_t load = LOAD_BYTES / size;
+        hz3_class_info[cls] = (struct hz3_class_info){
+            .size = (uint32_t)size,
+            .granules = (uint16_t)granules,
+            .objects = (uint16_t)(granules * (size_t)HZ3_GRANULE / size),
+            .magic = (((uint64_t)1 << 40) + size - 1) / size,
+            .load = (uint8_t)hz3_max(LOAD_MIN, hz3_min(load, LOAD_MAX)),
+        };
+        while (unit <= size >> HZ3_UNIT_SHIFT) hz3_class_table[unit++] = (uint8_t)cls;
+    }
+}
+
+unsigned hz3_class_aligned(size_t size, size_t alignment)
+{
+    if (size > HZ3_SMALL_MAX || alignment > HZ3_SMALL_MAX) return 0;
+    unsigned cls = hz3_class_of(hz3_max(size, alignment));
+    while (hz3_class_size(cls) & (alignment - 1)) cls++;
+    return cls;
+}

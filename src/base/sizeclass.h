@@ -1,0 +1,42 @@
+/* Size classes: 16-byte steps to 1 KiB, then 8 per doubling to 64 KiB; at most 12.5 % waste.
+ * Linear steps beyond 1 KiB cost far more memory (runs that stay half empty) than they save. */
+#ifndef HZ3_BASE_SIZECLASS_H
+#define HZ3_BASE_SIZECLASS_H
+
+#include "types.h"
+
+struct hz3_class_info {
+    uint32_t size;      /* bytes of one object */
+    uint16_t granules;  /* of one run: its tail wastes under 1/16 */
+    uint16_t objects;   /* in one run: at most HZ3_GRANULE / 16 per granule of its span */
+    uint64_t magic;     /* ceil(2^40 / size): offset / size == offset * magic >> 40 for offsets < 1 MiB */
+    uint8_t load;       /* objects a full magazine of this class holds */
+};
+
+/* Both are written once, by hz3_sizeclass_start.  Until then every size is of HZ3_CLASS_NONE, whose bin never
+ * holds anything: a malloc that comes first takes the slow path, which starts hz3. */
+extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1]; /* by size in units, rounded up */
+extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_BINS];
+
+void hz3_sizeclass_start(void);
+
+HZ3_INLINE size_t hz3_units_of(size_t size)
+{
+    return (size + HZ3_UNIT - 1) >> HZ3_UNIT_SHIFT;
+}
+
+/* size <= HZ3_SMALL_MAX; size 0 gets the smallest class. */
+HZ3_INLINE unsigned hz3_class_of(size_t size)
+{
+    return hz3_class_table[hz3_units_of(size)];
+}
+
+HZ3_INLINE size_t hz3_class_size(unsigned cls)
+{
+    return hz3_class_info[cls].size;
+}
+
+/* The smallest class whose objects hold `size` bytes and all start on multiples of `alignment` (a power
+ * of two <= 64 KiB), or 0.  A run starts on a granule, so it is enough that alignment divides the size. */
+unsigned hz3_class_aligned(size_t size, size_t alignment);
+#endif

@@ -1,0 +1,61 @@
+/* Glossary, then the constants everybody shares.
+ *
+ *   granule      64 KiB of address space, 64 KiB aligned: what the map has an entry for
+ *   window       a range of address space in which hz3 places granules; there is one, as long as the
+ *                system lets us have it, and every range test is against it; further ones are far windows
+ *   span         consecutive granules with one use: free, a run, or one large block
+ *   size class   1 .. HZ3_CLASSES: objects of one size, up to 64 KiB
+ *   run          a span cut into objects of one size class
+ *   object       what malloc returns; its state is kept out of band, never in it
+ *   magazine     a 256-byte block that holds up to 30 pointers to free objects of one class
+ *   loaded, previous   the two magazines a thread holds per class (Bonwick & Adams, USENIX 2001)
+ *   heap         (the work orders' shard) what threads carve new objects from; advice, never correctness
+ *   to retire    to put an object back into its run's bitmap
+ *   held run     a run that one heap (or the purger) carves from; listed runs belong to central
+ *   dirty, clean a free span whose pages may hold data / are known to read as zero and cost no memory
+ *   to purge     to give the pages back to the system and keep the address range
+ *   epoch        the time between two passes of the collector */
+#ifndef HZ3_BASE_TYPES_H
+#define HZ3_BASE_TYPES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compiler.h"
+#include "hz3_flags.h"
+
+enum {
+    HZ3_GRANULE_SHIFT = 16,
+    HZ3_GRANULE = 1 << HZ3_GRANULE_SHIFT,
+    HZ3_UNIT_SHIFT = 4, /* every object starts on a multiple of 16 bytes */
+    HZ3_UNIT = 1 << HZ3_UNIT_SHIFT,
+    HZ3_SMALL_MAX = 64 * 1024, /* largest size of a class */
+    HZ3_CLASSES = 112,
+    HZ3_CLASS_NONE = 0,                /* tag of a granule that holds no object */
+    HZ3_CLASS_LARGE = HZ3_CLASSES + 1, /* tag of a large block's granules */
+    HZ3_BINS = HZ3_CLASSES + 2,        /* classes and the two tags above, which never hold a magazine */
+    HZ3_HEAPS_MAX = 256,
+};
+
+#define HZ3_KIB(n) ((size_t)(n) << 10)
+#define HZ3_MIB(n) ((size_t)(n) << 20)
+
+/* Each argument is evaluated once, in the type both convert to. */
+#define HZ3_PICK(a, op, b)                                                                                   \
+    (__extension__({ __typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b); a_ op b_ ? a_ : b_; }))
+#define hz3_min(a, b) HZ3_PICK(a, <, b)
+#define hz3_max(a, b) HZ3_PICK(a, >, b)
+
+HZ3_INLINE size_t hz3_round_up(size_t n, size_t power_of_two)
+{
+    return (n + power_of_two - 1) & ~(power_of_two - 1);
+}
+
+/* Relaxed access to an atomic: for counters, and for words whose order another atomic keeps. */
+#define hz3_get(a)    atomic_load_explicit(&(a), memory_order_relaxed)
+#define hz3_set(a, v) atomic_store_explicit(&(a), (v), memory_order_relaxed)
+#define hz3_add(a, v) atomic_fetch_add_explicit(&(a), (v), memory_order_relaxed)
+#define hz3_sub(a, v) atomic_fetch_sub_explicit(&(a), (v), memory_order_relaxed)
+#endif

@@ -1,0 +1,117 @@
+#define _GNU_SOURCE
+#include "front/collector.h"
+
+#include "back/pages.h"
+#include "front/heap.h"
+#include "middle/transfer_cache.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+enum {
+    PASSES_PER_DECAY = 4,
+    PASS_MIN_MS = 10,
+    FUTILE_MAX = 4 * PASSES_PER_DECAY, /* passes without success after which the background thread gives up */
+    STACK_BYTES = 128 * 1024,
+};
+/* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
+#define DONE_BYTES  HZ3_KIB(256)
+#define START_BYTES HZ3_MIB(32)
+
+struct hz3_lock hz3_collector_lock;
+static uint32_t decay = 1000, interval = 250;
+static _Atomic uint32_t epoch, due;
+static _Atomic bool allowed, wanted, running;
+
+static size_t waiting_bytes(void)
+{
+    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes);
+}
+
+size_t hz3_collector_run(bool force)
+{
+    uint32_t age = force ? 0 : decay;
+    bool all = force || hz3_pages_pressed();
+    hz3_transfer_trim(all);
+    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
+    size_t purged = hz3_central_purge(age, all);
+    return purged + hz3_pages_purge(age, 0, all);
+}
+
+uint32_t hz3_collector_tick(void)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if ((int32_t)(now - hz3_get(due)) >= 0 && hz3_trylock(&hz3_collector_lock)) {
+        hz3_set(due, now + interval);
+        hz3_add(epoch, 1);
+        if (!hz3_get(running)) hz3_collector_run(false);
+        hz3_unlock(&hz3_collector_lock);
+    }
+    hz3_collector_nudge();
+    return hz3_get(epoch);
+}
+
+static void *background(void *unused)
+{
+    static _Atomic uint32_t never;
+    int futile = 0;
+    do {
+        hz3_os_wait(&never, 0, interval);
+        hz3_lock(&hz3_collector_lock);
+        futile = hz3_collector_run(false) ? 0 : futile + 1;
+        hz3_unlock(&hz3_collector_lock);
+    } while (waiting_bytes() > DONE_BYTES && futile < FUTILE_MAX);
+    if (futile == FUTILE_MAX) hz3_set(allowed, false); /* locked memory, say: trying again is no use */
+    hz3_set(running, false);
+    return unused;
+}
+
+static HZ3_COLD void start_background(void)
+{
+    if (atomic_exchange(&running, true)) return;
+    int saved = errno;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are none of its business */
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attributes, background, NULL) != 0) {
+        hz3_set(allowed, false);
+        hz3_set(running, false);
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+}
+
+void hz3_collector_nudge(void)
+{
+    if (unlikely(waiting_bytes() >= START_BYTES) && hz3_get(allowed) && !hz3_get(running)) start_background();
+}
+
+void hz3_collector_start(uint32_t decay_ms, bool with_background)
+{
+    decay = decay_ms;
+    interval = hz3_max(decay_ms / PASSES_PER_DECAY, PASS_MIN_MS);
+    hz3_set(wanted, with_background);
+}
+
+void hz3_collector_allow_background(void)
+{
+    hz3_set(allowed, hz3_get(wanted));
+}
+
+void hz3_collector_forbid_background(void)
+{
+    hz3_set(allowed, false);
+    hz3_set(wanted, false);
+}
+
+void hz3_collector_after_fork(void)
+{
+    hz3_set(running, false);
+}

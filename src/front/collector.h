@@ -1,0 +1,27 @@
+/* The collector: memory going home.  Once per epoch it returns what the transfer cache did not need,
+ * purges the idle pages of runs and the free spans that have been dirty for the decay time.  It runs from
+ * the slow paths of whoever comes by, on hz3_collect, and, when much waits to go home in a process
+ * that may never call again, in a background thread that ends when its work is done. */
+#ifndef HZ3_FRONT_COLLECTOR_H
+#define HZ3_FRONT_COLLECTOR_H
+
+#include "base/types.h"
+
+struct hz3_lock;
+
+void hz3_collector_start(uint32_t decay_ms, bool background);
+/* From here on (libc is up) the background thread may be started. */
+void hz3_collector_allow_background(void);
+/* It must not be started any more: the process gave up its right to make threads. */
+void hz3_collector_forbid_background(void);
+void hz3_collector_after_fork(void); /* in the child */
+
+/* Now and then, from slow paths, with no lock held: runs a pass if one is due.  Returns the epoch. */
+uint32_t hz3_collector_tick(void);
+/* After much was freed at once: makes sure that somebody will come by. */
+void hz3_collector_nudge(void);
+/* One pass; `force`: whatever the age.  Returns the bytes given back. */
+size_t hz3_collector_run(bool force);
+
+extern struct hz3_lock hz3_collector_lock;
+#endif

@@ -1,0 +1,23 @@
+#include "front/heap.h"
+
+struct hz3_heap hz3_heaps[HZ3_HEAPS_MAX];
+unsigned hz3_heap_count = 1;
+
+void hz3_heap_start(unsigned count)
+{
+    hz3_heap_count = hz3_max(1u, hz3_min(count, (unsigned)HZ3_HEAPS_MAX));
+}
+
+struct hz3_heap *hz3_heap_join(void)
+{
+    struct hz3_heap *best = &hz3_heaps[0];
+    for (unsigned i = 0; i < hz3_heap_count && hz3_get(best->threads); i++)
+        if (hz3_get(hz3_heaps[i].threads) < hz3_get(best->threads)) best = &hz3_heaps[i];
+    hz3_add(best->threads, 1);
+    return best;
+}
+
+void hz3_heap_leave(struct hz3_heap *heap)
+{
+    hz3_sub(heap->threads, 1);
+}

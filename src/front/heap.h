@@ -1,0 +1,14 @@
+/* Which heap a thread carves from.  Heaps are few and never destroyed; a thread gets the one with the fewest
+ * threads, so that only more threads than heaps share. */
+#ifndef HZ3_FRONT_HEAP_H
+#define HZ3_FRONT_HEAP_H
+
+#include "middle/central.h"
+
+extern struct hz3_heap hz3_heaps[HZ3_HEAPS_MAX];
+extern unsigned hz3_heap_count; /* const after start */
+
+void hz3_heap_start(unsigned count);
+struct hz3_heap *hz3_heap_join(void);
+void hz3_heap_leave(struct hz3_heap *heap);
+#endif

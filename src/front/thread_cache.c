@@ -1,0 +1,376 @@
+#include "front/thread_cache.h"
+
+#include "base/check.h"
+#include "base/sizeclass.h"
+#include "back/pages.h"
+#include "front/collector.h"
+
+#include <pthread.h>
+
+enum {
+    SPARES_MAX = 8,
+    FIRST_BYTES = 1024, /* aim of a class's first magazine, */
+    FIRST_MIN = 2,      /* which holds this many at least */
+    SLOW_CALLS_PER_TICK = 16,
+    CROWD_MIN = 64, /* when this many threads or more shrink to an eighth, */
+    CROWD_LEFT = 8, /* what they leave behind goes home at once: nobody may be there to do it later */
+};
+
+_Thread_local struct hz3_thread hz3_thread = {
+    .top = {[0 ... HZ3_BINS - 1] = HZ3_STUB_TOP},
+    .previous = {[0 ... HZ3_BINS - 1] = HZ3_STUB_TOP},
+};
+
+struct hz3_lock hz3_threads_lock;
+static struct hz3_thread *threads;
+static unsigned joined, crowd;      /* threads now; the most since a crowd dispersed.  Both and */
+static struct hz3_cache_stats dead; /* the counters of threads that left: under hz3_threads_lock */
+static size_t thread_budget, total_budget;
+static _Atomic size_t total_reserved;
+static pthread_key_t exit_key;
+
+static bool is_stub(void **top)
+{
+    return top == HZ3_STUB_TOP;
+}
+
+static bool is_empty(void **top)
+{
+    return !*top;
+}
+
+/* ---- empty magazines ---- */
+
+static struct hz3_magazine *get_magazine(struct hz3_thread *self, unsigned cls)
+{
+    struct hz3_magazine *magazine = self->spare;
+    if (!magazine) return hz3_magazine_get(cls);
+    self->spare = magazine->word[1];
+    self->spares--;
+    return magazine;
+}
+
+static void put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    if (self->spares == SPARES_MAX) {
+        hz3_magazine_put(cls, magazine);
+        return;
+    }
+    magazine->word[1] = self->spare;
+    self->spare = magazine;
+    self->spares++;
+}
+
+/* ---- capacity ---- */
+
+static unsigned first_capacity(unsigned cls)
+{
+    const struct hz3_class_info *info = &hz3_class_info[cls];
+    return hz3_min(hz3_max(FIRST_BYTES / info->size, FIRST_MIN), info->load);
+}
+
+/* Both magazines of the class may fill up. */
+static size_t capacity_bytes(unsigned cls, unsigned slots)
+{
+    return 2 * (size_t)slots * hz3_class_size(cls);
+}
+
+static void earn_capacity(struct hz3_thread *self, unsigned cls)
+{
+    unsigned now = self->capacity[cls], more = hz3_min(2 * now, hz3_class_info[cls].load) - now;
+    size_t bytes = capacity_bytes(cls, more);
+    self->missed[cls] = true;
+    if (!more || self->reserved + bytes > thread_budget) return;
+    if (hz3_add(total_reserved, bytes) + bytes > total_budget) {
+        hz3_sub(total_reserved, bytes);
+        return;
+    }
+    self->reserved += bytes;
+    self->capacity[cls] = (uint8_t)(now + more);
+}
+
+static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slots)
+{
+    size_t bytes = capacity_bytes(cls, slots);
+    self->capacity[cls] = (uint8_t)(self->capacity[cls] - slots);
+    self->reserved -= bytes;
+    hz3_sub(total_reserved, bytes);
+}
+
+/* ---- magazines leave ---- */
+
+/* Leaves a magazine that is no longer wanted here to others; it may be the stub, empty or anything. */
+static void discharge(struct hz3_thread *self, unsigned cls, void **top)
+{
+    if (is_stub(top)) return;
+    struct hz3_magazine *magazine = hz3_magazine_close(top);
+    unsigned count = hz3_magazine_count(magazine);
+    if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_transfer_push(cls, magazine)) {
+        self->stats.overflow++;
+        return;
+    }
+    if (count) {
+        hz3_central_retire_magazine(cls, magazine);
+        self->stats.retired++;
+    }
+    put_magazine(self, cls, magazine);
+}
+
+static void discharge_class(struct hz3_thread *self, unsigned cls)
+{
+    void **loaded = self->top[cls], **previous = self->previous[cls];
+    self->top[cls] = self->previous[cls] = HZ3_STUB_TOP;
+    discharge(self, cls, loaded);
+    discharge(self, cls, previous);
+}
+
+void hz3_cache_flush(void)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (self->state != HZ3_THREAD_JOINED) return;
+    self->inside = true;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(self, cls);
+    self->inside = false;
+}
+
+/* Classes that nobody asked for since the last epoch give back their previous magazine and half of what they earned. */
+static void pass_epoch(struct hz3_thread *self)
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        bool missed = self->missed[cls];
+        self->missed[cls] = false;
+        if (missed || is_stub(self->top[cls])) continue;
+        void **previous = self->previous[cls];
+        self->previous[cls] = HZ3_STUB_TOP;
+        discharge(self, cls, previous);
+        unsigned earned = self->capacity[cls] - first_capacity(cls);
+        give_up_capacity(self, cls, (earned + 1) / 2);
+    }
+}
+
+/* ---- threads come and go ---- */
+
+static void leave(void *unused)
+{
+    (void)unused;
+    struct hz3_thread *self = &hz3_thread;
+    if (self->state != HZ3_THREAD_JOINED) return;
+    hz3_cache_flush();
+    self->state = HZ3_THREAD_BUSY;
+    while (self->spare) hz3_magazine_put(0, get_magazine(self, 0));
+    hz3_sub(total_reserved, self->reserved);
+    hz3_heap_leave(self->heap);
+    hz3_lock(&hz3_threads_lock);
+    *(self->prev ? &self->prev->next : &threads) = self->next;
+    if (self->next) self->next->prev = self->prev;
+    uint64_t *sum = (uint64_t *)&dead, *mine = (uint64_t *)&self->stats;
+    for (size_t i = 0; i < sizeof dead / sizeof *sum; i++) sum[i] += mine[i];
+    bool dispersed = --joined * CROWD_LEFT <= crowd && crowd >= CROWD_MIN;
+    if (dispersed) crowd = joined;
+    hz3_unlock(&hz3_threads_lock);
+    self->state = HZ3_THREAD_LEFT;
+    if (dispersed) hz3_collector_run(true);
+    hz3_collector_tick();
+}
+
+static HZ3_COLD void join(struct hz3_thread *self)
+{
+    self->state = HZ3_THREAD_BUSY;
+    self->heap = hz3_heap_join();
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)first_capacity(cls);
+    pthread_setspecific(exit_key, self); /* may allocate, which BUSY serves */
+    hz3_lock(&hz3_threads_lock);
+    self->next = threads;
+    if (threads) threads->prev = self;
+    threads = self;
+    joined++;
+    crowd = hz3_max(crowd, joined);
+    hz3_unlock(&hz3_threads_lock);
+    self->state = HZ3_THREAD_JOINED;
+}
+
+void hz3_cache_start(void)
+{
+    pthread_key_create(&exit_key, leave);
+}
+
+void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
+{
+    thread_budget = thread_bytes;
+    total_budget = total_bytes;
+}
+
+void hz3_cache_after_fork(void)
+{
+    struct hz3_thread *self = &hz3_thread, *gone = threads;
+    threads = NULL;
+    joined = crowd = 0;
+    for (; gone; gone = gone->next) {
+        if (gone == self) continue;
+        hz3_heap_leave(gone->heap);
+        hz3_sub(total_reserved, gone->reserved);
+        if (gone->inside) continue;
+        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(gone, cls);
+    }
+    if (self->state != HZ3_THREAD_JOINED) return;
+    self->next = self->prev = NULL;
+    threads = self;
+    joined = crowd = 1;
+}
+
+/* ---- the slow paths ---- */
+
+/* What every slow path does first.  False: this thread has no cache, now or any more. */
+static bool enter(struct hz3_thread *self)
+{
+    if (unlikely(self->state != HZ3_THREAD_JOINED)) {
+        if (self->state != HZ3_THREAD_NEW) return false;
+        join(self);
+    }
+    if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
+        uint32_t epoch = hz3_collector_tick();
+        if (unlikely(epoch != self->epoch)) {
+            self->epoch = epoch;
+            self->inside = true;
+            pass_epoch(self);
+            self->inside = false;
+        }
+    }
+    return true;
+}
+
+static void *take_one(struct hz3_thread *self, unsigned cls)
+{
+    void *p;
+    enum hz3_refill_source source;
+    struct hz3_heap *heap = self->heap ? self->heap : &hz3_heaps[0];
+    return hz3_central_refill(heap, cls, &p, 1, &source) ? p : NULL;
+}
+
+static void *pop(struct hz3_thread *self, unsigned cls)
+{
+    void *p = *self->top[cls];
+    self->top[cls]--;
+    return p;
+}
+
+/* Makes `magazine`, from the transfer cache, the loaded one and the empty loaded one the previous. */
+static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    void **previous = self->previous[cls];
+    self->previous[cls] = self->top[cls];
+    self->top[cls] = &magazine->word[magazine->header.top];
+    if (!is_stub(previous)) put_magazine(self, cls, hz3_magazine_of(previous));
+}
+
+/* Fills the loaded magazine, which is empty, from central; the lowest address comes out first. */
+static bool refill(struct hz3_thread *self, unsigned cls)
+{
+    void *objects[HZ3_MAGAZINE_LAST];
+    enum hz3_refill_source source;
+    struct hz3_magazine *magazine =
+        is_stub(self->top[cls]) ? get_magazine(self, cls) : hz3_magazine_of(self->top[cls]);
+    if (!magazine) return false;
+    unsigned want = self->capacity[cls], got = hz3_central_refill(self->heap, cls, objects, want, &source);
+    void **top = hz3_magazine_open(magazine, want);
+    for (unsigned i = got; i--;) *++top = objects[i];
+    self->top[cls] = top;
+    self->stats.held += source == HZ3_REFILL_HELD;
+    self->stats.central += source == HZ3_REFILL_CENTRAL;
+    self->stats.fresh += source == HZ3_REFILL_FRESH;
+    return got;
+}
+
+static void *malloc_inside(struct hz3_thread *self, unsigned cls)
+{
+    if (!is_empty(self->previous[cls])) {
+        self->stats.swap++;
+        void **loaded = self->top[cls];
+        self->top[cls] = self->previous[cls];
+        self->previous[cls] = loaded;
+        return pop(self, cls);
+    }
+    earn_capacity(self, cls);
+    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
+    if (magazine) {
+        self->stats.transfer++;
+        load(self, cls, magazine);
+        return pop(self, cls);
+    }
+    return refill(self, cls) ? pop(self, cls) : take_one(self, cls);
+}
+
+static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
+{
+    void **previous = self->previous[cls];
+    struct hz3_magazine *magazine;
+    if (!is_stub(previous) && is_empty(previous)) {
+        magazine = hz3_magazine_of(previous);
+        self->previous[cls] = self->top[cls];
+    } else {
+        earn_capacity(self, cls);
+        self->previous[cls] = self->top[cls];
+        self->top[cls] = HZ3_STUB_TOP;
+        discharge(self, cls, previous);
+        magazine = get_magazine(self, cls);
+    }
+    if (!magazine) {
+        hz3_central_retire(cls, &p, 1);
+        return;
+    }
+    self->top[cls] = hz3_magazine_open(magazine, self->capacity[cls]);
+    *++self->top[cls] = p;
+}
+
+HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (!enter(self)) return take_one(self, cls);
+    self->inside = true;
+    void *p = malloc_inside(self, cls);
+    self->inside = false;
+    return p;
+}
+
+HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (!enter(self)) {
+        hz3_central_retire(cls, &p, 1);
+        return;
+    }
+    self->inside = true;
+    free_inside(self, p, cls);
+    self->inside = false;
+}
+
+/* ---- observation ---- */
+
+HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
+{
+    hz3_lock(&hz3_threads_lock);
+    *sum = dead;
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) {
+        uint64_t *to = (uint64_t *)sum, *from = (uint64_t *)&thread->stats;
+        for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
+    }
+    hz3_unlock(&hz3_threads_lock);
+}
+
+HZ3_RACY static size_t magazine_objects(void **top)
+{
+    const struct hz3_magazine *magazine = hz3_magazine_of(top);
+    return is_stub(top) ? 0 : (size_t)(top - &magazine->word[magazine->header.floor]);
+}
+
+HZ3_RACY size_t hz3_cache_bytes(void)
+{
+    size_t bytes = 0;
+    hz3_lock(&hz3_threads_lock);
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next)
+        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+            bytes += hz3_class_size(cls) *
+                     (magazine_objects(thread->top[cls]) + magazine_objects(thread->previous[cls]));
+    hz3_unlock(&hz3_threads_lock);
+    return bytes;
+}

@@ -1,0 +1,82 @@
+/* What a thread holds: per class a loaded and a previous magazine (Bonwick & Adams), reached by one TLS word,
+ * `top[class]`.  The fast paths (api/entry.c) are all that usually runs; the slow paths here swap the
+ * two, then trade whole magazines with the transfer cache, then refill from, or retire to, central.
+ *
+ * Capacity is earned: a class starts with small magazines and doubles them when it misses, as far as the
+ * thread's and the process's byte budgets go; a class that has not missed for an epoch gives half back.
+ *
+ * Talks to transfer cache, central and heap below.  Must not know of the API's error rules. */
+#ifndef HZ3_FRONT_THREAD_CACHE_H
+#define HZ3_FRONT_THREAD_CACHE_H
+
+#include "front/heap.h"
+#include "middle/transfer_cache.h"
+
+enum hz3_thread_state {
+    HZ3_THREAD_NEW,
+    HZ3_THREAD_BUSY, /* joining or leaving: takes and retires object by object */
+    HZ3_THREAD_JOINED,
+    HZ3_THREAD_LEFT, /* its destructor has run: like BUSY, for whatever other destructors do */
+};
+
+struct hz3_cache_stats {
+    uint64_t swap, transfer, held, central, fresh; /* mallocs that found the bin empty, by what served them */
+    uint64_t overflow, retired;                    /* full magazines that went to the transfer cache, to central */
+};
+
+struct hz3_thread {
+    void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
+    void **previous[HZ3_BINS]; /* the same of the other magazine */
+    uint8_t capacity[HZ3_BINS];
+    bool missed[HZ3_BINS]; /* since the thread's last epoch */
+    enum hz3_thread_state state;
+    bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
+    uint32_t epoch, slow_calls;
+    struct hz3_heap *heap;
+    struct hz3_magazine *spare; /* empty ones, linked by word[1] */
+    unsigned spares;
+    size_t reserved; /* bytes of both budgets: capacity earned beyond the first */
+    struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
+    struct hz3_cache_stats stats;
+};
+
+extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;
+extern struct hz3_lock hz3_threads_lock;
+
+/* cls: a real class.  malloc: the loaded magazine was empty; NULL if there is no memory.
+ * free: it was full; p's state is dealt with. */
+void *hz3_cache_malloc_slow(unsigned cls);
+void hz3_cache_free_slow(void *p, unsigned cls);
+
+HZ3_INLINE void *hz3_cache_malloc(unsigned cls)
+{
+    void **top = hz3_thread.top[cls];
+    void *p = *top;
+    if (unlikely(!p)) return hz3_cache_malloc_slow(cls);
+    hz3_thread.top[cls] = top - 1;
+    return p;
+}
+
+HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)
+{
+    void **top = hz3_thread.top[cls] + 1;
+    if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) {
+        hz3_cache_free_slow(p, cls);
+        return;
+    }
+    *top = p;
+    hz3_thread.top[cls] = top;
+}
+
+/* thread_bytes: the most one thread earns; total_bytes: all of them together. */
+void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
+void hz3_cache_start(void);
+/* Everything this thread caches goes to the transfer cache or to central. */
+void hz3_cache_flush(void);
+/* In a forked child: takes over what the threads that are gone had cached. */
+void hz3_cache_after_fork(void);
+
+/* Sums over all threads, dead ones too; of live ones as they happen to be. */
+void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
+size_t hz3_cache_bytes(void); /* in magazines of live threads */
+#endif

@@ -1,0 +1,217 @@
+#include "middle/central.h"
+
+#include "back/pages.h"
+#include "back/run.h"
+#include "base/check.h"
+#include "base/sizeclass.h"
+
+enum { BUCKETS = 8, UNLISTED = BUCKETS };
+
+static struct central {
+    struct hz3_lock lock;
+    struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
+    struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
+    _Atomic uint64_t retired;         /* objects, ever; written under lock */
+} HZ3_CACHE_ALIGNED centrals[HZ3_BINS];
+
+_Atomic size_t hz3_central_idle_bytes;
+
+static void unlist(struct central *central, struct hz3_span *run)
+{
+    if (run->bucket == UNLISTED) return;
+    *(run->prev ? &run->prev->next : &central->listed[run->bucket]) = run->next;
+    if (run->next) run->next->prev = run->prev;
+    run->bucket = UNLISTED;
+}
+
+static void list(struct central *central, struct hz3_span *run, unsigned bucket)
+{
+    if (run->bucket == bucket) return;
+    unlist(central, run);
+    struct hz3_span **head = &central->listed[bucket];
+    run->bucket = (uint8_t)bucket;
+    run->prev = NULL;
+    run->next = *head;
+    if (*head) (*head)->prev = run;
+    *head = run;
+}
+
+/* Notes that `retired` more objects of the run wait for a purge. */
+static void age_append(struct central *central, struct hz3_span *run, unsigned retired)
+{
+    run->idle += retired;
+    hz3_add(hz3_central_idle_bytes, retired * hz3_class_size(run->cls));
+    if (run->aging) return;
+    run->aging = true;
+    run->since = (uint32_t)hz3_os_now_ms();
+    run->newer = NULL;
+    run->older = central->newest;
+    *(central->newest ? &central->newest->newer : &central->oldest) = run;
+    central->newest = run;
+}
+
+static void age_remove(struct central *central, struct hz3_span *run)
+{
+    if (!run->aging) return;
+    run->aging = false;
+    hz3_sub(hz3_central_idle_bytes, run->idle * hz3_class_size(run->cls));
+    run->idle = 0;
+    *(run->older ? &run->older->newer : &central->oldest) = run->newer;
+    *(run->newer ? &run->newer->older : &central->newest) = run->older;
+}
+
+/* Puts a run that nobody holds where it belongs. */
+static void file(struct central *central, struct hz3_span *run)
+{
+    unsigned live = hz3_get(run->live), objects = hz3_class_info[run->cls].objects;
+    if (live == 0) {
+        unlist(central, run);
+        age_remove(central, run);
+        hz3_run_free(run);
+    } else if (live == objects) {
+        unlist(central, run);
+    } else {
+        list(central, run, live * BUCKETS / objects);
+    }
+}
+
+static struct hz3_span *pick(struct central *central)
+{
+    for (int bucket = BUCKETS - 1; bucket >= 0; bucket--) {
+        struct hz3_span *run = central->listed[bucket];
+        if (!run) continue;
+        unlist(central, run);
+        run->held = true;
+        return run;
+    }
+    return NULL;
+}
+
+static void let_go(struct central *central, struct hz3_span *run)
+{
+    run->held = false;
+    unsigned retired = hz3_get(run->bump) - hz3_get(run->live);
+    if (retired && !run->aging) age_append(central, run, retired);
+    file(central, run);
+}
+
+static struct hz3_span *fresh(unsigned cls)
+{
+    struct hz3_span *run = hz3_run_new(cls);
+    if (run) {
+        run->idle = 0;
+        run->held = true;
+        run->aging = false;
+        run->bucket = UNLISTED;
+    }
+    return run;
+}
+
+unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want,
+                            enum hz3_refill_source *source)
+{
+    struct central *central = &centrals[cls];
+    *source = HZ3_REFILL_HELD;
+    hz3_lock(&heap->lock);
+    struct hz3_span *run = heap->held[cls];
+    unsigned got = run ? hz3_run_take(run, objects, want) : 0;
+    if (!got) {
+        hz3_lock(&central->lock);
+        if (run) let_go(central, run);
+        run = pick(central);
+        hz3_unlock(&central->lock);
+        *source = HZ3_REFILL_CENTRAL;
+        if (!run) {
+            run = fresh(cls);
+            *source = run ? HZ3_REFILL_FRESH : HZ3_REFILL_NONE;
+        }
+        heap->held[cls] = run;
+        if (run) got = hz3_run_take(run, objects, want);
+    }
+    hz3_set(heap->taken[cls], hz3_get(heap->taken[cls]) + got);
+    hz3_unlock(&heap->lock);
+    return got;
+}
+
+void hz3_central_retire(unsigned cls, void **objects, unsigned n)
+{
+    struct central *central = &centrals[cls];
+    hz3_lock(&central->lock);
+    for (unsigned i = 0; i < n;) {
+        struct hz3_span *run = hz3_run_of(objects[i]);
+        unsigned first = i;
+        do hz3_run_retire(run, objects[i++]);
+        while (i < n && hz3_run_of(objects[i]) == run);
+        if (run->held) continue;
+        age_append(central, run, i - first);
+        file(central, run);
+    }
+    hz3_set(central->retired, hz3_get(central->retired) + n);
+    hz3_unlock(&central->lock);
+}
+
+void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine)
+{
+    hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], hz3_magazine_count(magazine));
+}
+
+void hz3_central_release_heap(struct hz3_heap *heap)
+{
+    hz3_lock(&heap->lock);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        struct hz3_span *run = heap->held[cls];
+        if (!run || hz3_get(run->bump) == hz3_get(run->live)) continue;
+        hz3_lock(&centrals[cls].lock);
+        let_go(&centrals[cls], run);
+        hz3_unlock(&centrals[cls].lock);
+        heap->held[cls] = NULL;
+    }
+    hz3_unlock(&heap->lock);
+}
+
+/* The class's run that is idle for longest and at least for `age`, held by the caller now, or NULL. */
+static struct hz3_span *claim_idle(struct central *central, uint32_t age)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    struct hz3_span *run, *claimed = NULL;
+    hz3_lock(&central->lock);
+    while (!claimed && (run = central->oldest) && now - run->since >= age) {
+        age_remove(central, run);
+        if (run->held) continue; /* comes back when its holder lets go */
+        unlist(central, run);
+        run->held = true;
+        claimed = run;
+    }
+    hz3_unlock(&central->lock);
+    return claimed;
+}
+
+size_t hz3_central_purge(uint32_t age, bool break_huge_pages)
+{
+    size_t purged = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        struct central *central = &centrals[cls];
+        struct hz3_span *run;
+        while ((run = claim_idle(central, age))) {
+            unsigned live = hz3_get(run->live);
+            purged += hz3_run_purge(run, break_huge_pages);
+            hz3_lock(&central->lock);
+            run->held = false;
+            unsigned retired = live - hz3_get(run->live); /* meanwhile */
+            if (retired) age_append(central, run, retired);
+            file(central, run);
+            hz3_unlock(&central->lock);
+        }
+    }
+    return purged;
+}
+
+uint64_t hz3_central_retired(unsigned cls)
+{
+    return hz3_get(centrals[cls].retired);
+}
+
+void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) visit(&centrals[cls].lock);
+}

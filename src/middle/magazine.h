@@ -1,0 +1,88 @@
+/* A magazine: pointers to free objects of one class, the one currency in which free memory moves.
+ *
+ *      256-byte boundary                                        256-byte boundary
+ *      |                                                                        |
+ *      | header | unused ... | NULL | object | object | object | (room) ... |
+ *                              ^floor                   ^top
+ *
+ * `top` points at the last filled word.  The word at the floor is NULL: a malloc that reads it knows
+ * that the magazine is empty.  The word after the last is on a boundary: a free that would write
+ * there knows that it is full.  A higher floor makes a smaller magazine.  The stub, constant, is both
+ * at once and stands wherever a thread has no magazine, so no path asks whether there is one.
+ *
+ * While it rests in a stack, header.top and header.floor say what it holds. */
+#ifndef HZ3_MIDDLE_MAGAZINE_H
+#define HZ3_MIDDLE_MAGAZINE_H
+
+#include "back/map.h"
+#include "os/lock.h"
+
+enum { HZ3_MAGAZINE_BYTES = 256, HZ3_MAGAZINE_LAST = 31 };
+
+struct hz3_magazine {
+    union {
+        struct {
+            _Atomic uint32_t next; /* number of the magazine below in a stack, 0: none */
+            uint8_t floor, top;    /* word indices */
+        } header;
+        void *word[HZ3_MAGAZINE_BYTES / sizeof(void *)];
+    };
+} __attribute__((aligned(HZ3_MAGAZINE_BYTES)));
+
+_Static_assert(sizeof(void *) == 8, "a magazine holds 30 pointers of 8 bytes");
+
+extern const struct hz3_magazine hz3_magazine_stub;
+#define HZ3_STUB_TOP ((void **)&hz3_magazine_stub.word[HZ3_MAGAZINE_LAST])
+
+HZ3_INLINE struct hz3_magazine *hz3_magazine_of(void **top)
+{
+    return (struct hz3_magazine *)((uintptr_t)top & ~(uintptr_t)(HZ3_MAGAZINE_BYTES - 1));
+}
+
+/* Empties the magazine and gives it room for `capacity` objects (1..30); returns its top. */
+HZ3_INLINE void **hz3_magazine_open(struct hz3_magazine *magazine, unsigned capacity)
+{
+    unsigned floor = HZ3_MAGAZINE_LAST - capacity;
+    magazine->header.floor = (uint8_t)floor;
+    magazine->word[floor] = NULL;
+    return &magazine->word[floor];
+}
+
+/* Before it goes to a stack: remembers what it holds. */
+HZ3_INLINE struct hz3_magazine *hz3_magazine_close(void **top)
+{
+    struct hz3_magazine *magazine = hz3_magazine_of(top);
+    magazine->header.top = (uint8_t)(top - magazine->word);
+    return magazine;
+}
+
+HZ3_INLINE unsigned hz3_magazine_count(const struct hz3_magazine *magazine)
+{
+    return (unsigned)(magazine->header.top - magazine->header.floor);
+}
+
+/* A stack with many pushers and poppers: one word, changed by compare-and-swap.
+ *
+ *      | pops so far: 28 bits | magazines in it: 10 bits | number of the top one: 26 bits |
+ *
+ * The count of pops defeats ABA: to be fooled, a popper has to be preempted between its load and its
+ * swap for an exact multiple of 2^28 pops.  Reading the link of a magazine that has left the stack is
+ * harmless: magazines are never unmapped. */
+struct hz3_magazine_stack {
+    _Atomic uint64_t head;
+} HZ3_CACHE_ALIGNED;
+
+enum { HZ3_STACK_MAX = 1000 }; /* a stack whose count is asked for holds no more */
+
+void hz3_stack_push(struct hz3_magazine_stack *stack, struct hz3_magazine *magazine);
+struct hz3_magazine *hz3_stack_pop(struct hz3_magazine_stack *stack); /* or NULL */
+HZ3_INLINE unsigned hz3_stack_count(struct hz3_magazine_stack *stack)
+{
+    return hz3_get(stack->head) >> 26 & 0x3ff;
+}
+
+/* Empty magazines.  `hint` spreads threads over several stacks. */
+struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */
+void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
+extern struct hz3_lock hz3_magazine_lock; /* for fork */
+#endif

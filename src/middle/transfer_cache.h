@@ -1,0 +1,17 @@
+/* The transfer cache (S42 of the work orders): per class a bounded stack of magazines that any thread
+ * leaves and any thread takes, whole.  What a class did not need for an epoch goes on to central. */
+#ifndef HZ3_MIDDLE_TRANSFER_CACHE_H
+#define HZ3_MIDDLE_TRANSFER_CACHE_H
+
+#include "middle/magazine.h"
+
+/* False: the class holds its share already; the caller keeps the magazine. */
+bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
+struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
+/* Retires what lay untouched since the last call, or everything. */
+void hz3_transfer_trim(bool all);
+
+/* bytes: of objects, for one class; a class may always hold a few magazines. */
+void hz3_transfer_start(size_t bytes);
+size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
+#endif

@@ -1,0 +1,53 @@
+#include "os/lock.h"
+
+enum { SPINS = 100, IMPATIENT_SPINS = 100000 };
+
+_Thread_local uint32_t hz3_lock_id;
+
+uint32_t hz3_lock_new_id(void)
+{
+    static _Atomic uint32_t last;
+    return hz3_lock_id = hz3_add(last, 2) + 2;
+}
+
+void hz3_lock_slow(struct hz3_lock *lock)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (hz3_get(lock->word) == 0 && hz3_trylock(lock)) return;
+        hz3_pause();
+    }
+    for (;;) {
+        uint32_t seen = 0;
+        /* Others may sleep behind us: take it with the waiters' bit. */
+        if (atomic_compare_exchange_strong_explicit(&lock->word, &seen, hz3_lock_self() | 1,
+                                                    memory_order_acquire, memory_order_relaxed))
+            return;
+        if ((seen & 1) || atomic_compare_exchange_strong_explicit(&lock->word, &seen, seen | 1,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+            hz3_os_wait(&lock->word, seen | 1, 0);
+    }
+}
+
+void hz3_lock_for_fork(struct hz3_lock *lock, bool patient)
+{
+    if (hz3_lock_is_mine(lock)) return;
+    if (patient) {
+        hz3_lock(lock);
+    } else {
+        for (int i = 0; !hz3_trylock(lock); i++) {
+            if (i == IMPATIENT_SPINS) return;
+            hz3_pause();
+        }
+    }
+    lock->forking = true;
+}
+
+void hz3_unlock_after_fork(struct hz3_lock *lock, bool child)
+{
+    if (lock->forking) {
+        lock->forking = false;
+        hz3_unlock(lock);
+    } else if (child && !hz3_lock_is_mine(lock)) {
+        hz3_set(lock->word, 0);
+    }
+}

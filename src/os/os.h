@@ -1,0 +1,48 @@
+/* Everything hz3 asks of the system.  Common contract: errno is left as it was; nothing here allocates;
+ * after hz3_os_start only mmap, munmap, madvise, mremap and futex are called (programs lock
+ * themselves into seccomp filters), the stderr writers of a dying process excepted. */
+#ifndef HZ3_OS_OS_H
+#define HZ3_OS_OS_H
+
+#include "base/types.h"
+
+struct hz3_os {
+    size_t page;      /* bytes; a power of two, read at run time */
+    size_t huge_page; /* bytes where the system makes huge pages of our memory, else 0 */
+    unsigned cpus;    /* this process may run on */
+    size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
+    uint64_t random;  /* fixed for the process's life */
+};
+extern struct hz3_os hz3_os;
+void hz3_os_start(void);
+
+enum hz3_map_result { HZ3_MAPPED, HZ3_MAP_TAKEN, HZ3_MAP_NOMEM };
+
+/* Maps [at, at + bytes) for reading and writing, zeroed.  TAKEN: something else is mapped there. */
+enum hz3_map_result hz3_os_map_at(uintptr_t at, size_t bytes);
+/* The same for reading only: no page of it can cost memory before hz3_os_writable. */
+enum hz3_map_result hz3_os_map_readonly_at(uintptr_t at, size_t bytes);
+bool hz3_os_writable(uintptr_t at, size_t bytes);
+/* Reserves address space wherever there is room (0: none), for systems that refuse our hints. */
+uintptr_t hz3_os_reserve(size_t bytes);
+/* Maps inside such a reservation. */
+enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes);
+void hz3_os_unmap(uintptr_t at, size_t bytes);
+
+/* Gives the pages back; they then read as zero.  False: the system refused (locked memory, say). */
+bool hz3_os_purge(uintptr_t at, size_t bytes);
+/* Moves the pages at `from` over those at `to`; [from, from + bytes) is unmapped then.  False: nothing moved. */
+bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes);
+void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted);
+
+uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call */
+
+/* Waits while *word == value, at most timeout_ms (0: for ever). */
+void hz3_os_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms);
+void hz3_os_wake(_Atomic uint32_t *word, int waiters);
+
+/* Reads a small file whole into buf, NUL-terminated; returns its length, or -1.  Only before or during
+ * hz3_os_start's caller's initialisation. */
+long hz3_os_read_file(const char *path, char *buf, size_t size);
+void hz3_os_stderr(const char *text, size_t length);
+#endif

@@ -1,0 +1,173 @@
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* ThreadSanitizer ends a process that maps where its shadow has no place. */
+#if defined(__SANITIZE_THREAD__)
+enum { HINTS_WORK = 0 };
+#else
+enum { HINTS_WORK = 1 };
+#endif
+
+struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
+
+static size_t huge_page_size(void)
+{
+    char text[64];
+    if (hz3_os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) < 0) return 0;
+    return strstr(text, "[always]") ? HZ3_MIB(2) : 0;
+}
+
+void hz3_os_start(void)
+{
+    int saved = errno;
+    hz3_os.page = getauxval(AT_PAGESZ);
+    hz3_os.huge_page = huge_page_size();
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);
+    struct rlimit limit;
+    bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < SIZE_MAX / 1024;
+    hz3_os.address_space = limited ? limit.rlim_cur : SIZE_MAX / 1024;
+    const void *bytes = (const void *)getauxval(AT_RANDOM);
+    if (bytes) memcpy(&hz3_os.random, bytes, sizeof hz3_os.random);
+    errno = saved;
+}
+
+static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
+{
+    int saved = errno;
+    void *got = mmap((void *)at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
+    enum hz3_map_result result = HZ3_MAPPED;
+    if (got == MAP_FAILED) {
+        result = errno == EEXIST ? HZ3_MAP_TAKEN : HZ3_MAP_NOMEM;
+    } else if ((uintptr_t)got != at) { /* a kernel before 4.17 takes NOREPLACE for a mere hint */
+        munmap(got, bytes);
+        result = HZ3_MAP_TAKEN;
+    }
+    errno = saved;
+    return result;
+}
+
+enum hz3_map_result hz3_os_map_at(uintptr_t at, size_t bytes)
+{
+    return HINTS_WORK ? map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE) : HZ3_MAP_NOMEM;
+}
+
+enum hz3_map_result hz3_os_map_readonly_at(uintptr_t at, size_t bytes)
+{
+    return HINTS_WORK ? map(at, bytes, PROT_READ, MAP_FIXED_NOREPLACE) : HZ3_MAP_NOMEM;
+}
+
+enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes)
+{
+    return map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED);
+}
+
+uintptr_t hz3_os_reserve(size_t bytes)
+{
+    int saved = errno;
+    void *got = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    errno = saved;
+    return got == MAP_FAILED ? 0 : (uintptr_t)got;
+}
+
+bool hz3_os_writable(uintptr_t at, size_t bytes)
+{
+    int saved = errno;
+    bool done = mprotect((void *)at, bytes, PROT_READ | PROT_WRITE) == 0;
+    errno = saved;
+    return done;
+}
+
+void hz3_os_unmap(uintptr_t at, size_t bytes)
+{
+    int saved = errno;
+    munmap((void *)at, bytes);
+    errno = saved;
+}
+
+bool hz3_os_purge(uintptr_t at, size_t bytes)
+{
+    int saved = errno;
+    bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
+    errno = saved;
+    return done;
+}
+
+bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes)
+{
+    int saved = errno;
+    void *got = mremap((void *)from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to);
+    errno = saved;
+    return got != MAP_FAILED;
+}
+
+void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
+{
+    int saved = errno;
+    madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    errno = saved;
+}
+
+uint64_t hz3_os_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void hz3_os_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
+{
+    int saved = errno;
+    struct timespec limit = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ms ? &limit : NULL, NULL, 0);
+    errno = saved;
+}
+
+void hz3_os_wake(_Atomic uint32_t *word, int waiters)
+{
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, waiters, NULL, NULL, 0);
+    errno = saved;
+}
+
+long hz3_os_read_file(const char *path, char *buf, size_t size)
+{
+    int saved = errno;
+    long length = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = read(fd, buf, size - 1);
+        close(fd);
+        if (length >= 0) buf[length] = 0;
+    }
+    errno = saved;
+    return length;
+}
+
+void hz3_os_stderr(const char *text, size_t length)
+{
+    int saved = errno;
+    while (length) {
+        ssize_t written = write(STDERR_FILENO, text, length);
+        if (written <= 0) break;
+        text += written;
+        length -= (size_t)written;
+    }
+    errno = saved;
+}

@@ -1,0 +1,73 @@
+#include "watch/stats.h"
+
+#include "back/large.h"
+#include "back/pages.h"
+#include "base/sizeclass.h"
+
+#define STRING(x)  #x
+#define EXPANDED(x) STRING(x)
+
+const char hz3_config_text[] = "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT
+#define HZ3_FLAG(name, scale, fast, values, what, verdict) " " #name "=" EXPANDED(name)
+#include "base/flags.def"
+#undef HZ3_FLAG
+    ;
+
+void hz3_stats_read(struct hz3_stats *stats)
+{
+    *stats = (struct hz3_stats){0};
+    size_t small = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        uint64_t taken = 0;
+        for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
+        small += (size_t)(taken - hz3_central_retired(cls)) * hz3_class_size(cls);
+        stats->cached += hz3_transfer_objects(cls) * hz3_class_size(cls);
+    }
+    stats->cached += hz3_cache_bytes();
+    stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
+    stats->active = hz3_get(hz3_pages_stats.used);
+    stats->dirty = hz3_get(hz3_pages_stats.dirty);
+    stats->resident = hz3_pages_resident();
+    stats->retained = stats->dirty + hz3_get(hz3_pages_stats.clean);
+    stats->mapped = stats->active + stats->retained;
+    stats->metadata = hz3_map_metadata_bytes();
+    stats->purged = hz3_get(hz3_pages_stats.purged);
+    hz3_cache_stats_sum(&stats->cache);
+}
+
+/* One row per figure, so that text and JSON cannot differ. */
+#define FIGURES(row)                                                                                         \
+    row(allocated, s.allocated) row(cached, s.cached) row(active, s.active) row(resident, s.resident)        \
+    row(mapped, s.mapped) row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata)            \
+    row(purged, s.purged)
+#define SOURCES(row)                                                                                         \
+    row(swap, s.cache.swap) row(transfer, s.cache.transfer) row(held_run, s.cache.held)                      \
+    row(central, s.cache.central) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow)              \
+    row(retired, s.cache.retired)
+
+void hz3_stats_text(struct hz3_text *text)
+{
+    struct hz3_stats s;
+    hz3_stats_read(&s);
+    hz3_print(text, "hz3: stats (bytes):");
+#define ROW(name, value) hz3_print(text, " " #name "=%zu", (size_t)(value));
+    FIGURES(ROW)
+    hz3_print(text, "\nhz3: refills by source, magazines away:");
+    SOURCES(ROW)
+#undef ROW
+    hz3_print(text, "\nhz3: %s\nhz3: this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
+                    "): %zu KiB live at the end in %zu KiB of heap; %zu KiB were given back to the system\n",
+              hz3_config_text, s.allocated >> 10, s.active >> 10, s.purged >> 10);
+}
+
+void hz3_stats_print_json(struct hz3_text *text)
+{
+    struct hz3_stats s;
+    hz3_stats_read(&s);
+    hz3_print(text, "{\"version\":\"" HZ3_VERSION_TEXT "\",\"lane\":\"" HZ3_LANE_TEXT "\"");
+#define ROW(name, value) hz3_print(text, ",\"" #name "\":%zu", (size_t)(value));
+    FIGURES(ROW)
+    SOURCES(ROW)
+#undef ROW
+    hz3_print(text, "}");
+}

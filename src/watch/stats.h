@@ -1,0 +1,27 @@
+/* What hz3 says of itself, gathered on demand from gauges the floors keep anyway. */
+#ifndef HZ3_WATCH_STATS_H
+#define HZ3_WATCH_STATS_H
+
+#include "base/print.h"
+#include "front/thread_cache.h"
+
+/* Bytes, in the words the field uses.  allocated <= active <= mapped. */
+struct hz3_stats {
+    size_t allocated;    /* in live objects and blocks */
+    size_t cached;       /* in magazines: of threads and of the transfer cache */
+    size_t active;       /* in runs and large blocks */
+    size_t resident;     /* active and dirty spans: an upper bound, untouched pages count */
+    size_t mapped;       /* address space of the heap that is mapped */
+    size_t retained;     /* free spans: dirty ones, and clean ones that cost address space only */
+    size_t dirty;        /* of these, what purging would give back */
+    size_t metadata;     /* tables and magazines, mapped */
+    uint64_t purged;     /* given back so far */
+    struct hz3_cache_stats cache;
+};
+void hz3_stats_read(struct hz3_stats *stats);
+
+/* Lines, each starting "hz3: ". */
+void hz3_stats_text(struct hz3_text *text);
+void hz3_stats_print_json(struct hz3_text *text);
+extern const char hz3_config_text[];
+#endif

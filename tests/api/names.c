@@ -1,0 +1,110 @@
+/* Proves that every name hz3 has to serve is its own: one that is missing falls silently to the libc, which
+ * then meets pointers it never gave out. */
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+static const char standard_names[] =
+    "malloc free calloc realloc reallocarray memalign aligned_alloc posix_memalign valloc pvalloc "
+    "malloc_usable_size free_sized free_aligned_sized cfree "
+    "malloc_trim mallinfo mallinfo2 mallopt malloc_stats malloc_info "
+    /* new, new[]: plain, nothrow, aligned, aligned and nothrow */
+    "_Znwm _ZnwmRKSt9nothrow_t _ZnwmSt11align_val_t _ZnwmSt11align_val_tRKSt9nothrow_t "
+    "_Znam _ZnamRKSt9nothrow_t _ZnamSt11align_val_t _ZnamSt11align_val_tRKSt9nothrow_t "
+    /* delete, delete[]: plain, sized, nothrow, aligned, sized and aligned, aligned and nothrow */
+    "_ZdlPv _ZdlPvm _ZdlPvRKSt9nothrow_t "
+    "_ZdlPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdlPvSt11align_val_tRKSt9nothrow_t "
+    "_ZdaPv _ZdaPvm _ZdaPvRKSt9nothrow_t "
+    "_ZdaPvSt11align_val_t _ZdaPvmSt11align_val_t _ZdaPvSt11align_val_tRKSt9nothrow_t";
+
+static const char own_names[] =
+    "hz3_malloc hz3_free hz3_calloc hz3_realloc hz3_reallocarray hz3_memalign hz3_aligned_alloc "
+    "hz3_posix_memalign hz3_valloc hz3_pvalloc hz3_cfree hz3_free_sized hz3_free_aligned_sized "
+    "hz3_malloc_usable_size hz3_malloc_trim hz3_collect "
+    "hz3_version hz3_config_string hz3_stats_json hz3_malloc_stats";
+
+static void *find(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (found == NULL) fail_msg("%s is not defined", name);
+    return found;
+}
+
+static const char *file_of(const char *name)
+{
+    Dl_info where;
+    assert_int_not_equal(dladdr(find(name), &where), 0);
+    return where.dli_fname;
+}
+
+static void expect_from_hz3(const char *names)
+{
+    char list[2048];
+    assert_true(strlen(names) < sizeof(list));
+    strcpy(list, names);
+    const char *hz3 = file_of("hz3_config_string");
+    for (char *name = strtok(list, " "); name != NULL; name = strtok(NULL, " "))
+        if (strcmp(file_of(name), hz3) != 0) fail_msg("%s comes from %s", name, file_of(name));
+}
+
+static void standard_names_are_served_by_hz3(void **state)
+{
+    (void)state;
+    expect_from_hz3(standard_names);
+}
+
+static void its_own_names_are_there(void **state)
+{
+    (void)state;
+    expect_from_hz3(own_names);
+}
+
+static void both_names_share_one_heap(void **state)
+{
+    (void)state;
+    void *(*own_malloc)(size_t);
+    void (*own_free)(void *);
+    size_t (*own_usable_size)(const void *);
+    *(void **)&own_malloc = find("hz3_malloc");
+    *(void **)&own_free = find("hz3_free");
+    *(void **)&own_usable_size = find("hz3_malloc_usable_size");
+    for (size_t size = 1; size < MIB(4); size = size * 3 + 1) {
+        void *p = malloc(size), *q = own_malloc(size);
+        assert_true(p && q);
+        assert_int_equal(own_usable_size(p), malloc_usable_size(p));
+        own_free(p);
+        free(q);
+    }
+}
+
+static void statistics_are_cut_as_snprintf_cuts(void **state)
+{
+    (void)state;
+    size_t (*stats_json)(char *, size_t);
+    *(void **)&stats_json = find("hz3_stats_json");
+    static char whole[1 << 16], part[1 << 16];
+    size_t length = stats_json(whole, sizeof(whole));
+    assert_in_range(length, 2, sizeof(whole) - 1);
+    assert_int_equal(strlen(whole), length);
+    assert_int_equal(whole[0], '{');
+    assert_int_equal(whole[length - 1], '}');
+    assert_true(stats_json(NULL, 0) > 0);
+    memset(part, 'x', sizeof(part));
+    assert_true(stats_json(part, 10) >= 10);
+    assert_int_equal(strlen(part), 9);
+    assert_int_equal(part[10], 'x');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(standard_names_are_served_by_hz3),
+        cmocka_unit_test(its_own_names_are_there),
+        cmocka_unit_test(both_names_share_one_heap),
+        cmocka_unit_test(statistics_are_cut_as_snprintf_cuts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* Proves that calloc gives zeroes even where every byte was dirty a moment ago, in this thread or another,
+ * and whether or not its pages went back to the system in between. */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+enum { BLOCKS = 40 };
+
+struct batch {
+    void *p[BLOCKS];
+    size_t count, size;
+};
+
+static void *dirty(void *arg)
+{
+    struct batch *batch = (struct batch *)arg;
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->p[i] = malloc(batch->size);
+        CHECK(batch->p[i] != NULL);
+        memset(batch->p[i], 0xff, malloc_usable_size(batch->p[i]));
+    }
+    return NULL;
+}
+
+static void *drop(void *arg)
+{
+    struct batch *batch = (struct batch *)arg;
+    for (size_t i = 0; i < batch->count; i++) free(batch->p[i]);
+    return NULL;
+}
+
+static void expect_zeroes(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        batch->p[i] = i % 2 ? calloc(1, batch->size) : calloc(batch->size, 1);
+        assert_non_null(batch->p[i]);
+        assert_true(is_zero(batch->p[i], batch->size));
+    }
+    drop(batch);
+}
+
+static void of_every_size(void **state)
+{
+    (void)state;
+    struct batch batch = {.count = 4};
+    for (batch.size = 1; batch.size <= 70000; batch.size += batch.size < 1100 ? 1 : 61) {
+        dirty(&batch);
+        drop(&batch);
+        expect_zeroes(&batch);
+    }
+}
+
+static void of_large_sizes(void **state)
+{
+    (void)state;
+    struct batch batch = {.count = 2};
+    for (batch.size = KIB(128); batch.size <= MIB(64); batch.size = batch.size * 3 + 5) {
+        dirty(&batch);
+        drop(&batch);
+        expect_zeroes(&batch);
+        expect_zeroes(&batch);
+    }
+}
+
+/* Half of the blocks stay, so that what goes back are pages in the middle of what is in use. */
+static void after_pages_went_back(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {48, 1000, 5000, 30000, 65536, KIB(300), MIB(3)};
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        struct batch kept = {.count = BLOCKS / 2, .size = sizes[s]}, gone = kept;
+        dirty(&kept);
+        dirty(&gone);
+        drop(&gone);
+        malloc_trim(0);
+        expect_zeroes(&gone);
+        drop(&kept);
+        malloc_trim(0);
+        kept.count = BLOCKS;
+        expect_zeroes(&kept);
+    }
+}
+
+static void after_another_threads_dirt(void **state)
+{
+    (void)state;
+    struct batch batch = {.count = BLOCKS};
+    for (batch.size = 8; batch.size <= MIB(1); batch.size = batch.size * 2 + 3) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, dirty, &batch), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        drop(&batch);
+        expect_zeroes(&batch);
+        dirty(&batch);
+        assert_int_equal(pthread_create(&thread, NULL, drop, &batch), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        expect_zeroes(&batch);
+    }
+}
+
+/* What realloc cut off a block is dirty too. */
+static void after_shrinking(void **state)
+{
+    (void)state;
+    for (size_t size = 64; size <= MIB(32); size = size * 3 + 1) {
+        struct batch batch = {.count = 1, .size = size};
+        dirty(&batch);
+        void *small = realloc(batch.p[0], size / 4);
+        assert_non_null(small);
+        batch.size = size / 2;
+        expect_zeroes(&batch);
+        free(small);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_every_size),         cmocka_unit_test(of_large_sizes),
+        cmocka_unit_test(after_pages_went_back), cmocka_unit_test(after_another_threads_dirt),
+        cmocka_unit_test(after_shrinking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

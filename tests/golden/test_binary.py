@@ -1,0 +1,100 @@
+"""The binaries are what the house promises: fast paths within their budgets, symbols, TLS, config string."""
+
+import re
+import subprocess
+
+import pytest
+
+LIMIT = {"hz3_malloc": 13, "hz3_free": 16}
+CHECK = {"hz3_malloc": 4, "hz3_free": 7}  # what HZ3_FREE_CHECK may add
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def config(library):
+    match = re.search(rb"hz3-config: [^\0]*", library.read_bytes())
+    assert match, f"no config string in {library}"
+    return match[0].decode()
+
+
+def instructions(library, function):
+    """{address: (mnemonic, operands)} of a function, in order."""
+    symbol = re.search(rf"^([0-9a-f]+) ([0-9a-f]+) T {function}$", output("nm", "-DS", str(library)), re.M)
+    start, size = (int(number, 16) for number in symbol.groups())
+    text = output("objdump", "-d", "--no-show-raw-insn", f"--start-address={start}",
+                  f"--stop-address={start + size}", str(library))
+    found = {}
+    for line in text.splitlines():
+        match = re.match(r"\s+([0-9a-f]+):\t(?:(?:lock|rep|bnd|notrack) )*(\S+)\s*(.*)", line)
+        if match and match[2] != "nop" and not line.endswith(":"):
+            found[int(match[1], 16)] = (line.split("\t", 1)[1], match[2], match[3])
+    assert found, f"{function} not found in {library}"
+    return found
+
+
+def hit(library, function):
+    """The instructions of the shortest way from the entry to a return: the hit."""
+    code = instructions(library, function)
+    order = list(code)
+    following = dict(zip(order, order[1:]))
+    paths = [[order[0]]]
+    while paths:
+        path = paths.pop(0)
+        text, mnemonic, operands = code[path[-1]]
+        if mnemonic == "ret":
+            return [code[address][0] for address in path]
+        target = re.match(r"([0-9a-f]+) <", operands)
+        ways = []
+        if mnemonic.startswith("j") and target:
+            ways.append(int(target[1], 16))
+        if mnemonic != "jmp":
+            ways.append(following.get(path[-1]))
+        paths += [path + [way] for way in ways if way in code and way not in path]
+    raise AssertionError(f"{function} never returns")
+
+
+@pytest.mark.parametrize("function", LIMIT)
+def test_fast_paths_stay_within_their_budget(library, function):
+    path = hit(library, function)
+    checked = "HZ3_FREE_CHECK=1" in config(library)
+    assert len(path) <= LIMIT[function] + checked * CHECK[function], "\n".join(path)
+    assert not [text for text in path if re.match(r"(lock|call|xchg|cmpxchg)\b", text)], "\n".join(path)
+
+
+def test_both_names_are_one_function(library):
+    symbols = re.findall(r"^([0-9a-f]+) T ([^\s@]+)", output("nm", "-D", str(library)), re.M)
+    address = {name: where for where, name in symbols}
+    for name in ("malloc", "free", "calloc", "realloc", "malloc_usable_size"):
+        assert address[name] == address[f"hz3_{name}"]
+
+
+def test_exports_are_exactly_those_of_the_version_script(library, root):
+    script = (root / "src/api/exports.map").read_text()
+    wanted = set(re.findall(r"[\w]+(?=;)", script.split("global:")[1].split("local:")[0]))
+    exported = {line.split()[-1] for line in output("nm", "-D", "--defined-only", str(library)).splitlines()}
+    assert exported == wanted
+
+
+def test_static_tls_is_small(library):
+    sizes = re.findall(r"^\s+TLS\s+\S+ \S+ \S+\s+\S+ (0x[0-9a-f]+)", output("readelf", "-lW", str(library)), re.M)
+    assert len(sizes) == 1 and int(sizes[0], 16) <= 4096
+
+
+def test_soname_is_versioned(library):
+    assert re.search(r"SONAME.*\[libhakozuna_hz3_\w+\.so\.0\]", output("readelf", "-dW", str(library)))
+
+
+def test_only_the_dlopen_variant_does_without_static_tls(library, build_directory):
+    (variant,) = build_directory.glob("libhakozuna_hz3_*_dlopen.so")
+    assert "STATIC_TLS" in output("readelf", "-dW", str(library))
+    assert "STATIC_TLS" not in output("readelf", "-dW", str(variant))
+
+
+def test_config_string_names_the_lane_and_every_flag(library, lane, root):
+    flags = re.findall(r"^HZ3_FLAG\((\w+),", (root / "src/base/flags.def").read_text(), re.M)
+    assert flags
+    assert f" lane={lane} " in config(library)
+    for flag in flags:
+        assert re.search(rf" {flag}=\d+( |$)", config(library))

@@ -1,0 +1,73 @@
+"""The build refuses what the registry does not know, builds what it does, with both compilers, and installs."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+def configure(root, build, *definitions, **environment):
+    import os
+
+    return subprocess.run(
+        ["cmake", "-S", root, "-B", build, "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF", *definitions],
+        capture_output=True, text=True, env={**os.environ, **environment},
+    )
+
+
+def build(directory, *arguments):
+    done = subprocess.run(["cmake", "--build", directory, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("bad, complaint", [
+    ("-DHZ3_DEFS_EXTRA=-DHZ3_NO_SUCH_BOX=1", "no such flag: HZ3_NO_SUCH_BOX"),
+    ("-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHECK=2", "out of range"),
+    ("-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHECK=on", "not of the form"),
+    ("-DHZ3_DEFS_EXTRA=FREE_CHECK=1", "not of the form"),
+    ("-DHZ3_LANE=slow", "there is no lane 'slow'"),
+])
+def test_what_the_registry_does_not_know_stops_the_build(root, tmp_path, bad, complaint):
+    done = configure(root, tmp_path, bad)
+    assert done.returncode != 0
+    assert complaint in " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
+def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, compiler):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    done = configure(root, tmp_path, "-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHECK=0 -DHZ3_DEBUG", CC=compiler)
+    assert done.returncode == 0, done.stderr
+    build(tmp_path, "-j2")
+    library = tmp_path / "libhakozuna_hz3_scale.so"
+    text = re.search(rb"hz3-config: [^\0]*", library.read_bytes())[0].decode()
+    assert " HZ3_FREE_CHECK=0 " in text and " HZ3_DEBUG=1 " in text
+    assert (tmp_path / "libhakozuna_hz3_scale.a").exists()
+
+
+def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
+    prefix, user = tmp_path / "prefix", tmp_path / "user"
+    assert configure(root, tmp_path / "b", f"-DCMAKE_INSTALL_PREFIX={prefix}").returncode == 0
+    build(tmp_path / "b", "-j2", "--target", "install")
+    for file in ("bin/hz3", "include/hz3.h", "share/hz3/flags.txt", "share/hz3/options.txt"):
+        assert (prefix / file).stat().st_size > 0
+    user.mkdir()
+    (user / "main.c").write_text(
+        '#include <hz3.h>\n#include <stdio.h>\n#include <stdlib.h>\n'
+        'int main(void) { void *p = malloc(10); puts(hz3_config_string()); hz3_free(p); return !p; }\n')
+    (user / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\nfind_package(hz3 0.1 REQUIRED)\n"
+        "foreach(form hz3 hz3_static)\n add_executable(with_${form} main.c)\n"
+        " target_link_libraries(with_${form} hz3::${form})\nendforeach()\n")
+    done = subprocess.run(["cmake", "-S", user, "-B", user / "b", f"-DCMAKE_PREFIX_PATH={prefix}"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    build(user / "b")
+    for form in ("hz3", "hz3_static"):
+        # p came from malloc and hz3_free took it: one and the same allocator, linked, not preloaded
+        run = subprocess.run([user / "b" / f"with_{form}"], capture_output=True, text=True)
+        assert run.returncode == 0 and run.stdout.startswith("hz3-config: "), run.stderr
+    (pc,) = prefix.glob("lib*/**/hz3.pc")
+    assert "-lhakozuna_hz3_scale" in pc.read_text()

@@ -1,0 +1,21 @@
+/* Plays a program that ends as its argument says, to show what expect_abort believes and what it does not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "crime.h"
+
+int main(int argc, char **argv)
+{
+    static char object[64];
+    CHECK(argc == 2);
+    const char *mode = argv[1];
+    char *p = accuse(object);
+    if (strcmp(mode, "silent") == 0) abort();
+    if (strcmp(mode, "two_lines") == 0) fprintf(stderr, "hz3: warning: nothing\n");
+    if (strcmp(mode, "other_pointer") == 0) p++;
+    fprintf(stderr, "hz3: %s: %p%s", strcmp(mode, "other_words") ? "double free" : "interior pointer freed",
+            p, strcmp(mode, "no_newline") ? "\n" : "");
+    if (strcmp(mode, "crashes") == 0) __builtin_trap();
+    if (strcmp(mode, "exits") == 0) return 134;
+    abort();
+}

@@ -1,0 +1,14 @@
+/* What every crime uses: it accuses the pointer it is about to misuse on stdout, for expect_abort to compare,
+ * and the compiler cannot see that the pointer is bad. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static inline void *accuse(void *p)
+{
+    dprintf(STDOUT_FILENO, "%p\n", p);
+    return forget(p);
+}

@@ -1,0 +1,9 @@
+/* The crime: a block freed twice in a row. */
+#include "crime.h"
+
+int main(void)
+{
+    void *p = malloc(100);
+    free(p);
+    free(accuse(p));
+}

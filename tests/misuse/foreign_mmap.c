@@ -1,0 +1,6 @@
+/* The crime: a page freed that the program had mapped itself. */
+#include <sys/mman.h>
+
+#include "crime.h"
+
+int main(void) { free(accuse(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))); }

@@ -1,0 +1,8 @@
+/* The crime: a pointer into an aligned block freed. */
+#include "crime.h"
+
+int main(void)
+{
+    char *p = aligned_alloc(4096, 100);
+    free(accuse(p + 64));
+}

@@ -1,0 +1,8 @@
+/* The crime: a pointer one page into a block with a span of its own freed. */
+#include "crime.h"
+
+int main(void)
+{
+    char *p = malloc(MIB(1));
+    free(accuse(p + 4096));
+}

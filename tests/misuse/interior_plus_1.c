@@ -1,0 +1,8 @@
+/* The crime: a pointer 1 byte into a small block freed. */
+#include "crime.h"
+
+int main(void)
+{
+    char *p = malloc(1000);
+    free(accuse(p + 1));
+}

@@ -1,0 +1,8 @@
+/* The crime: a pointer 8 bytes into a small block freed. */
+#include "crime.h"
+
+int main(void)
+{
+    char *p = malloc(1000);
+    free(accuse(p + 8));
+}

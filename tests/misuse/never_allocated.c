@@ -1,0 +1,8 @@
+/* The crime: a slot freed that no malloc has ever returned. */
+#include "crime.h"
+
+int main(void)
+{
+    char *p = malloc(100);
+    free(accuse(p + 300 * malloc_usable_size(p)));
+}

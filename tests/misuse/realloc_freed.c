@@ -1,0 +1,9 @@
+/* The crime: realloc of a freed block. */
+#include "crime.h"
+
+int main(void)
+{
+    void *p = malloc(100);
+    free(p);
+    forget(realloc(accuse(p), 200));
+}

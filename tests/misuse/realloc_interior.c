@@ -1,0 +1,8 @@
+/* The crime: realloc of a pointer into a block. */
+#include "crime.h"
+
+int main(void)
+{
+    char *p = malloc(1000);
+    forget(realloc(accuse(p + 16), 2000));
+}

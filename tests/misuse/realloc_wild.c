@@ -1,0 +1,8 @@
+/* The crime: realloc of a pointer to the stack. */
+#include "crime.h"
+
+int main(void)
+{
+    char object[64] __attribute__((aligned(16)));
+    forget(realloc(accuse(object), 200));
+}

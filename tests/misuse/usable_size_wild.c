@@ -1,0 +1,8 @@
+/* The crime: the usable size of a pointer to the stack. */
+#include "crime.h"
+
+int main(void)
+{
+    char object[64] __attribute__((aligned(16)));
+    return (int)malloc_usable_size(accuse(object));
+}

@@ -1,0 +1,8 @@
+/* The crime: a pointer to static data freed. */
+#include "crime.h"
+
+int main(void)
+{
+    static char object[64] __attribute__((aligned(16)));
+    free(accuse(object));
+}

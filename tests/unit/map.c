@@ -1,0 +1,64 @@
+/* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found. */
+#include "unit.h"
+
+#include "back/map.h"
+#include "os/os.h"
+
+#include <sys/mman.h>
+
+static void extension_is_contiguous_and_nobodys(void **state)
+{
+    (void)state;
+    struct hz3_window *window = &hz3_windows[0];
+    int64_t first = hz3_map_extend(window, 3), second = hz3_map_extend(window, 2);
+    assert_true(first >= 0);
+    assert_int_equal(second, first + 3);
+    char *p = (char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    for (size_t i = 0; i < 5 * (size_t)HZ3_GRANULE; i += 4096) assert_int_equal(p[i], 0);
+    memset(p, 1, 5 * (size_t)HZ3_GRANULE);
+    assert_ptr_equal(hz3_window_of(p), window);
+    assert_int_equal(hz3_tag_class(hz3_tag_of(p)), HZ3_CLASS_NONE);
+}
+
+static void taken_places_are_skipped(void **state)
+{
+    (void)state;
+    struct hz3_window *window = &hz3_windows[0];
+    char *next = (char *)window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT);
+    char *theirs = mmap(next, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    assert_ptr_equal(theirs, next);
+    theirs[7] = 42;
+    int64_t first = hz3_map_extend(window, 1);
+    assert_true(first >= 0);
+    assert_true((char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT) > theirs);
+    assert_int_equal(theirs[7], 42);
+    assert_int_equal(hz3_tag_class(hz3_tag_of(theirs)), HZ3_CLASS_NONE);
+}
+
+static void far_windows_are_found(void **state)
+{
+    (void)state;
+    struct hz3_window *far = hz3_map_open_window();
+    assert_non_null(far);
+    assert_ptr_not_equal(far, &hz3_windows[0]);
+    int64_t first = hz3_map_extend(far, 1);
+    assert_true(first >= 0);
+    char *p = (char *)far->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    *p = 1;
+    assert_ptr_equal(hz3_window_of(p), far);
+    if (HZ3_FREE_CHECK) assert_int_equal(*hz3_state_of(p), 0);
+}
+
+static void nothing_is_at_strange_addresses(void **state)
+{
+    (void)state;
+    int local;
+    assert_null(hz3_window_of(NULL));
+    assert_null(hz3_window_of(&local));
+    assert_null(hz3_window_of((void *)UINTPTR_MAX));
+    char *beyond = (char *)hz3_windows[0].base + hz3_windows[0].bytes - 1;
+    assert_int_equal(hz3_tag_class(hz3_tag_of(beyond)), HZ3_CLASS_NONE);
+}
+
+RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
+    cmocka_unit_test(far_windows_are_found), cmocka_unit_test(nothing_is_at_strange_addresses))

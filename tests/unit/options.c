@@ -1,0 +1,44 @@
+/* Options: units are understood, bad values leave the default. */
+#include "unit.h"
+
+#include "api/options.h"
+
+#include <stdlib.h>
+
+static void units_are_understood(void **state)
+{
+    (void)state;
+    setenv("HZ3_RETAIN", "3k", 1);
+    setenv("HZ3_DECAY", "2s", 1);
+    setenv("HZ3_THP", "never", 1);
+    setenv("HZ3_HEAPS", "12", 1);
+    setenv("HZ3_SOFT_LIMIT", "1G", 1);
+    assert_true(hz3_options_load());
+    assert_int_equal(hz3_options.RETAIN, 3 * 1024);
+    assert_int_equal(hz3_options.DECAY, 2000);
+    assert_int_equal(hz3_options.THP, HZ3_THP_NEVER);
+    assert_int_equal(hz3_options.HEAPS, 12);
+    assert_int_equal(hz3_options.SOFT_LIMIT, (size_t)1 << 30);
+    setenv("HZ3_DECAY", "250ms", 1);
+    setenv("HZ3_SOFT_LIMIT", "0", 1);
+    hz3_options_load();
+    assert_int_equal(hz3_options.DECAY, 250);
+    assert_int_equal(hz3_options.SOFT_LIMIT, SIZE_MAX);
+}
+
+static void bad_values_leave_the_default(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "x", "-1", "1.5", "1KB", "1ms2", "99999999999999999999999", "4T", " 1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("HZ3_RETAIN", bad[i], 1);
+        setenv("HZ3_DECAY", bad[i], 1);
+        setenv("HZ3_BACKGROUND", bad[i], 1);
+        hz3_options_load();
+        assert_int_equal(hz3_options.RETAIN, (size_t)256 << 20);
+        assert_int_equal(hz3_options.DECAY, 1000);
+        assert_int_equal(hz3_options.BACKGROUND, 1);
+    }
+}
+
+RUN(cmocka_unit_test(units_are_understood), cmocka_unit_test(bad_values_leave_the_default))

@@ -1,0 +1,123 @@
+/* The page pool: spans do not overlap, merge when freed, keep their gauges exact, and read as zero once purged. */
+#include "unit.h"
+
+#include "back/pages.h"
+
+static size_t bytes_of(const struct hz3_span *span)
+{
+    return (size_t)span->granules << HZ3_GRANULE_SHIFT;
+}
+
+static size_t all_bytes(void)
+{
+    return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.clean) +
+           hz3_get(hz3_pages_stats.unmapped);
+}
+
+static void spans_are_aligned_and_apart(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    struct hz3_span *spans[N];
+    size_t used = hz3_get(hz3_pages_stats.used), taken = 0;
+    for (size_t i = 0; i < N; i++) {
+        size_t align = (size_t)1 << i % 5;
+        spans[i] = hz3_pages_alloc(1 + i % 7, align, HZ3_SPAN_LARGE);
+        assert_non_null(spans[i]);
+        assert_int_equal(spans[i]->granules, 1 + i % 7);
+        assert_int_equal(spans[i]->start % (align << HZ3_GRANULE_SHIFT), 0);
+        memset((void *)spans[i]->start, (int)i, bytes_of(spans[i]));
+        taken += bytes_of(spans[i]);
+    }
+    assert_int_equal(hz3_get(hz3_pages_stats.used), used + taken);
+    for (size_t i = 0; i < N; i++) {
+        const unsigned char *p = (void *)spans[i]->start;
+        assert_int_equal(p[0], i);
+        assert_int_equal(p[bytes_of(spans[i]) - 1], i);
+    }
+    for (size_t i = 0; i < N; i += 2) hz3_pages_free(spans[i]);
+    for (size_t i = 1; i < N; i += 2) hz3_pages_free(spans[i]);
+    assert_int_equal(hz3_get(hz3_pages_stats.used), used);
+}
+
+static void neighbours_merge(void **state)
+{
+    (void)state;
+    hz3_pages_purge(0, 0, true);
+    struct hz3_span *whole = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE);
+    uintptr_t start = whole->start;
+    hz3_pages_free(whole);
+    struct hz3_span *parts[4];
+    for (int i = 0; i < 4; i++) parts[i] = hz3_pages_alloc(16, 1, HZ3_SPAN_LARGE);
+    hz3_pages_free(parts[1]);
+    hz3_pages_free(parts[3]);
+    hz3_pages_free(parts[0]);
+    hz3_pages_free(parts[2]);
+    whole = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(whole->start, start);
+    hz3_pages_free(whole);
+}
+
+static void purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to(void **state)
+{
+    (void)state;
+    struct hz3_span *span = hz3_pages_alloc(8, 1, HZ3_SPAN_LARGE);
+    uintptr_t start = span->start;
+    memset((void *)start, 0xff, bytes_of(span));
+    hz3_pages_free(span);
+    span = hz3_pages_alloc(8, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(span->start, start);
+    assert_false(span->zeroed);
+    hz3_pages_free(span);
+    size_t before = all_bytes();
+    assert_true(hz3_pages_purge(0, 0, true) >= 8 * (size_t)HZ3_GRANULE);
+    assert_int_equal(hz3_get(hz3_pages_stats.dirty), 0);
+    assert_int_equal(all_bytes(), before);
+    const char *p = (void *)start;
+    for (size_t i = 0; i < 8 * (size_t)HZ3_GRANULE; i += 512) assert_int_equal(p[i], 0);
+}
+
+static void young_spans_are_kept(void **state)
+{
+    (void)state;
+    hz3_pages_free(hz3_pages_alloc(8, 1, HZ3_SPAN_LARGE));
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    assert_int_equal(hz3_pages_purge(60000, 0, true), 0);
+    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty);
+}
+
+static void resizing_in_place(void **state)
+{
+    (void)state;
+    struct hz3_span *span = hz3_pages_alloc(10, 1, HZ3_SPAN_LARGE);
+    uintptr_t start = span->start;
+    hz3_pages_shrink(span, 4);
+    assert_int_equal(span->granules, 4);
+    assert_true(hz3_pages_grow(span, 10));
+    assert_int_equal(span->granules, 10);
+    assert_int_equal(span->start, start);
+    hz3_pages_shrink(span, 9);
+    struct hz3_span *right = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE); /* the best fit: what was cut off */
+    if (right->start == start + bytes_of(span)) assert_false(hz3_pages_grow(span, 10));
+    hz3_pages_free(right);
+    hz3_pages_free(span);
+}
+
+static void pages_move(void **state)
+{
+    (void)state;
+    struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(6, 1, HZ3_SPAN_LARGE);
+    memset((void *)from->start, 0x5a, bytes_of(from));
+    size_t before = all_bytes();
+    uintptr_t old = from->start;
+    assert_true(hz3_pages_move(to, from));
+    const unsigned char *p = (void *)to->start;
+    for (size_t i = 0; i < 4 * (size_t)HZ3_GRANULE; i += 64) assert_int_equal(p[i], 0x5a);
+    assert_int_equal(all_bytes(), before);
+    assert_int_equal(*(const unsigned char *)old, 0); /* mapped again */
+    hz3_pages_free(to);
+}
+
+RUN(cmocka_unit_test(spans_are_aligned_and_apart), cmocka_unit_test(neighbours_merge),
+    cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
+    cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move))

@@ -1,0 +1,70 @@
+/* A run hands out each object once, lowest address first, takes them back in any order, and purges no page with a live one. */
+#include "unit.h"
+
+#include "back/pages.h"
+#include "back/run.h"
+#include "base/sizeclass.h"
+
+#include <sys/mman.h>
+
+static unsigned take_all(struct hz3_span *run, void **objects)
+{
+    unsigned n = 0, got;
+    while ((got = hz3_run_take(run, objects + n, 7))) n += got;
+    return n;
+}
+
+static void every_object_once_in_order(void **state)
+{
+    (void)state;
+    static void *objects[4096], *again[4096];
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls += 3) {
+        struct hz3_span *run = hz3_run_new(cls);
+        assert_non_null(run);
+        unsigned n = take_all(run, objects);
+        assert_int_equal(n, hz3_class_info[cls].objects);
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal((uintptr_t)objects[i], run->start + i * hz3_class_size(cls));
+            assert_true(hz3_run_is_object(run, objects[i]));
+            assert_false(hz3_run_is_object(run, (char *)objects[i] + 8));
+            assert_ptr_equal(hz3_run_of(objects[i]), run);
+            assert_int_equal(hz3_tag_class(hz3_tag_of(objects[i])), cls);
+        }
+        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[(i * 7919u) % n]); /* prime: a permutation */
+        assert_int_equal(hz3_get(run->live), 0);
+        assert_int_equal(take_all(run, again), n);
+        assert_memory_equal(objects, again, n * sizeof *objects);
+        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[i]);
+        hz3_run_free(run);
+    }
+}
+
+static void purge_spares_pages_with_live_objects(void **state)
+{
+    (void)state;
+    static void *objects[4096];
+    unsigned cls = hz3_class_of(1008);
+    struct hz3_span *run = hz3_run_new(cls);
+    unsigned n = take_all(run, objects);
+    memset((void *)run->start, 0xee, HZ3_GRANULE);
+    for (unsigned i = 0; i < n; i++)
+        if (i != 20 && i != 41) hz3_run_retire(run, objects[i]);
+    size_t purged = hz3_run_purge(run, true);
+    assert_in_range(purged, HZ3_GRANULE / 2, HZ3_GRANULE - 2 * 4096);
+    unsigned char resident[HZ3_GRANULE / 4096];
+    assert_int_equal(mincore((void *)run->start, HZ3_GRANULE, resident), 0);
+    for (size_t page = 0; page < sizeof resident; page++) {
+        uintptr_t from = run->start + page * 4096, to = from + 4096;
+        bool needed = false;
+        for (unsigned i = 20; i <= 41; i += 21)
+            needed |= (uintptr_t)objects[i] < to && (uintptr_t)objects[i] + 1008 > from;
+        assert_int_equal(resident[page] & 1, needed);
+    }
+    for (unsigned i = 20; i <= 41; i += 21)
+        for (unsigned at = 0; at < 1008; at++) assert_int_equal(((unsigned char *)objects[i])[at], 0xee);
+    hz3_run_retire(run, objects[20]);
+    hz3_run_retire(run, objects[41]);
+    hz3_run_free(run);
+}
+
+RUN(cmocka_unit_test(every_object_once_in_order), cmocka_unit_test(purge_spares_pages_with_live_objects))

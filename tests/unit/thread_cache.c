@@ -1,0 +1,79 @@
+/* The thread cache: capacity is earned within its budgets, a flush leaves nothing, nothing is lost between threads. */
+#include "unit.h"
+
+#include "base/sizeclass.h"
+#include "front/thread_cache.h"
+#include "watch/stats.h"
+
+#include <pthread.h>
+
+static size_t allocated(void)
+{
+    struct hz3_stats stats;
+    hz3_stats_read(&stats);
+    return stats.allocated;
+}
+
+static void a_flush_leaves_nothing(void **state)
+{
+    (void)state;
+    void *objects[500];
+    unsigned cls = hz3_class_of(200);
+    size_t before = allocated();
+    for (int i = 0; i < 500; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
+    assert_int_equal(allocated(), before + 500 * hz3_class_size(cls));
+    for (int i = 0; i < 500; i++) hz3_cache_free(objects[i], cls);
+    assert_int_equal(allocated(), before);
+    assert_true(hz3_cache_bytes() > 0);
+    hz3_cache_flush();
+    assert_int_equal(hz3_cache_bytes(), 0);
+    assert_int_equal(allocated(), before);
+}
+
+static void capacity_is_earned_within_the_budget(void **state)
+{
+    (void)state;
+    void *objects[300];
+    unsigned cls = hz3_class_of(1024);
+    unsigned first = hz3_thread.capacity[cls];
+    hz3_cache_budgets(0, SIZE_MAX);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < 300; i++) objects[i] = hz3_cache_malloc(cls);
+        for (int i = 0; i < 300; i++) hz3_cache_free(objects[i], cls);
+    }
+    assert_int_equal(hz3_thread.capacity[cls], first);
+    assert_true(hz3_cache_bytes() <= 2 * hz3_class_info[cls].load * hz3_class_size(cls));
+    hz3_cache_budgets(SIZE_MAX, SIZE_MAX);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < 300; i++) objects[i] = hz3_cache_malloc(cls);
+        for (int i = 0; i < 300; i++) hz3_cache_free(objects[i], cls);
+    }
+    assert_int_equal(hz3_thread.capacity[cls], hz3_class_info[cls].load);
+    hz3_cache_flush();
+}
+
+enum { PASSED = 10000 };
+static void *passed[PASSED];
+
+static void *free_them(void *cls)
+{
+    for (int i = 0; i < PASSED; i++) hz3_cache_free(passed[i], (unsigned)(uintptr_t)cls);
+    return NULL;
+}
+
+static void another_thread_frees(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64);
+    size_t before = allocated();
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < PASSED; i++) passed[i] = hz3_cache_malloc(cls);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, free_them, (void *)(uintptr_t)cls), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(allocated(), before);
+    }
+}
+
+RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_the_budget),
+    cmocka_unit_test(another_thread_frees))

@@ -1,0 +1,27 @@
+/* What unit tests include: cmocka, and hz3 started on its defaults. */
+#ifndef HZ3_UNIT_H
+#define HZ3_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/init.h"
+
+static inline int unit_start(void **state)
+{
+    (void)state;
+    hz3_ensure_started();
+    return 0;
+}
+
+#define RUN(...)                                                                                             \
+    int main(void)                                                                                           \
+    {                                                                                                        \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                     \
+        return cmocka_run_group_tests(tests, unit_start, NULL);                                              \
+    }
+#endif
