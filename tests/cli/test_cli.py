@@ -139,6 +139,12 @@ def test_static_program_is_refused_before_it_runs(tree, tmp_path, link):
     refused(tree("run", "--", program), 125, program, "not dynamically linked")
 
 
+def test_program_that_takes_the_address_of_malloc(tree, tmp_path):
+    source = "#include <stdlib.h>\nvoid *(*volatile get)(size_t) = malloc;\nint main(void) { return !get(9); }"
+    program = compile_c(source, tmp_path / "program", "-no-pie", "-fno-pie")
+    assert tree("run", "--", program).returncode == 0
+
+
 def test_program_with_its_own_malloc_is_refused(tree, tmp_path):
     own = "void *__libc_malloc(unsigned long);\nvoid *malloc(unsigned long n) { return __libc_malloc(n); }\n"
     program = compile_c(own + "int main(void) { return 0; }", tmp_path / "program", "-rdynamic", "-fno-builtin")

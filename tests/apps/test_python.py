@@ -1,0 +1,31 @@
+"""Python's own tests, by the distribution's Python or, if that has no tests, by the one that runs this."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONTAINERS = "test_dict test_list test_bytes test_unicode test_set test_json test_gc test_weakref test_memoryview"
+THREADS = "test_thread test_threading test_threading_local test_queue"
+CLASSES = ("POSIXProcessTestCase", "ThreadPoolAsCompletedTest", "ThreadPoolInitializerTest", "ThreadPoolShutdownTest")
+RUNS = {
+    "whole": [*THREADS.split(), *CONTAINERS.split()],
+    "in part": ["test_subprocess", "test_concurrent_futures", *(word for name in CLASSES for word in ("-m", f"*.{name}.*"))],
+}
+
+
+@pytest.fixture(scope="module")
+def python():
+    base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    for candidate in ("/usr/bin/python3", base):
+        if subprocess.run([candidate, "-c", "import test.test_dict"], capture_output=True).returncode == 0:
+            return str(candidate)
+    pytest.skip("libpython3-testsuite (Debian: libpython3.11-testsuite) is not installed")
+
+
+@pytest.mark.parametrize("arguments", RUNS.values(), ids=RUNS)
+def test_own_tests(host, python, arguments):
+    with host.running(python, "-m", "test", "-q", "-j4", *arguments, stdout=subprocess.PIPE) as regrtest:
+        report, _ = regrtest.communicate()
+        assert regrtest.returncode == 0, report.decode()
