@@ -20,7 +20,12 @@ HZ3_API void *hz3_calloc(size_t count, size_t size)
 
 static void *move(void *p, size_t old_usable, size_t size)
 {
+    int saved = errno;
     void *to = hz3_malloc(size);
+    if (!to && size <= old_usable) {
+        errno = saved;
+        return p; /* what shrinks cannot fail */
+    }
     if (!to) return NULL;
     memcpy(to, p, hz3_min(old_usable, size));
     hz3_free(p);
@@ -30,13 +35,10 @@ static void *move(void *p, size_t old_usable, size_t size)
 static void *realloc_large(void *p, size_t usable, size_t size)
 {
     if (size <= HZ3_SMALL_MAX) return move(p, usable, size);
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0; /* now: once its pages have moved, p's place is somebody's else */
     void *to = hz3_large_realloc(p, size);
-    if (!to) return move(p, usable, size);
-    if (to != p) {
-        if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
-        hz3_mark_live(to);
-    }
-    return to;
+    hz3_mark_live(to ? to : p);
+    return to ? to : move(p, usable, size);
 }
 
 HZ3_API void *hz3_realloc(void *p, size_t size)

@@ -54,10 +54,9 @@ static void parent(void)
 
 static void child(void)
 {
-    bool whole = patient;
     each_lock(leave_in_child);
     hz3_collector_after_fork();
-    if (whole) hz3_cache_after_fork();
+    hz3_cache_after_fork(patient);
 }
 
 void hz3_fork_start(void)

@@ -18,19 +18,22 @@ HZ3_API size_t hz3_malloc_usable_size(const void *p)
     return cls == HZ3_CLASS_NONE ? hz3_usable_foreign(p) : hz3_block_usable(p, cls);
 }
 
-HZ3_API void hz3_collect(bool force)
+static size_t collect(bool force)
 {
     hz3_ensure_started();
     hz3_cache_flush();
-    hz3_collector_run(force);
+    return hz3_collector_run(force);
+}
+
+HZ3_API void hz3_collect(bool force)
+{
+    collect(force);
 }
 
 HZ3_API int hz3_malloc_trim(size_t pad)
 {
     (void)pad;
-    hz3_ensure_started();
-    hz3_cache_flush();
-    return hz3_collector_run(true) > 0;
+    return collect(true) > 0;
 }
 
 HZ3_API const char *hz3_version(void)
@@ -75,7 +78,7 @@ HZ3_API struct mallinfo2 hz3_mallinfo2(void)
     return (struct mallinfo2){
         .arena = s.mapped,
         .uordblks = s.allocated,
-        .fordblks = s.mapped - s.allocated,
+        .fordblks = s.mapped - hz3_min(s.allocated, s.mapped),
         .keepcost = s.dirty,
     };
 }

@@ -18,10 +18,25 @@ void *hz3_no_memory(void)
     return NULL;
 }
 
+/* Before saying no: everything that is cached goes home.  False: there was nothing. */
+static HZ3_COLD bool find_memory(void)
+{
+    hz3_cache_flush();
+    return hz3_collector_run(true) > 0;
+}
+
 static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > PTRDIFF_MAX) return hz3_no_memory();
     void *p = hz3_large_alloc(size, alignment, zero);
+    if (!p && find_memory()) p = hz3_large_alloc(size, alignment, zero);
+    return p ? hz3_mark_live(p) : hz3_no_memory();
+}
+
+static void *small(unsigned cls)
+{
+    void *p = hz3_cache_malloc(cls);
+    if (!p && find_memory()) p = hz3_cache_malloc(cls);
     return p ? hz3_mark_live(p) : hz3_no_memory();
 }
 
@@ -34,8 +49,7 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
     hz3_ensure_started();
-    void *p = hz3_cache_malloc(hz3_class_table[units]);
-    return p ? hz3_mark_live(p) : hz3_no_memory();
+    return small(hz3_class_table[units]);
 }
 
 void *hz3_malloc_zeroed(size_t size)
@@ -48,9 +62,7 @@ void *hz3_malloc_aligned(size_t size, size_t alignment)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_aligned(size, alignment);
-    if (!cls) return large(size, alignment, false);
-    void *p = hz3_cache_malloc(cls);
-    return p ? hz3_mark_live(p) : hz3_no_memory();
+    return cls ? small(cls) : large(size, alignment, false);
 }
 
 /* ---- pointers that come in ---- */

@@ -16,7 +16,7 @@ static size_t granules_of(size_t size)
 static struct hz3_span *new_block(size_t size, size_t alignment)
 {
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
-    if (granules + align > UINT32_MAX / 2) return NULL;
+    if (granules + align > INT32_MAX) return NULL;
     struct hz3_span *span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
     if (!span) return NULL;
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
@@ -64,11 +64,9 @@ void *hz3_large_realloc(void *p, size_t size)
     if (span->bytes < MOVE_MIN) return NULL;
     struct hz3_span *to = new_block(size, 1);
     if (!to) return NULL;
-    size_t old = span->bytes;
-    if (hz3_pages_move(to, span)) {
-        hz3_sub(hz3_large_bytes, old);
-        return (void *)to->start;
-    }
-    hz3_large_free((void *)to->start);
-    return NULL;
+    size_t old = span->bytes, new = to->bytes;
+    uintptr_t start = to->start;
+    bool moved = hz3_pages_move(to, span);
+    hz3_sub(hz3_large_bytes, moved ? old : new);
+    return moved ? (void *)start : NULL;
 }

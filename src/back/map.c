@@ -70,6 +70,20 @@ static size_t layout_bytes(size_t bytes, size_t magazines)
     return magazines + spans_bytes(bytes) + tags_bytes(bytes) + bytes;
 }
 
+/* The range a window takes in its place, tables included. */
+static bool overlaps(const struct hz3_window *window, uintptr_t at, size_t bytes)
+{
+    uintptr_t start = window == &hz3_windows[0] ? hz3_magazine_area : (uintptr_t)window->spans;
+    return at < window->base + window->bytes && start < at + bytes;
+}
+
+static bool is_taken(uintptr_t at, size_t bytes)
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
+        if (overlaps(&hz3_windows[i], at, bytes)) return true;
+    return false;
+}
+
 static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazines, uint64_t random)
 {
     if (layout_bytes(bytes, magazines) > place_bytes) return false;
@@ -77,7 +91,7 @@ static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazi
         random = random * 6364136223846793005u + 1442695040888963407u;
         uintptr_t slack = place_bytes - layout_bytes(bytes, magazines);
         uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(HZ3_MIB(2) - 1));
-        if (!place(window, at, bytes, magazines, false)) continue;
+        if (is_taken(at, layout_bytes(bytes, magazines)) || !place(window, at, bytes, magazines, false)) continue;
         if (!hz3_states) hz3_states = (uint8_t *)(place_states - (place_low >> HZ3_UNIT_SHIFT));
         return true;
     }
@@ -99,30 +113,33 @@ static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t
     return true;
 }
 
-static bool open_window(size_t bytes, bool first)
+static bool open_window(size_t bytes, size_t least, bool first)
 {
     struct hz3_window *window = &hz3_windows[hz3_get(hz3_window_count)];
     uint64_t seed = hz3_os.random + hz3_get(hz3_window_count);
-    for (size_t try = bytes; try >= WINDOW_MIN; try /= 2)
+    for (size_t try = bytes; try >= least; try /= 2)
         if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
     /* A half is left to the rest of the process. */
-    for (size_t try = bytes / 2; try >= WINDOW_MIN; try /= 2)
+    for (size_t try = bytes / 2; try >= least; try /= 2)
         if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, HZ3_MIB(2)) : 0)) return true;
     *window = (struct hz3_window){0};
     return false;
 }
 
-bool hz3_map_start(size_t bytes)
+void hz3_map_start(size_t bytes)
 {
-    if (!open_window(bytes, true)) return false;
-    atomic_store_explicit(&hz3_window_count, 1, memory_order_release);
-    return true;
+    size_t power = WINDOW_MIN;
+    while (2 * power <= hz3_min(bytes, place_bytes / 2)) power *= 2;
+    if (open_window(power, WINDOW_MIN, true)) atomic_store_explicit(&hz3_window_count, 1, memory_order_release);
 }
 
-struct hz3_window *hz3_map_open_window(void)
+struct hz3_window *hz3_map_open_window(size_t least)
 {
     uint32_t count = hz3_get(hz3_window_count);
-    if (count == HZ3_WINDOWS_MAX || !open_window(2 * hz3_windows[count - 1].bytes, false)) return NULL;
+    if (count == HZ3_WINDOWS_MAX) return NULL;
+    size_t bytes = hz3_max(least, count ? 2 * hz3_windows[count - 1].bytes : WINDOW_MIN);
+    if (bytes > place_bytes / 2) return NULL;
+    if (!open_window(bytes, least, count == 0)) return NULL;
     atomic_store_explicit(&hz3_window_count, count + 1, memory_order_release);
     return &hz3_windows[count];
 }
@@ -171,9 +188,9 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
 {
     uint32_t step = hz3_max(granules, 16);
     for (int i = 0; i < SKIP_TRIES; i++, step *= 2) {
-        if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return -1;
+        if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_MAP_FULL;
         enum hz3_map_result result = extend_once(window, granules);
-        if (result == HZ3_MAP_NOMEM) return -1;
+        if (result == HZ3_MAP_NOMEM) return HZ3_MAP_REFUSED;
         uint32_t first = window->frontier;
         if (result == HZ3_MAPPED) {
             window->frontier += granules;
@@ -182,12 +199,12 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
         /* Somebody else's mapping: leave it alone and look further on. */
         window->frontier += hz3_min(step, (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first);
     }
-    return -1;
+    return HZ3_MAP_FULL;
 }
 
-bool hz3_map_restore(struct hz3_window *window, struct hz3_span *span)
+bool hz3_map_restore(struct hz3_span *span)
 {
-    return map_part(window, span->start, (size_t)span->granules << HZ3_GRANULE_SHIFT) == HZ3_MAPPED;
+    return hz3_os_map_at(span->start, (size_t)span->granules << HZ3_GRANULE_SHIFT) == HZ3_MAPPED;
 }
 
 void hz3_map_tag(struct hz3_span *span, uint16_t tag)

@@ -31,14 +31,14 @@ enum hz3_span_kind {
  *            objects in `free` + live == bump <= the class's objects.
  *   const while the run lives: start, granules, kind, cls
  *   bump:      the holder (with its heap's lock); atomic, since others look whether an object is below it
- *   held, bucket, links, idle_since: central's lock of the class
+ *   held, bucket, links, since, idle: central's lock of the class
  *   free, live: atomic, since the holder takes while others retire */
 struct hz3_span {
     uintptr_t start;
     uint32_t granules;
     uint8_t kind; /* enum hz3_span_kind */
     uint8_t cls;
-    uint8_t bucket; /* run: central's list by fullness, or HZ3_UNLISTED */
+    uint8_t bucket; /* run: central's list by fullness, or UNLISTED */
     bool held;
     bool zeroed; /* just allocated: every byte of it reads as zero */
     bool aging;  /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
@@ -69,14 +69,16 @@ extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot:
 extern _Atomic uint32_t hz3_window_count;
 extern HZ3_HIDDEN uint8_t *hz3_states; /* const after start; an address that was never mapped has none */
 
-/* bytes: of the first window, a power of two, halved until the system agrees. */
-bool hz3_map_start(size_t bytes);
-/* A further window twice the size of the last.  Caller holds the page pool's lock. */
-struct hz3_window *hz3_map_open_window(void);
-/* Takes `granules` of never used address space, mapped, with its tables: the index of the first, or -1. */
+/* bytes: of the first window, halved until the system agrees. */
+void hz3_map_start(size_t bytes);
+/* A further window twice the size of the last, with room for `least` bytes; or NULL.  Caller holds the page pool's
+ * lock, also for the two below. */
+struct hz3_window *hz3_map_open_window(size_t least);
+/* Takes `granules` of never used address space, mapped, with its tables: the index of the first, or a reason. */
+enum { HZ3_MAP_FULL = -1, HZ3_MAP_REFUSED = -2 };
 int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules);
-/* Maps a hole again. */
-bool hz3_map_restore(struct hz3_window *window, struct hz3_span *span);
+/* Maps a hole again, unless somebody else has it now. */
+bool hz3_map_restore(struct hz3_span *span);
 /* Whether p is in a granule that was ours at some time. */
 bool hz3_map_was_used(const void *p);
 size_t hz3_map_metadata_bytes(void);

@@ -8,6 +8,7 @@ enum {
     FIT_TRIES = 16,          /* spans looked at in a bin whose spans may be too small */
     GROW_MIN = 4,            /* granules mapped at a time: an eighth of what is mapped, */
     GROW_MAX = 64,           /* within these bounds */
+    REFUSED_MS = 1000,
     STATES = HZ3_SPAN_UNMAPPED + 1,
 };
 
@@ -15,7 +16,9 @@ static struct {
     struct hz3_span *bins[STATES][BINS];
     uint64_t filled[STATES][(BINS + 63) / 64]; /* bit: the bin holds a span */
     struct hz3_span *oldest, *newest;          /* dirty spans by age */
+    _Atomic uint32_t purging;                  /* spans that are nobody's while their pages go */
 } pool;
+static _Atomic uint32_t refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
@@ -150,13 +153,15 @@ static void release(struct hz3_window *window, size_t first, size_t granules, en
 {
     struct hz3_span *left = neighbour(window, first - 1, kind);
     struct hz3_span *right = neighbour(window, first + granules, kind);
+    size_t largest = granules; /* the largest part's age is the whole's */
     if (left) {
+        if (left->granules > largest) since = left->since, largest = left->granules;
         first -= left->granules;
         granules += left->granules;
-        since = left->since;
         unmake(left);
     }
     if (right) {
+        if (right->granules > largest) since = right->since;
         granules += right->granules;
         unmake(right);
     }
@@ -192,33 +197,36 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t a
 
 /* ---- growth ---- */
 
-static bool extend_window(struct hz3_window *window, size_t granules)
+/* 0: done, else why not. */
+static int64_t extend_window(struct hz3_window *window, size_t granules)
 {
     size_t step = (hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT) / 8;
     step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
-    if (granules > UINT32_MAX / 2) return false;
     int64_t first = hz3_map_extend(window, (uint32_t)step);
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
-    if (first < 0) return false;
+    if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     if (hz3_pages_huge_always || hz3_pages_huge_never)
         hz3_os_huge_pages(start, step << HZ3_GRANULE_SHIFT, hz3_pages_huge_always);
     release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
-    return true;
+    return 0;
 }
 
 static bool extend(size_t granules)
 {
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        if (extend_window(&hz3_windows[i], granules)) return true;
-    struct hz3_window *window = hz3_map_open_window();
-    return window && extend_window(window, granules);
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        int64_t reason = extend_window(&hz3_windows[i], granules);
+        if (reason == 0) return true;
+        if (reason == HZ3_MAP_REFUSED) return false; /* a further window would not be given memory either */
+    }
+    struct hz3_window *window = hz3_map_open_window(granules << HZ3_GRANULE_SHIFT);
+    return window && extend_window(window, granules) == 0;
 }
 
 static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = take(HZ3_SPAN_UNMAPPED, granules, align, kind);
-    if (!span || hz3_map_restore(window_of(span), span)) return span;
+    if (!span || hz3_map_restore(span)) return span;
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start);
     unmake(span);
@@ -226,11 +234,36 @@ static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_k
     return NULL;
 }
 
+/* Whether the system would not take pages back (locked memory, say) a short while ago. */
+static bool purges_refused(void)
+{
+    uint32_t at = hz3_get(refused_at);
+    return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
+}
+
+/* Where dirty spans stay dirty, clean ones between them would keep them from ever merging. */
+static void merge_clean(void)
+{
+    for (unsigned bin = 0; bin < BINS; bin++) {
+        struct hz3_span *span;
+        while ((span = pool.bins[HZ3_SPAN_CLEAN][bin])) {
+            struct hz3_window *window = window_of(span);
+            size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+            unmake(span);
+            release(window, first, granules, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+        }
+    }
+}
+
 static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     if (!span) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     if (!span) span = take_hole(granules, align, kind);
+    if (!span && purges_refused()) {
+        merge_clean();
+        span = take(HZ3_SPAN_DIRTY, granules, align, kind);
+    }
     if (!span && extend(granules + align - 1)) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     return span;
 }
@@ -239,30 +272,37 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
 
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
 {
+    for (;;) {
+        hz3_lock(&hz3_pages_lock);
+        struct hz3_span *span = take_any(granules, align_granules, kind);
+        uint32_t purging = hz3_get(pool.purging);
+        hz3_unlock(&hz3_pages_lock);
+        if (span) return span;
+        /* What others are purging is nobody's for the moment. */
+        if (purging) hz3_os_wait(&pool.purging, purging, 1);
+        /* Purged, dirty spans merge with their clean neighbours: there may be room after all. */
+        else if (!hz3_pages_purge(0, 0, true)) return NULL;
+    }
+}
+
+/* An allocated span is free again, as `kind`. */
+static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    hz3_map_tag(span, HZ3_CLASS_NONE);
     hz3_lock(&hz3_pages_lock);
-    struct hz3_span *span = take_any(granules, align_granules, kind);
+    unmake(span);
+    release(window, first, granules, kind, now);
     hz3_unlock(&hz3_pages_lock);
-    if (span) return span;
-    /* Purged, dirty spans merge with their clean neighbours: there may be room after all. */
-    if (!hz3_pages_purge(0, 0, true)) return NULL;
-    hz3_lock(&hz3_pages_lock);
-    span = take_any(granules, align_granules, kind);
-    hz3_unlock(&hz3_pages_lock);
-    return span;
 }
 
 void hz3_pages_free(struct hz3_span *span)
 {
-    struct hz3_window *window = window_of(span);
-    hz3_map_tag(span, HZ3_CLASS_NONE);
-    uint32_t now = (uint32_t)hz3_os_now_ms();
-    hz3_lock(&hz3_pages_lock);
-    size_t granules = span->granules;
-    unmake(span);
-    release(window, hz3_granule_of(window, (void *)span->start), granules, HZ3_SPAN_DIRTY, now);
-    hz3_unlock(&hz3_pages_lock);
+    give_up(span, HZ3_SPAN_DIRTY);
     size_t keep = hz3_pages_pressed() ? 0 : hz3_pages_dirty_max;
-    if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep)) hz3_pages_purge(0, keep, true);
+    if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep) && !purges_refused()) hz3_pages_purge(0, keep, true);
 }
 
 void hz3_pages_shrink(struct hz3_span *span, size_t granules)
@@ -301,15 +341,13 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
-    struct hz3_window *window = window_of(from);
-    if (!hz3_os_move(to->start, from->start, span_bytes(from))) return false;
-    hz3_map_tag(from, HZ3_CLASS_NONE);
-    size_t first = hz3_granule_of(window, (void *)from->start), granules = from->granules;
-    enum hz3_span_kind now = hz3_map_restore(window, from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
-    hz3_lock(&hz3_pages_lock);
-    unmake(from);
-    release(window, first, granules, now, 0);
-    hz3_unlock(&hz3_pages_lock);
+    if (!hz3_os_move(to->start, from->start, span_bytes(from))) {
+        /* Some kernels have unmapped the target by then: map it, whatever is there. */
+        bool mapped = hz3_os_map_reserved(to->start, span_bytes(to)) == HZ3_MAPPED;
+        give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+        return false;
+    }
+    give_up(from, hz3_map_restore(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
 
@@ -319,7 +357,10 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 static bool purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
-    if (!hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT)) return false;
+    if (!hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT)) {
+        hz3_set(refused_at, (uint32_t)hz3_os_now_ms() | 1);
+        return false;
+    }
     if (HZ3_FREE_CHECK) {
         uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
         uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
@@ -350,6 +391,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     if (from > first) release(window, first, from - first, HZ3_SPAN_DIRTY, now);
     if (to > from) release(window, from, to - from, HZ3_SPAN_CLEAN, 0);
     if (end > to) release(window, to, end - to, HZ3_SPAN_DIRTY, now);
+    hz3_sub(pool.purging, 1);
     hz3_unlock(&hz3_pages_lock);
     hz3_add(hz3_pages_stats.purged, purged);
     return purged;
@@ -359,11 +401,11 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
     size_t purged = 0;
-    /* A span that could not be purged comes back with since == now, so count what there was to see. */
+    /* What could not be purged comes back: look at no more than there was. */
     for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = pool.oldest;
-        if (!span || now - span->since < age || hz3_get(hz3_pages_stats.dirty) <= keep) {
+        if (!span || (int32_t)(now - span->since) < (int32_t)age || hz3_get(hz3_pages_stats.dirty) <= keep) {
             hz3_unlock(&hz3_pages_lock);
             break;
         }
@@ -371,6 +413,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
         size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
         unmake(span);
         span = make(window, first, granules, HZ3_SPAN_RUN); /* nobody's while its pages go */
+        hz3_add(pool.purging, 1);
         hz3_unlock(&hz3_pages_lock);
         left -= hz3_min(left, span_bytes(span));
         purged += purge_span(span, now, break_huge_pages);

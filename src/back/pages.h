@@ -16,7 +16,8 @@ void hz3_pages_free(struct hz3_span *span);
 /* Resizes in place.  Growing fails unless the right neighbour is free. */
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);
 bool hz3_pages_grow(struct hz3_span *span, size_t granules);
-/* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller); from's own become a hole. */
+/* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller) and frees `from`; or fails and
+ * frees `to`. */
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
 
 /* Purges free spans that are dirty since before now - age ms, oldest first, until at most `keep` dirty bytes

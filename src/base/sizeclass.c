@@ -18,10 +18,12 @@ static size_t next_size(size_t size)
     return size + doubling / STEPS_PER_DOUBLING;
 }
 
-/* Runs long enough to refill several magazines, and for tails under 1/16. */
+/* At least 16 objects, so that a tail wastes under 1/16; no more, since locked memory is paid for by the run. */
 static unsigned run_granules(size_t size)
 {
-    return size <= HZ3_KIB(1) ? 1 : size <= HZ3_KIB(8) ? 4 : 16;
+    unsigned granules = 1;
+    while (granules * (size_t)HZ3_GRANULE < 16 * size) granules *= 2;
+    return granules;
 }
 
 void hz3_sizeclass_start(void)

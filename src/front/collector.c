@@ -12,7 +12,7 @@
 enum {
     PASSES_PER_DECAY = 4,
     PASS_MIN_MS = 10,
-    FUTILE_MAX = 4 * PASSES_PER_DECAY, /* passes without success after which the background thread gives up */
+    FUTILE_MAX = 4 * PASSES_PER_DECAY, /* passes without success after which the background thread ends */
     STACK_BYTES = 128 * 1024,
 };
 /* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
@@ -22,21 +22,27 @@ enum {
 struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
 static _Atomic uint32_t epoch, due;
-static _Atomic bool allowed, wanted, running;
+static _Atomic bool allowed, wanted, running, forbidden;
+static _Atomic size_t resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
 
 static size_t waiting_bytes(void)
 {
     return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes);
 }
 
+/* One round over everything that has been idle for `age` ms; returns the bytes given back. */
+static size_t pass(uint32_t age, bool break_huge_pages)
+{
+    hz3_transfer_trim(age == 0);
+    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
+    size_t purged = hz3_central_purge(age, break_huge_pages);
+    return purged + hz3_pages_purge(age, 0, break_huge_pages);
+}
+
 size_t hz3_collector_run(bool force)
 {
-    uint32_t age = force ? 0 : decay;
     bool all = force || hz3_pages_pressed();
-    hz3_transfer_trim(all);
-    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
-    size_t purged = hz3_central_purge(age, all);
-    return purged + hz3_pages_purge(age, 0, all);
+    return pass(all ? 0 : decay, all);
 }
 
 uint32_t hz3_collector_tick(void)
@@ -55,15 +61,21 @@ uint32_t hz3_collector_tick(void)
 static void *background(void *unused)
 {
     static _Atomic uint32_t never;
-    int futile = 0;
     do {
-        hz3_os_wait(&never, 0, interval);
-        hz3_lock(&hz3_collector_lock);
-        futile = hz3_collector_run(false) ? 0 : futile + 1;
-        hz3_unlock(&hz3_collector_lock);
-    } while (waiting_bytes() > DONE_BYTES && futile < FUTILE_MAX);
-    if (futile == FUTILE_MAX) hz3_set(allowed, false); /* locked memory, say: trying again is no use */
-    hz3_set(running, false);
+        int futile = 0;
+        while (waiting_bytes() > DONE_BYTES && futile < FUTILE_MAX) {
+            hz3_os_wait(&never, 0, interval);
+            hz3_lock(&hz3_collector_lock);
+            /* After a decay in vain, huge pages are broken: nobody seems to want them any more. */
+            futile = pass(decay, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
+            hz3_unlock(&hz3_collector_lock);
+        }
+        /* In a sandbox even the end of a thread may be forbidden. */
+        while (hz3_get(forbidden)) hz3_os_wait(&never, 0, 0);
+        /* What cannot be given back (locked memory, say) does not count again. */
+        hz3_set(resume_above, START_BYTES + (futile == FUTILE_MAX ? waiting_bytes() : 0));
+        hz3_set(running, false);
+    } while (waiting_bytes() >= hz3_get(resume_above) && !atomic_exchange(&running, true));
     return unused;
 }
 
@@ -90,7 +102,7 @@ static HZ3_COLD void start_background(void)
 
 void hz3_collector_nudge(void)
 {
-    if (unlikely(waiting_bytes() >= START_BYTES) && hz3_get(allowed) && !hz3_get(running)) start_background();
+    if (unlikely(waiting_bytes() >= hz3_get(resume_above)) && hz3_get(allowed) && !hz3_get(running)) start_background();
 }
 
 void hz3_collector_start(uint32_t decay_ms, bool with_background)
@@ -98,6 +110,7 @@ void hz3_collector_start(uint32_t decay_ms, bool with_background)
     decay = decay_ms;
     interval = hz3_max(decay_ms / PASSES_PER_DECAY, PASS_MIN_MS);
     hz3_set(wanted, with_background);
+    hz3_set(due, (uint32_t)hz3_os_now_ms() + interval);
 }
 
 void hz3_collector_allow_background(void)
@@ -109,6 +122,7 @@ void hz3_collector_forbid_background(void)
 {
     hz3_set(allowed, false);
     hz3_set(wanted, false);
+    hz3_set(forbidden, true);
 }
 
 void hz3_collector_after_fork(void)

@@ -9,8 +9,8 @@
 
 enum {
     SPARES_MAX = 8,
-    FIRST_BYTES = 1024, /* aim of a class's first magazine, */
-    FIRST_MIN = 2,      /* which holds this many at least */
+    FIRST_BYTES = 1024, /* of a class's first magazine, which small classes have for nothing; */
+    FIRST_MIN = 2,      /* larger ones start with this many objects, out of the budgets */
     SLOW_CALLS_PER_TICK = 16,
     CROWD_MIN = 64, /* when this many threads or more shrink to an eighth, */
     CROWD_LEFT = 8, /* what they leave behind goes home at once: nobody may be there to do it later */
@@ -63,10 +63,9 @@ static void put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magaz
 
 /* ---- capacity ---- */
 
-static unsigned first_capacity(unsigned cls)
+static unsigned free_capacity(unsigned cls)
 {
-    const struct hz3_class_info *info = &hz3_class_info[cls];
-    return hz3_min(hz3_max(FIRST_BYTES / info->size, FIRST_MIN), info->load);
+    return hz3_min(FIRST_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
 }
 
 /* Both magazines of the class may fill up. */
@@ -77,7 +76,8 @@ static size_t capacity_bytes(unsigned cls, unsigned slots)
 
 static void earn_capacity(struct hz3_thread *self, unsigned cls)
 {
-    unsigned now = self->capacity[cls], more = hz3_min(2 * now, hz3_class_info[cls].load) - now;
+    unsigned now = self->capacity[cls];
+    unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     size_t bytes = capacity_bytes(cls, more);
     self->missed[cls] = true;
     if (!more || self->reserved + bytes > thread_budget) return;
@@ -128,9 +128,9 @@ void hz3_cache_flush(void)
 {
     struct hz3_thread *self = &hz3_thread;
     if (self->state != HZ3_THREAD_JOINED) return;
-    self->inside = true;
+    hz3_set(self->inside, true);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(self, cls);
-    self->inside = false;
+    hz3_set(self->inside, false);
 }
 
 /* Classes that nobody asked for since the last epoch give back their previous magazine and half of what they earned. */
@@ -143,12 +143,32 @@ static void pass_epoch(struct hz3_thread *self)
         void **previous = self->previous[cls];
         self->previous[cls] = HZ3_STUB_TOP;
         discharge(self, cls, previous);
-        unsigned earned = self->capacity[cls] - first_capacity(cls);
+        unsigned earned = self->capacity[cls] - free_capacity(cls);
         give_up_capacity(self, cls, (earned + 1) / 2);
+        if (!self->capacity[cls]) discharge_class(self, cls);
     }
 }
 
 /* ---- threads come and go ---- */
+
+static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats *more)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)more;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
+}
+
+/* Takes a thread, whose magazines are away, off the books.  hz3_threads_lock is held. */
+static void strike_off(struct hz3_thread *thread)
+{
+    while (thread->spare) hz3_magazine_put(0, get_magazine(thread, 0));
+    hz3_sub(total_reserved, thread->reserved);
+    hz3_heap_leave(thread->heap);
+    *(thread->prev ? &thread->prev->next : &threads) = thread->next;
+    if (thread->next) thread->next->prev = thread->prev;
+    add_stats(&dead, &thread->stats);
+    joined--;
+}
 
 static void leave(void *unused)
 {
@@ -157,15 +177,9 @@ static void leave(void *unused)
     if (self->state != HZ3_THREAD_JOINED) return;
     hz3_cache_flush();
     self->state = HZ3_THREAD_BUSY;
-    while (self->spare) hz3_magazine_put(0, get_magazine(self, 0));
-    hz3_sub(total_reserved, self->reserved);
-    hz3_heap_leave(self->heap);
     hz3_lock(&hz3_threads_lock);
-    *(self->prev ? &self->prev->next : &threads) = self->next;
-    if (self->next) self->next->prev = self->prev;
-    uint64_t *sum = (uint64_t *)&dead, *mine = (uint64_t *)&self->stats;
-    for (size_t i = 0; i < sizeof dead / sizeof *sum; i++) sum[i] += mine[i];
-    bool dispersed = --joined * CROWD_LEFT <= crowd && crowd >= CROWD_MIN;
+    strike_off(self);
+    bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
     if (dispersed) crowd = joined;
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
@@ -176,9 +190,12 @@ static void leave(void *unused)
 static HZ3_COLD void join(struct hz3_thread *self)
 {
     self->state = HZ3_THREAD_BUSY;
+    if (pthread_setspecific(exit_key, self) != 0) { /* may allocate, which BUSY serves */
+        self->state = HZ3_THREAD_LEFT; /* without a destructor nothing may be cached */
+        return;
+    }
     self->heap = hz3_heap_join();
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)first_capacity(cls);
-    pthread_setspecific(exit_key, self); /* may allocate, which BUSY serves */
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
     hz3_lock(&hz3_threads_lock);
     self->next = threads;
     if (threads) threads->prev = self;
@@ -200,22 +217,19 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
     total_budget = total_bytes;
 }
 
-void hz3_cache_after_fork(void)
+void hz3_cache_after_fork(bool whole)
 {
-    struct hz3_thread *self = &hz3_thread, *gone = threads;
-    threads = NULL;
-    joined = crowd = 0;
-    for (; gone; gone = gone->next) {
+    struct hz3_thread *self = &hz3_thread, *next;
+    for (struct hz3_thread *gone = threads; gone; gone = next) {
+        next = gone->next;
         if (gone == self) continue;
-        hz3_heap_leave(gone->heap);
-        hz3_sub(total_reserved, gone->reserved);
-        if (gone->inside) continue;
-        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(gone, cls);
+        if (whole && !hz3_get(gone->inside))
+            for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(gone, cls);
+        else
+            gone->spare = NULL;
+        strike_off(gone);
     }
-    if (self->state != HZ3_THREAD_JOINED) return;
-    self->next = self->prev = NULL;
-    threads = self;
-    joined = crowd = 1;
+    crowd = joined;
 }
 
 /* ---- the slow paths ---- */
@@ -226,14 +240,15 @@ static bool enter(struct hz3_thread *self)
     if (unlikely(self->state != HZ3_THREAD_JOINED)) {
         if (self->state != HZ3_THREAD_NEW) return false;
         join(self);
+        if (self->state != HZ3_THREAD_JOINED) return false;
     }
     if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
         uint32_t epoch = hz3_collector_tick();
         if (unlikely(epoch != self->epoch)) {
             self->epoch = epoch;
-            self->inside = true;
+            hz3_set(self->inside, true);
             pass_epoch(self);
-            self->inside = false;
+            hz3_set(self->inside, false);
         }
     }
     return true;
@@ -283,6 +298,7 @@ static bool refill(struct hz3_thread *self, unsigned cls)
 
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
+    if (!is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
     if (!is_empty(self->previous[cls])) {
         self->stats.swap++;
         void **loaded = self->top[cls];
@@ -291,6 +307,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
         return pop(self, cls);
     }
     earn_capacity(self, cls);
+    if (!self->capacity[cls]) return take_one(self, cls);
     struct hz3_magazine *magazine = hz3_transfer_pop(cls);
     if (magazine) {
         self->stats.transfer++;
@@ -300,35 +317,41 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     return refill(self, cls) ? pop(self, cls) : take_one(self, cls);
 }
 
-static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
+/* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
+static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
     void **previous = self->previous[cls];
-    struct hz3_magazine *magazine;
-    if (!is_stub(previous) && is_empty(previous)) {
-        magazine = hz3_magazine_of(previous);
-        self->previous[cls] = self->top[cls];
-    } else {
+    struct hz3_magazine *magazine = hz3_magazine_of(previous);
+    if (is_stub(previous) || !is_empty(previous)) {
         earn_capacity(self, cls);
-        self->previous[cls] = self->top[cls];
-        self->top[cls] = HZ3_STUB_TOP;
+        if (!self->capacity[cls] || !(magazine = get_magazine(self, cls))) return false;
         discharge(self, cls, previous);
-        magazine = get_magazine(self, cls);
     }
-    if (!magazine) {
-        hz3_central_retire(cls, &p, 1);
-        return;
-    }
+    self->previous[cls] = self->top[cls];
     self->top[cls] = hz3_magazine_open(magazine, self->capacity[cls]);
-    *++self->top[cls] = p;
+    return true;
+}
+
+static bool is_full(void **top)
+{
+    return (uintptr_t)(top + 1) % HZ3_MAGAZINE_BYTES == 0;
+}
+
+static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
+{
+    if (!is_full(self->top[cls]) || load_empty(self, cls)) /* enter() may have made room */
+        *++self->top[cls] = p;
+    else
+        hz3_central_retire(cls, &p, 1);
 }
 
 HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
     if (!enter(self)) return take_one(self, cls);
-    self->inside = true;
+    hz3_set(self->inside, true);
     void *p = malloc_inside(self, cls);
-    self->inside = false;
+    hz3_set(self->inside, false);
     return p;
 }
 
@@ -339,9 +362,9 @@ HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
         hz3_central_retire(cls, &p, 1);
         return;
     }
-    self->inside = true;
+    hz3_set(self->inside, true);
     free_inside(self, p, cls);
-    self->inside = false;
+    hz3_set(self->inside, false);
 }
 
 /* ---- observation ---- */
@@ -350,10 +373,7 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
     *sum = dead;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) {
-        uint64_t *to = (uint64_t *)sum, *from = (uint64_t *)&thread->stats;
-        for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
-    }
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_stats(sum, &thread->stats);
     hz3_unlock(&hz3_threads_lock);
 }
 

@@ -2,8 +2,8 @@
  * `top[class]`.  The fast paths (api/entry.c) are all that usually runs; the slow paths here swap the
  * two, then trade whole magazines with the transfer cache, then refill from, or retire to, central.
  *
- * Capacity is earned: a class starts with small magazines and doubles them when it misses, as far as the
- * thread's and the process's byte budgets go; a class that has not missed for an epoch gives half back.
+ * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
+ * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
  *
  * Talks to transfer cache, central and heap below.  Must not know of the API's error rules. */
 #ifndef HZ3_FRONT_THREAD_CACHE_H
@@ -30,7 +30,7 @@ struct hz3_thread {
     uint8_t capacity[HZ3_BINS];
     bool missed[HZ3_BINS]; /* since the thread's last epoch */
     enum hz3_thread_state state;
-    bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
+    _Atomic bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;
     struct hz3_magazine *spare; /* empty ones, linked by word[1] */
@@ -73,8 +73,9 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 void hz3_cache_start(void);
 /* Everything this thread caches goes to the transfer cache or to central. */
 void hz3_cache_flush(void);
-/* In a forked child: takes over what the threads that are gone had cached. */
-void hz3_cache_after_fork(void);
+/* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
+ * had cached. */
+void hz3_cache_after_fork(bool whole);
 
 /* Sums over all threads, dead ones too; of live ones as they happen to be. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);

@@ -175,7 +175,7 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t age)
     uint32_t now = (uint32_t)hz3_os_now_ms();
     struct hz3_span *run, *claimed = NULL;
     hz3_lock(&central->lock);
-    while (!claimed && (run = central->oldest) && now - run->since >= age) {
+    while (!claimed && (run = central->oldest) && (int32_t)(now - run->since) >= (int32_t)age) {
         age_remove(central, run);
         if (run->held) continue; /* comes back when its holder lets go */
         unlist(central, run);
@@ -194,7 +194,9 @@ size_t hz3_central_purge(uint32_t age, bool break_huge_pages)
         struct hz3_span *run;
         while ((run = claim_idle(central, age))) {
             unsigned live = hz3_get(run->live);
-            purged += hz3_run_purge(run, break_huge_pages);
+            size_t bytes = hz3_run_purge(run, break_huge_pages);
+            purged += bytes;
+            hz3_add(hz3_pages_stats.purged, bytes);
             hz3_lock(&central->lock);
             run->held = false;
             unsigned retired = live - hz3_get(run->live); /* meanwhile */

@@ -26,7 +26,7 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
                             enum hz3_refill_source *source);
 /* Puts objects of one class back into their runs, under one lock. */
 void hz3_central_retire(unsigned cls, void **objects, unsigned n);
-void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine); /* leaves it empty */
+void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine);
 
 /* The heap lets go of its runs that have retired objects, so that they can be purged, or given back when empty. */
 void hz3_central_release_heap(struct hz3_heap *heap);

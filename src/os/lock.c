@@ -12,6 +12,7 @@ uint32_t hz3_lock_new_id(void)
 
 void hz3_lock_slow(struct hz3_lock *lock)
 {
+    if (hz3_lock_is_mine(lock) && lock->forking) return;
     for (int i = 0; i < SPINS; i++) {
         if (hz3_get(lock->word) == 0 && hz3_trylock(lock)) return;
         hz3_pause();
@@ -44,10 +45,12 @@ void hz3_lock_for_fork(struct hz3_lock *lock, bool patient)
 
 void hz3_unlock_after_fork(struct hz3_lock *lock, bool child)
 {
-    if (lock->forking) {
+    bool mine = hz3_lock_is_mine(lock);
+    if (mine && lock->forking) {
         lock->forking = false;
         hz3_unlock(lock);
-    } else if (child && !hz3_lock_is_mine(lock)) {
+    } else if (child && !mine) {
+        lock->forking = false;
         hz3_set(lock->word, 0);
     }
 }

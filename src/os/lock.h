@@ -8,7 +8,7 @@
 
 struct hz3_lock {
     _Atomic uint32_t word; /* 0: free, else the holder's hz3_lock_self(), bit 0: someone may wait */
-    bool forking;          /* the forking thread took it; const but for that thread */
+    bool forking;          /* held across a fork; written by the holder */
 };
 
 extern _Thread_local uint32_t hz3_lock_id;
@@ -35,6 +35,7 @@ HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
 
 HZ3_INLINE void hz3_unlock(struct hz3_lock *lock)
 {
+    if (unlikely(lock->forking)) return; /* by the thread that forks, in somebody's atfork handler */
     if (unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) & 1))
         hz3_os_wake(&lock->word, 1);
 }
@@ -44,7 +45,8 @@ HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)
     return (hz3_get(lock->word) & ~1u) == hz3_lock_self();
 }
 
-/* Around fork.  A patient caller waits as long as it takes.  A caller that is itself inside some critical section
+/* Around fork.  From hz3_lock_for_fork to hz3_unlock_after_fork the thread that forks passes through the lock:
+ * atfork handlers of others, which run meanwhile, may allocate.  A patient caller waits as long as it takes.  A caller that is itself inside some critical section
  * (a signal handler that forks) may stand against the order of locks: it waits a while, then goes on,
  * and its child, which may only call async-signal-safe functions, finds the lock released. */
 void hz3_lock_for_fork(struct hz3_lock *lock, bool patient);

@@ -18,9 +18,9 @@ void hz3_stats_read(struct hz3_stats *stats)
     *stats = (struct hz3_stats){0};
     size_t small = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        uint64_t taken = 0;
+        uint64_t retired = hz3_central_retired(cls), taken = 0; /* in this order: what is retired was taken */
         for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
-        small += (size_t)(taken - hz3_central_retired(cls)) * hz3_class_size(cls);
+        small += (size_t)(taken - retired) * hz3_class_size(cls);
         stats->cached += hz3_transfer_objects(cls) * hz3_class_size(cls);
     }
     stats->cached += hz3_cache_bytes();

@@ -38,7 +38,7 @@ static void taken_places_are_skipped(void **state)
 static void far_windows_are_found(void **state)
 {
     (void)state;
-    struct hz3_window *far = hz3_map_open_window();
+    struct hz3_window *far = hz3_map_open_window(HZ3_GRANULE);
     assert_non_null(far);
     assert_ptr_not_equal(far, &hz3_windows[0]);
     int64_t first = hz3_map_extend(far, 1);
