@@ -15,7 +15,7 @@ static bool options_read;
 static void apply_live_options(void)
 {
     hz3_pages_soft_limit = hz3_options.SOFT_LIMIT;
-    hz3_pages_dirty_max = hz3_options.RETAIN;
+    hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     hz3_pages_huge_always = hz3_options.THP == HZ3_THP_ALWAYS;
     hz3_pages_huge_never = hz3_options.THP == HZ3_THP_NEVER;
     if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);

@@ -7,8 +7,9 @@ enum {
     BINS = EXACT_BINS + 4 * 21,
     FIT_TRIES = 16,          /* spans looked at in a bin whose spans may be too small */
     GROW_MIN = 4,            /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 64,           /* within these bounds */
+    GROW_MAX = 16,           /* within these bounds */
     REFUSED_MS = 1000,
+    LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
 };
 
@@ -22,7 +23,8 @@ static _Atomic uint32_t refused_at; /* ms, when the system last refused to purge
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
-size_t hz3_pages_dirty_max = SIZE_MAX, hz3_pages_soft_limit = SIZE_MAX;
+_Atomic size_t hz3_pages_dirty_max = SIZE_MAX;
+size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
 
 static size_t span_bytes(const struct hz3_span *span)
@@ -301,7 +303,7 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
-    size_t keep = hz3_pages_pressed() ? 0 : hz3_pages_dirty_max;
+    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
     if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep) && !purges_refused()) hz3_pages_purge(0, keep, true);
 }
 
@@ -353,13 +355,20 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 
 /* ---- purge ---- */
 
-/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there). */
-static bool purge_range(struct hz3_window *window, size_t first, size_t granules)
+void hz3_pages_locked(void)
+{
+    if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
+}
+
+/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
+ * what the range is then.  Locked pages do not go unless they are unmapped. */
+static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
-    if (!hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT)) {
+    bool purged = hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT);
+    if (!purged && !hz3_os_unmap(start, granules << HZ3_GRANULE_SHIFT)) {
         hz3_set(refused_at, (uint32_t)hz3_os_now_ms() | 1);
-        return false;
+        return HZ3_SPAN_DIRTY;
     }
     if (HZ3_FREE_CHECK) {
         uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
@@ -368,7 +377,7 @@ static bool purge_range(struct hz3_window *window, size_t first, size_t granules
         to &= ~(uintptr_t)(hz3_os.page - 1);
         if (to > from) hz3_os_purge(from, to - from);
     }
-    return true;
+    return purged ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
 }
 
 /* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
@@ -383,13 +392,14 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
         to = (((span->start + span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
         if (to <= from) from = to = end;
     }
-    if (to > from && !purge_range(window, from, to - from)) from = to = end;
+    enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;
+    if (kind == HZ3_SPAN_DIRTY) from = to = end;
     size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
 
     hz3_lock(&hz3_pages_lock);
     unmake(span);
     if (from > first) release(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    if (to > from) release(window, from, to - from, HZ3_SPAN_CLEAN, 0);
+    if (to > from) release(window, from, to - from, kind, 0);
     if (end > to) release(window, to, end - to, HZ3_SPAN_DIRTY, now);
     hz3_sub(pool.purging, 1);
     hz3_unlock(&hz3_pages_lock);

@@ -24,6 +24,9 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
  * are left or no span is that old.  Returns the bytes purged. */
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 
+/* The process locks its memory: keep little that is not in use. */
+void hz3_pages_locked(void);
+
 struct hz3_pages_stats {
     _Atomic size_t used, dirty, clean, unmapped; /* bytes of address space, by state */
     _Atomic uint64_t purged;                     /* bytes, ever */
@@ -32,8 +35,8 @@ extern struct hz3_pages_stats hz3_pages_stats;
 extern struct hz3_lock hz3_pages_lock; /* for fork */
 
 /* Set from the options. */
-extern size_t hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age */
-extern size_t hz3_pages_soft_limit; /* bytes resident from which everything is given back at once */
+extern _Atomic size_t hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age */
+extern size_t hz3_pages_soft_limit;        /* bytes resident from which everything is given back at once */
 extern bool hz3_pages_huge_never, hz3_pages_huge_always;
 
 /* Bytes that may be resident, tables apart. */

@@ -32,7 +32,7 @@ enum {
     HZ3_UNIT_SHIFT = 4, /* every object starts on a multiple of 16 bytes */
     HZ3_UNIT = 1 << HZ3_UNIT_SHIFT,
     HZ3_SMALL_MAX = 64 * 1024, /* largest size of a class */
-    HZ3_CLASSES = 112,
+    HZ3_CLASSES = 80,
     HZ3_CLASS_NONE = 0,                /* tag of a granule that holds no object */
     HZ3_CLASS_LARGE = HZ3_CLASSES + 1, /* tag of a large block's granules */
     HZ3_BINS = HZ3_CLASSES + 2,        /* classes and the two tags above, which never hold a magazine */

@@ -94,11 +94,12 @@ bool hz3_os_writable(uintptr_t at, size_t bytes)
     return done;
 }
 
-void hz3_os_unmap(uintptr_t at, size_t bytes)
+bool hz3_os_unmap(uintptr_t at, size_t bytes)
 {
     int saved = errno;
-    munmap((void *)at, bytes);
+    bool done = munmap((void *)at, bytes) == 0;
     errno = saved;
+    return done;
 }
 
 bool hz3_os_purge(uintptr_t at, size_t bytes)

@@ -1,0 +1,36 @@
+/* What the program asks of the kernel and we could not learn otherwise without a system call of our own; both
+ * calls are passed through as they are. */
+#define _GNU_SOURCE
+#include "api/override.h"
+#include "back/pages.h"
+#include "front/collector.h"
+
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A program that gives up privileges, as those do that then install a seccomp filter, gets no background thread
+ * from us: its filter may punish clone. */
+static int prctl_heard(int operation, ...)
+{
+    unsigned long arguments[4];
+    va_list list;
+    va_start(list, operation);
+    for (int i = 0; i < 4; i++) arguments[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (operation == PR_SET_NO_NEW_PRIVS || operation == PR_SET_SECCOMP) hz3_collector_forbid_background();
+    return (int)syscall(SYS_prctl, operation, arguments[0], arguments[1], arguments[2], arguments[3]);
+}
+
+/* Locked memory is dear: from now on little of it is kept for later. */
+static int mlockall_heard(int flags)
+{
+    int result = (int)syscall(SYS_mlockall, flags);
+    if (result == 0) hz3_pages_locked();
+    return result;
+}
+
+HZ3_STANDARD_NAME(prctl, int, (int, ...), prctl_heard)
+HZ3_STANDARD_NAME(mlockall, int, (int), mlockall_heard)
