@@ -14,9 +14,8 @@ import pytest
 
 import identity
 
-PATH = os.pathsep.join(
-    [os.environ["PATH"], "/usr/sbin", "/sbin", *map(str, sorted(Path("/").glob("usr/lib/postgresql/*/bin"), reverse=True))]
-)
+POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
+PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", *POSTGRES])
 
 
 def require(program, package):
@@ -31,7 +30,8 @@ def free_port():
 
 
 def children(pid):
-    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    lists = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
+    return [int(child) for each in lists for child in each.read_text().split()]
 
 
 def wait_until(condition, what, seconds=20):

@@ -5,14 +5,15 @@ from host import children, require, wait_until
 
 
 def source():
-    """Enough functions, loops, switches and structs that the optimiser's own data runs into the 100 MiB."""
+    """Enough functions, loops, switches and structs that the optimiser's own data takes more than 100 MiB."""
     yield "#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n"
     for n in range(600):
         cases = "".join(f"case {i}: x += s->f{i % 9} * {n + i}u; break;\n" for i in range(12))
         fields = "".join(f"uint32_t f{i};" for i in range(9))
         yield f"struct s{n} {{ {fields} char name[{n % 60 + 4}]; }};\n"
         yield f"uint32_t f{n}(struct s{n} *s, uint32_t x) {{\n"
-        yield f"for (uint32_t i = 0; i < {n % 17 + 3}; i++) {{ switch ((x ^ i) % 13) {{\n{cases}default: s->f0 ^= x; }} }}\n"
+        yield f"for (uint32_t i = 0; i < {n % 17 + 3}; i++) {{ switch ((x ^ i) % 13) {{\n"
+        yield f"{cases}default: s->f0 ^= x; }} }}\n"
         yield f'snprintf(s->name, sizeof s->name, "%u", x); return x + (uint32_t)strlen(s->name)'
         yield f" + f{n - 1}((void *)s, x);\n}}\n" if n else ";\n}\n"
 

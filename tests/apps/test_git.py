@@ -9,7 +9,8 @@ COMMITS = 400
 def history():
     """A stream for fast-import: files of many sizes over many commits, with a branch merged back."""
     for n in range(1, COMMITS + 1):
-        yield f"commit refs/heads/main\nmark :{n}\ncommitter T <t@example.org> {1700000000 + n} +0000\ndata 5\nn{n:04}\n"
+        yield f"commit refs/heads/main\nmark :{n}\n"
+        yield f"committer T <t@example.org> {1700000000 + n} +0000\ndata 5\nn{n:04}\n"
         yield f"merge :{n // 2}\n" if n % 10 == 0 else ""
         for path in (f"dir{n % 20}/file{n % 50}.c", f"big{n % 5}.txt"):
             body = "".join(f"line {i * n % 1009} of {path}\n" for i in range(n * 37 % 900 + 1))

@@ -17,7 +17,8 @@ error_log error.log;
 events { worker_connections 512; }
 http {
     access_log access.log;
-    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+    client_body_temp_path body; proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
     gzip on; gzip_types *; gzip_min_length 100;
     server {
         listen 127.0.0.1:%(port)d;
@@ -74,7 +75,8 @@ def nginx(host, files):
 
 
 def fetch(host, path, **headers):
-    with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{host.port}/{path}", headers=headers)) as answer:
+    request = urllib.request.Request(f"http://127.0.0.1:{host.port}/{path}", headers=headers)
+    with urllib.request.urlopen(request, timeout=20) as answer:
         body = answer.read()
         return gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body
 

@@ -58,7 +58,8 @@ def expected():
 
 
 def test_hashes_regexes_and_forks(host):
-    with subprocess.Popen([require("perl", "perl"), "-e", SCRIPT], env=host.env, stdin=-1, stdout=-1, stderr=-1) as perl:
+    command = [require("perl", "perl"), "-e", SCRIPT]
+    with subprocess.Popen(command, env=host.env, stdin=-1, stdout=-1, stderr=-1) as perl:
         host.assert_on_hz3(perl.pid)
         out, errors = perl.communicate(b"%d\n" % WORDS)
     assert perl.returncode == 0 and errors == b""

@@ -18,10 +18,12 @@ SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(tbalance) FROM 
 """
 # Hash joins, aggregates, sorts, arrays, JSON and regular expressions; each answer can be reckoned by head.
 QUESTIONS = {
-    "SELECT count(*), sum(a.i) FROM generate_series(1, 200000) a(i) JOIN generate_series(2, 300000, 2) b(i) USING (i)": "100000|10000100000",
+    "SELECT count(*), sum(a.i) FROM generate_series(1, 200000) a(i)"
+    " JOIN generate_series(2, 300000, 2) b(i) USING (i)": "100000|10000100000",
     "SELECT max(n) FROM (SELECT count(*) n FROM generate_series(1, 200000) i GROUP BY md5((i % 5000)::text)) t": "40",
     "SELECT cardinality(array_agg(DISTINCT i % 777)) FROM generate_series(1, 100000) i": "777",
-    "SELECT sum((j->>'a')::int) FROM (SELECT jsonb_build_object('a', i, 'b', repeat('x', i % 90)) j FROM generate_series(1, 50000) i) t": "1250025000",
+    "SELECT sum((j->>'a')::int) FROM generate_series(1, 50000) i,"
+    " LATERAL (SELECT jsonb_build_object('a', i, 'b', repeat('x', i % 90)) j) t": "1250025000",
     "SELECT count(*) FROM generate_series(1, 99999) i WHERE i::text ~ '^(\\d)\\d*\\1$' AND i > 9": "9999",
     "SELECT length(string_agg(repeat('y', 100), '')) FROM generate_series(1, 200000)": "20000000",
 }
@@ -30,7 +32,7 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def server(preload):
     """PostgreSQL refuses root, and its own user must be able to reach the library."""
-    programs = {name: require(name, "postgresql") for name in ("postgres", "initdb", "psql", "pgbench")}
+    programs = {name: require(name, "postgresql") for name in ("postgres", "initdb", "psql", "pgbench", "pg_isready")}
     with tempfile.TemporaryDirectory(prefix="hz3-postgres-") as folder:
         folder = Path(folder)
         user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
@@ -39,12 +41,13 @@ def server(preload):
         if user:
             os.chown(folder, user.pw_uid, user.pw_gid)
         host.env |= {"PGHOST": str(folder), "PGPORT": str(free_port()), "PGUSER": "hz3", "PGDATABASE": "postgres"}
-        host.run(programs["initdb"], "-D", "data", "-U", "hz3", "--no-sync", "--no-instructions", "-A", "trust", "-E", "UTF8")
+        host.run(programs["initdb"], "-D", "data", "-U", "hz3", "--no-sync", "-A", "trust", "-E", "UTF8")
         host.programs = programs
-        settings = ["fsync=off", f"unix_socket_directories={folder}", "listen_addresses=", "max_parallel_workers_per_gather=2"]
+        settings = ["fsync=off", f"unix_socket_directories={folder}", "listen_addresses="]
         options = [word for setting in settings for word in ("-c", setting)]
         with host.running(programs["postgres"], "-D", "data", *options, end=signal.SIGINT) as postmaster:
-            wait_until((folder / f".s.PGSQL.{host.env['PGPORT']}").exists, "postgres")
+            ready = [programs["pg_isready"], "-q"]
+            wait_until(lambda: subprocess.run(ready, env=host.plain_env()).returncode == 0, "postgres")
             host.postmaster = postmaster
             yield host
 

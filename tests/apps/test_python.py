@@ -11,7 +11,7 @@ THREADS = "test_thread test_threading test_threading_local test_queue"
 CLASSES = ("POSIXProcessTestCase", "ThreadPoolAsCompletedTest", "ThreadPoolInitializerTest", "ThreadPoolShutdownTest")
 RUNS = {
     "whole": [*THREADS.split(), *CONTAINERS.split()],
-    "in part": ["test_subprocess", "test_concurrent_futures", *(word for name in CLASSES for word in ("-m", f"*.{name}.*"))],
+    "in part": ["test_subprocess", "test_concurrent_futures", *(f"--match=*.{name}.*" for name in CLASSES)],
 }
 
 
