@@ -2,6 +2,7 @@
 
 # Splits a row NAME(a, b, ..., "text, with commas", "text") into the list `out`: texts keep their commas.
 function(hz3_row line out)
+  string(REPLACE ";" "<semicolon>" line "${line}") # which would split the list
   string(REGEX REPLACE "^[A-Z0-9_]+\\((.*)\\)$" "\\1" body "${line}")
   string(REGEX MATCHALL "\"[^\"]*\"|[^,\" ]+" fields "${body}")
   string(REPLACE "\"" "" fields "${fields}")
@@ -57,6 +58,7 @@ function(hz3_registry file build lane extra)
     message(FATAL_ERROR "hz3: no such flag: ${given} (see src/base/flags.def)")
   endif()
   file(CONFIGURE OUTPUT ${build}/generated/hz3_flags.h CONTENT "${header}" @ONLY)
+  string(REPLACE "<semicolon>" ";" page "${page}")
   file(CONFIGURE OUTPUT ${build}/flags.txt CONTENT "${page}" @ONLY)
 endfunction()
 
@@ -64,13 +66,12 @@ function(hz3_options_page file page)
   file(STRINGS ${file} rows REGEX "^HZ3_OPTION")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   foreach(row IN LISTS rows)
-    # semicolons would split the list
-    string(REPLACE ";" "," row "${row}")
     hz3_row("${row}" fields)
     list(GET fields 0 name)
     list(GET fields 2 standard)
     list(GET fields 3 meaning)
     string(APPEND text "HZ3_${name}=${standard}\n    ${meaning}\n")
   endforeach()
+  string(REPLACE "<semicolon>" ";" text "${text}")
   file(CONFIGURE OUTPUT ${page} CONTENT "${text}" @ONLY)
 endfunction()

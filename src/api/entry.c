@@ -32,5 +32,10 @@ HZ3_API void hz3_free(void *p)
     hz3_thread.top[cls] = top;
 }
 
+/* A linker takes from an archive only what is asked for: whoever asks for malloc gets the whole family, and never
+ * a realloc of another allocator's. */
+__attribute__((used)) static const void *const family[] = {
+    (const void *)hz3_calloc, (const void *)hz3_malloc_usable_size, &hz3_operators, &hz3_hearsay};
+
 HZ3_STANDARD_NAME(malloc, void *, (size_t), hz3_malloc)
 HZ3_STANDARD_NAME(free, void, (void *), hz3_free)

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+const char hz3_hearsay;
+
 /* A program that gives up privileges, as those do that then install a seccomp filter, gets no background thread
  * from us: its filter may punish clone. */
 static int prctl_heard(int operation, ...)

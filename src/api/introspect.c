@@ -65,7 +65,8 @@ HZ3_API void hz3_malloc_stats(void)
 
 void hz3_report_at_exit(void)
 {
-    atexit(hz3_malloc_stats);
+    hz3_os_keep_stderr(); /* GNU coreutils, for one, close it in an atexit handler of their own */
+    if (atexit(hz3_malloc_stats) != 0) hz3_malloc_stats();
 }
 
 /* ---- glibc's ---- */

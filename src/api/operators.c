@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+const char hz3_operators;
+
 typedef void (*new_handler)(void);
 extern new_handler get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
 extern void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") __attribute__((weak, noreturn));

@@ -4,7 +4,6 @@
 #include "base/print.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,6 +4,8 @@
 
 #include "base/types.h"
 
+extern const char hz3_operators, hz3_hearsay; /* only to have an address */
+
 #if HZ3_OVERRIDE
 #define HZ3_STANDARD_NAME(name, result, arguments, target)                                                   \
     HZ3_EXPORT result name arguments __attribute__((alias(#target)));

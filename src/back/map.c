@@ -13,6 +13,7 @@ enum {
     PLACE_TRIES = 8,
     SKIP_TRIES = 64,
     TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
+    FOREIGN_TAG = HZ3_CLASS_NONE | 1 << 8, /* of a granule that was skipped */
 };
 #define WINDOW_MIN HZ3_MIB(4)
 /* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
@@ -178,8 +179,9 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
     if (result == HZ3_MAPPED && HZ3_FREE_CHECK)
         result = grow_table((uintptr_t)hz3_state_of((void *)window->base), HZ3_GRANULE / HZ3_UNIT,
                             &window->states_mapped, upto, window->reserved && window == &hz3_windows[0]);
-    if (result != HZ3_MAPPED) return HZ3_MAP_NOMEM; /* a table that cannot grow ends the window */
-    if (!grow_tags(window, upto)) return HZ3_MAP_NOMEM;
+    if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
+    if (result == HZ3_MAP_TAKEN) window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT); /* the end of it */
+    if (result != HZ3_MAPPED) return result;
     return map_part(window, window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
                     (size_t)granules << HZ3_GRANULE_SHIFT);
 }
@@ -191,13 +193,15 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
         if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_MAP_FULL;
         enum hz3_map_result result = extend_once(window, granules);
         if (result == HZ3_MAP_NOMEM) return HZ3_MAP_REFUSED;
-        uint32_t first = window->frontier;
+        uint32_t first = window->frontier, rest = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first;
         if (result == HZ3_MAPPED) {
             window->frontier += granules;
             return first;
         }
         /* Somebody else's mapping: leave it alone and look further on. */
-        window->frontier += hz3_min(step, (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first);
+        uint32_t skipped = hz3_min(step, rest);
+        for (uint32_t g = first; g < first + hz3_min(skipped, granules); g++) window->tags[g] = FOREIGN_TAG;
+        window->frontier += skipped;
     }
     return HZ3_MAP_FULL;
 }
@@ -225,10 +229,17 @@ uintptr_t hz3_map_magazines(size_t bytes)
     return hz3_magazine_area + magazine_used - bytes;
 }
 
+void hz3_map_each_span(void (*visit)(struct hz3_span *span))
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
+        for (uint32_t g = 0; g < hz3_min(hz3_windows[i].frontier, hz3_windows[i].spans_mapped); g++)
+            visit(&hz3_windows[i].spans[g]);
+}
+
 bool hz3_map_was_used(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
-    return window && hz3_granule_of(window, p) < window->frontier;
+    return window && hz3_granule_of(window, p) < window->frontier && hz3_tag_of(p) != FOREIGN_TAG;
 }
 
 size_t hz3_map_metadata_bytes(void)

@@ -22,7 +22,10 @@ enum hz3_span_kind {
     HZ3_SPAN_UNMAPPED, /* a hole left by moving a block away; mapped again when it is used */
     HZ3_SPAN_RUN,
     HZ3_SPAN_LARGE,
+    HZ3_SPAN_PURGING, /* a free span in nobody's list while its pages go */
 };
+
+enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
 
 /* One per granule; that of a span's first granule speaks for the span, and the last one of a free
  * span repeats `kind` and `start` for its right neighbour.
@@ -39,14 +42,14 @@ struct hz3_span {
     uint8_t kind; /* enum hz3_span_kind */
     uint8_t cls;
     uint8_t bucket; /* run: central's list by fullness, or UNLISTED */
-    bool held;
+    uint8_t held; /* run: enum hz3_holder */
     bool zeroed; /* just allocated: every byte of it reads as zero */
     bool aging;  /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     _Atomic uint16_t bump;
     _Atomic uint32_t live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
     uint32_t idle;  /* run on the age list: objects retired since */
-    size_t bytes;   /* large: usable bytes */
+    size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
     _Atomic uint64_t free[HZ3_GRANULE / HZ3_UNIT / 64]; /* bit i: object i is retired */
@@ -79,6 +82,8 @@ enum { HZ3_MAP_FULL = -1, HZ3_MAP_REFUSED = -2 };
 int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules);
 /* Maps a hole again, unless somebody else has it now. */
 bool hz3_map_restore(struct hz3_span *span);
+/* Visits the descriptor of every granule that was ever in use.  Only where no other thread runs. */
+void hz3_map_each_span(void (*visit)(struct hz3_span *span));
 /* Whether p is in a granule that was ours at some time. */
 bool hz3_map_was_used(const void *p);
 size_t hz3_map_metadata_bytes(void);

@@ -23,6 +23,7 @@ static _Atomic uint32_t refused_at; /* ms, when the system last refused to purge
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
+static _Atomic bool locked; /* what is mapped is paid for at once */
 _Atomic size_t hz3_pages_dirty_max = SIZE_MAX;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
@@ -203,7 +204,7 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t a
 static int64_t extend_window(struct hz3_window *window, size_t granules)
 {
     size_t step = (hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT) / 8;
-    step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
+    step = hz3_get(locked) ? granules : hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
     int64_t first = hz3_map_extend(window, (uint32_t)step);
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;
@@ -357,6 +358,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 
 void hz3_pages_locked(void)
 {
+    hz3_set(locked, true);
     if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
 }
 
@@ -407,6 +409,19 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     return purged;
 }
 
+static void resume_purged(struct hz3_span *span)
+{
+    if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
+        give_up(span, HZ3_SPAN_DIRTY);
+        hz3_sub(pool.purging, 1);
+    }
+}
+
+void hz3_pages_after_fork(void)
+{
+    if (hz3_get(pool.purging)) hz3_map_each_span(resume_purged);
+}
+
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
@@ -422,7 +437,8 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
         struct hz3_window *window = window_of(span);
         size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
         unmake(span);
-        span = make(window, first, granules, HZ3_SPAN_RUN); /* nobody's while its pages go */
+        span = make(window, first, granules, HZ3_SPAN_PURGING);
+        span->bytes = hz3_lock_self();
         hz3_add(pool.purging, 1);
         hz3_unlock(&hz3_pages_lock);
         left -= hz3_min(left, span_bytes(span));

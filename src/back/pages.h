@@ -27,6 +27,9 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 /* The process locks its memory: keep little that is not in use. */
 void hz3_pages_locked(void);
 
+/* In a forked child: takes back the spans that threads of the parent were purging. */
+void hz3_pages_after_fork(void);
+
 struct hz3_pages_stats {
     _Atomic size_t used, dirty, clean, unmapped; /* bytes of address space, by state */
     _Atomic uint64_t purged;                     /* bytes, ever */

@@ -63,19 +63,19 @@ static void *background(void *unused)
     static _Atomic uint32_t never;
     do {
         int futile = 0;
-        while (waiting_bytes() > DONE_BYTES && futile < FUTILE_MAX) {
+        while (waiting_bytes() > DONE_BYTES && futile < FUTILE_MAX && !hz3_get(forbidden)) {
             hz3_os_wait(&never, 0, interval);
             hz3_lock(&hz3_collector_lock);
             /* After a decay in vain, huge pages are broken: nobody seems to want them any more. */
             futile = pass(decay, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
             hz3_unlock(&hz3_collector_lock);
         }
-        /* In a sandbox even the end of a thread may be forbidden. */
-        while (hz3_get(forbidden)) hz3_os_wait(&never, 0, 0);
         /* What cannot be given back (locked memory, say) does not count again. */
         hz3_set(resume_above, START_BYTES + (futile == FUTILE_MAX ? waiting_bytes() : 0));
-        hz3_set(running, false);
-    } while (waiting_bytes() >= hz3_get(resume_above) && !atomic_exchange(&running, true));
+        atomic_store(&running, false); /* before the look below, as hz3_collector_nudge looks after it counted */
+    } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) && !atomic_exchange(&running, true));
+    /* In a sandbox even the end of a thread may be forbidden. */
+    while (hz3_get(forbidden)) hz3_os_wait(&never, 0, 0);
     return unused;
 }
 
@@ -102,7 +102,9 @@ static HZ3_COLD void start_background(void)
 
 void hz3_collector_nudge(void)
 {
-    if (unlikely(waiting_bytes() >= hz3_get(resume_above)) && hz3_get(allowed) && !hz3_get(running)) start_background();
+    if (likely(waiting_bytes() < hz3_get(resume_above)) || !hz3_get(allowed)) return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!hz3_get(running)) start_background();
 }
 
 void hz3_collector_start(uint32_t decay_ms, bool with_background)

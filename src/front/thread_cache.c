@@ -1,6 +1,5 @@
 #include "front/thread_cache.h"
 
-#include "base/check.h"
 #include "base/sizeclass.h"
 #include "back/pages.h"
 #include "front/collector.h"
@@ -37,6 +36,18 @@ static bool is_stub(void **top)
 static bool is_empty(void **top)
 {
     return !*top;
+}
+
+/* A fork by another thread copies this cache as it is: `inside` is seen before and until after what it guards. */
+static void go_inside(struct hz3_thread *self)
+{
+    hz3_set(self->inside, true);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void go_outside(struct hz3_thread *self)
+{
+    atomic_store_explicit(&self->inside, false, memory_order_release);
 }
 
 /* ---- empty magazines ---- */
@@ -128,9 +139,9 @@ void hz3_cache_flush(void)
 {
     struct hz3_thread *self = &hz3_thread;
     if (self->state != HZ3_THREAD_JOINED) return;
-    hz3_set(self->inside, true);
+    go_inside(self);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(self, cls);
-    hz3_set(self->inside, false);
+    go_outside(self);
 }
 
 /* Classes that nobody asked for since the last epoch give back their previous magazine and half of what they earned. */
@@ -246,9 +257,9 @@ static bool enter(struct hz3_thread *self)
         uint32_t epoch = hz3_collector_tick();
         if (unlikely(epoch != self->epoch)) {
             self->epoch = epoch;
-            hz3_set(self->inside, true);
+            go_inside(self);
             pass_epoch(self);
-            hz3_set(self->inside, false);
+            go_outside(self);
         }
     }
     return true;
@@ -349,9 +360,9 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
     if (!enter(self)) return take_one(self, cls);
-    hz3_set(self->inside, true);
+    go_inside(self);
     void *p = malloc_inside(self, cls);
-    hz3_set(self->inside, false);
+    go_outside(self);
     return p;
 }
 
@@ -362,9 +373,9 @@ HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
         hz3_central_retire(cls, &p, 1);
         return;
     }
-    hz3_set(self->inside, true);
+    go_inside(self);
     free_inside(self, p, cls);
-    hz3_set(self->inside, false);
+    go_outside(self);
 }
 
 /* ---- observation ---- */
@@ -380,7 +391,8 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 HZ3_RACY static size_t magazine_objects(void **top)
 {
     const struct hz3_magazine *magazine = hz3_magazine_of(top);
-    return is_stub(top) ? 0 : (size_t)(top - &magazine->word[magazine->header.floor]);
+    void *const *floor = &magazine->word[magazine->header.floor];
+    return is_stub(top) || top < floor ? 0 : (size_t)(top - floor); /* below: it is just being changed */
 }
 
 HZ3_RACY size_t hz3_cache_bytes(void)

@@ -2,7 +2,6 @@
 
 #include "back/pages.h"
 #include "back/run.h"
-#include "base/check.h"
 #include "base/sizeclass.h"
 
 enum { BUCKETS = 8, UNLISTED = BUCKETS };
@@ -15,6 +14,7 @@ static struct central {
 } HZ3_CACHE_ALIGNED centrals[HZ3_BINS];
 
 _Atomic size_t hz3_central_idle_bytes;
+static _Atomic uint32_t purging; /* runs that are held by a purger */
 
 static void unlist(struct central *central, struct hz3_span *run)
 {
@@ -81,7 +81,7 @@ static struct hz3_span *pick(struct central *central)
         struct hz3_span *run = central->listed[bucket];
         if (!run) continue;
         unlist(central, run);
-        run->held = true;
+        run->held = HZ3_HELD_BY_HEAP;
         return run;
     }
     return NULL;
@@ -89,7 +89,7 @@ static struct hz3_span *pick(struct central *central)
 
 static void let_go(struct central *central, struct hz3_span *run)
 {
-    run->held = false;
+    run->held = HZ3_HELD_BY_NOBODY;
     unsigned retired = hz3_get(run->bump) - hz3_get(run->live);
     if (retired && !run->aging) age_append(central, run, retired);
     file(central, run);
@@ -100,7 +100,7 @@ static struct hz3_span *fresh(unsigned cls)
     struct hz3_span *run = hz3_run_new(cls);
     if (run) {
         run->idle = 0;
-        run->held = true;
+        run->held = HZ3_HELD_BY_HEAP;
         run->aging = false;
         run->bucket = UNLISTED;
     }
@@ -179,7 +179,9 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t age)
         age_remove(central, run);
         if (run->held) continue; /* comes back when its holder lets go */
         unlist(central, run);
-        run->held = true;
+        run->held = HZ3_HELD_BY_PURGER;
+        run->bytes = hz3_lock_self();
+        hz3_add(purging, 1);
         claimed = run;
     }
     hz3_unlock(&central->lock);
@@ -198,7 +200,8 @@ size_t hz3_central_purge(uint32_t age, bool break_huge_pages)
             purged += bytes;
             hz3_add(hz3_pages_stats.purged, bytes);
             hz3_lock(&central->lock);
-            run->held = false;
+            run->held = HZ3_HELD_BY_NOBODY;
+            hz3_sub(purging, 1);
             unsigned retired = live - hz3_get(run->live); /* meanwhile */
             if (retired) age_append(central, run, retired);
             file(central, run);
@@ -211,6 +214,20 @@ size_t hz3_central_purge(uint32_t age, bool break_huge_pages)
 uint64_t hz3_central_retired(unsigned cls)
 {
     return hz3_get(centrals[cls].retired);
+}
+
+static void resume_purged(struct hz3_span *span)
+{
+    if (span->kind != HZ3_SPAN_RUN || span->held != HZ3_HELD_BY_PURGER || span->bytes == hz3_lock_self()) return;
+    hz3_sub(purging, 1);
+    hz3_lock(&centrals[span->cls].lock);
+    let_go(&centrals[span->cls], span);
+    hz3_unlock(&centrals[span->cls].lock);
+}
+
+void hz3_central_after_fork(void)
+{
+    if (hz3_get(purging)) hz3_map_each_span(resume_purged);
 }
 
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock))

@@ -37,5 +37,7 @@ size_t hz3_central_purge(uint32_t age, bool break_huge_pages);
 extern _Atomic size_t hz3_central_idle_bytes;
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
+/* In a forked child: takes back the runs that threads of the parent were purging. */
+void hz3_central_after_fork(void);
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 #endif

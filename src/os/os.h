@@ -1,5 +1,5 @@
 /* Everything hz3 asks of the system.  Common contract: errno is left as it was; nothing here allocates;
- * after hz3_os_start only mmap, munmap, madvise, mremap and futex are called (programs lock
+ * after hz3_os_start only mmap, munmap, madvise, mprotect, mremap and futex are called (programs lock
  * themselves into seccomp filters), the stderr writers of a dying process excepted. */
 #ifndef HZ3_OS_OS_H
 #define HZ3_OS_OS_H
@@ -46,4 +46,6 @@ void hz3_os_wake(_Atomic uint32_t *word, int waiters);
  * hz3_os_start's caller's initialisation. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
+/* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it. */
+void hz3_os_keep_stderr(void);
 #endif

@@ -24,6 +24,8 @@ enum { HINTS_WORK = 0 };
 enum { HINTS_WORK = 1 };
 #endif
 
+enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
+
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 
 static size_t huge_page_size(void)
@@ -161,11 +163,21 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     return length;
 }
 
+static int stderr_fd = STDERR_FILENO;
+
+void hz3_os_keep_stderr(void)
+{
+    int saved = errno;
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN);
+    if (fd >= 0) stderr_fd = fd;
+    errno = saved;
+}
+
 void hz3_os_stderr(const char *text, size_t length)
 {
     int saved = errno;
     while (length) {
-        ssize_t written = write(STDERR_FILENO, text, length);
+        ssize_t written = write(stderr_fd, text, length);
         if (written <= 0) break;
         text += written;
         length -= (size_t)written;

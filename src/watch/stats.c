@@ -56,7 +56,7 @@ void hz3_stats_text(struct hz3_text *text)
     SOURCES(ROW)
 #undef ROW
     hz3_print(text, "\nhz3: %s\nhz3: this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
-                    "): %zu KiB live at the end in %zu KiB of heap; %zu KiB were given back to the system\n",
+                    "): %zu KiB live in %zu KiB of heap; %zu KiB were given back to the system\n",
               hz3_config_text, s.allocated >> 10, s.active >> 10, s.purged >> 10);
 }
 
