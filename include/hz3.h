@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,6 +67,14 @@ HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=..
  * it would have had, like snprintf.  Does not allocate. */
 HZ3_API size_t hz3_stats_json(char *buf, size_t size);
 HZ3_API void hz3_malloc_stats(void); /* the same figures as text on stderr */
+
+/* ---- as glibc's <malloc.h> has them ---- */
+struct mallinfo;
+struct mallinfo2;
+HZ3_API struct mallinfo2 hz3_mallinfo2(void); /* arena: mapped, uordblks: allocated, keepcost: dirty; bytes */
+HZ3_API struct mallinfo hz3_mallinfo(void);   /* the same, cut at INT_MAX */
+HZ3_API int hz3_mallopt(int parameter, int value); /* accepted and without effect: returns 1 */
+HZ3_API int hz3_malloc_info(int options, FILE *stream); /* XML; options must be 0; -1 on failure */
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,8 @@
 static const char *const names[] = {
     "HZ3_VERBOSE", "HZ3_STATS",      "HZ3_DECAY",        "HZ3_BACKGROUND",
     "HZ3_THP",     "HZ3_SOFT_LIMIT", "HZ3_THREAD_CACHE", "HZ3_TRANSFER_CACHE",
-    "HZ3_HEAPS",   "HZ3_WINDOW",     "HZ3_FOREIGN_FREE",
+    "HZ3_HEAPS",   "HZ3_WINDOW",     "HZ3_FOREIGN_FREE", "HZ3_RETAIN",
+    "HZ3_CACHE_TOTAL",
 };
 
 /* What a small program writes to stderr with these settings; it always ends well. */
