@@ -54,7 +54,10 @@ static inline uint64_t bench_random(uint64_t *state)
 }
 
 /* 32 random bits to a number below n. */
-static inline uint64_t bench_scale(uint32_t random_bits, uint64_t n) { return random_bits * n >> 32; }
+static inline uint64_t bench_scale(uint32_t random_bits, uint64_t n)
+{
+    return random_bits * n >> 32;
+}
 
 /* ---- memory of our own, and RSS ---- */
 
@@ -84,11 +87,17 @@ static inline uint64_t bench_proc_kib(const char *path, const char *field)
 }
 
 /* The walk over the page tables is exact; the counters behind statm lag by some pages per core. */
-static inline uint64_t bench_rss_kib(void) { return bench_proc_kib("/proc/self/smaps_rollup", "Rss:"); }
+static inline uint64_t bench_rss_kib(void)
+{
+    return bench_proc_kib("/proc/self/smaps_rollup", "Rss:");
+}
 
 /* Not ru_maxrss: that one survives exec and would show the RSS of whoever started us.  The kernel keeps it
  * from counters that lag a little, so it may lie some hundred KiB below an exact RSS. */
-static inline uint64_t bench_peak_kib(void) { return bench_proc_kib("/proc/self/status", "VmHWM:"); }
+static inline uint64_t bench_peak_kib(void)
+{
+    return bench_proc_kib("/proc/self/status", "VmHWM:");
+}
 
 /* ---- parameters and the line ---- */
 
@@ -101,7 +110,10 @@ struct bench_param {
     bool required;
 };
 
-static inline bool bench_is_option(const struct bench_param *p) { return p->name[0] == '-'; }
+static inline bool bench_is_option(const struct bench_param *p)
+{
+    return p->name[0] == '-';
+}
 
 /* Copies the index-th of words to out; false where there are fewer. */
 static inline bool bench_word(const char *words, uint64_t index, char out[16])
@@ -115,14 +127,14 @@ static inline bool bench_word(const char *words, uint64_t index, char out[16])
     return true;
 }
 
-__attribute__((noreturn)) static inline void bench_usage(const char *program,
-                                                         const struct bench_param *params, size_t count)
+__attribute__((noreturn)) static inline void bench_usage(const char *program, const struct bench_param *params,
+                                                         size_t count)
 {
     fprintf(stderr, "usage: %s", program);
     for (size_t i = 0; i < count; i++) {
         const struct bench_param *p = &params[i];
-        fprintf(stderr, " %s%s%s%s%s", p->required ? "<" : "[", p->name, p->words ? " " : "",
-                p->words ? p->words : "", p->required ? ">" : "]");
+        fprintf(stderr, " %s%s%s%s%s", p->required ? "<" : "[", p->name, p->words ? " " : "", p->words ? p->words : "",
+                p->required ? ">" : "]");
     }
     fputc('\n', stderr);
     exit(2);
@@ -207,14 +219,12 @@ static inline void bench_finish(void)
 {
     uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
     const char *library = bench_library_of("malloc");
-    if (strcmp(library, bench_library_of("free")) != 0)
-        bench_die("bench: malloc and free come from two libraries");
+    if (strcmp(library, bench_library_of("free")) != 0) bench_die("bench: malloc and free come from two libraries");
     const char *(*config)(void) = NULL;
     *(void **)&config = dlsym(RTLD_DEFAULT, "hz3_config_string");
     printf(" peak_kib=%llu end_kib=%llu own_kib=%llu alloc=%s alloc_path=\"%s\" config=\"%s\"\n",
-           (unsigned long long)peak, (unsigned long long)end,
-           (unsigned long long)atomic_load(&bench_own_bytes) / 1024, bench_basename(library), library,
-           config ? config() : "");
+           (unsigned long long)peak, (unsigned long long)end, (unsigned long long)atomic_load(&bench_own_bytes) / 1024,
+           bench_basename(library), library, config ? config() : "");
     if (fflush(stdout) != 0) bench_die("bench: cannot write the line");
 }
 
@@ -288,8 +298,7 @@ static inline double bench_run_threads(uint64_t count, void (*body)(uint64_t id)
 {
     struct bench_thread *threads = bench_map(count * sizeof *threads);
     pthread_barrier_t barrier;
-    if (count < 1 || pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0)
-        bench_die("bench: no barrier");
+    if (count < 1 || pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0) bench_die("bench: no barrier");
     for (uint64_t i = 0; i < count; i++) {
         threads[i] = (struct bench_thread){.id = i, .body = body, .barrier = &barrier};
         threads[i].thread = bench_spawn(bench_thread_main, &threads[i]);

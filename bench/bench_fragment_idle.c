@@ -55,8 +55,8 @@ int main(int argc, char **argv)
     for (uint64_t i = kept; i < count; i++) free(objects[i].p);
     uint64_t freed = bench_rss_kib();
     bench_idle(param[IDLE_S].value);
-    printf(" full_kib=%llu freed_kib=%llu live_share=%.4f", (unsigned long long)full,
-           (unsigned long long)freed, (double)live_bytes / 1024 / (double)bench_peak_kib());
+    printf(" full_kib=%llu freed_kib=%llu live_share=%.4f", (unsigned long long)full, (unsigned long long)freed,
+           (double)live_bytes / 1024 / (double)bench_peak_kib());
     bench_finish();
     return 0;
 }

@@ -32,7 +32,10 @@ static void free_all(uint64_t id)
     for (uint64_t i = 0; i < count; i++) free(objects[i]);
 }
 
-static void introduce(uint64_t id) { free(bench_alloc(param[SIZE].value + id, BENCH_TOUCH_ALL)); }
+static void introduce(uint64_t id)
+{
+    free(bench_alloc(param[SIZE].value + id, BENCH_TOUCH_ALL));
+}
 
 int main(int argc, char **argv)
 {

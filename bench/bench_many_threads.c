@@ -46,8 +46,8 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < threads; i++) helper_dismiss(&helpers[i]);
     sleep(1);
     double left = (double)bench_rss_kib() - (double)before;
-    printf(" before_kib=%llu per_thread_kib=%.2f left_share=%.4f", (unsigned long long)before,
-           growth / (double)threads, left / growth);
+    printf(" before_kib=%llu per_thread_kib=%.2f left_share=%.4f", (unsigned long long)before, growth / (double)threads,
+           left / growth);
     bench_finish();
     return 0;
 }

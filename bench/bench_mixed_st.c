@@ -7,12 +7,9 @@
 enum { ITERS, WS, MIN, MAX, DIST, TOUCH };
 enum { DIST_UNIFORM, DIST_APP };
 static struct bench_param param[] = {
-    [ITERS] = {.name = "iters", .required = true},
-    [WS] = {.name = "ws", .required = true},
-    [MIN] = {.name = "min", .required = true},
-    [MAX] = {.name = "max", .required = true},
-    [DIST] = {.name = "--dist", .words = "uniform|app"},
-    [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [ITERS] = {.name = "iters", .required = true},       [WS] = {.name = "ws", .required = true},
+    [MIN] = {.name = "min", .required = true},           [MAX] = {.name = "max", .required = true},
+    [DIST] = {.name = "--dist", .words = "uniform|app"}, [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
 };
 
 static uint64_t random_size(uint64_t *state, uint32_t random_bits)

@@ -126,9 +126,8 @@ int main(int argc, char **argv)
     printf(" seconds=%.4f ops_per_s=%.0f effective_remote_pct=%.2f remote_sent=%llu overflow_sent=%llu "
            "overflow=%s",
            seconds, (double)(sum.mallocs + sum.frees) / seconds,
-           sum.frees ? 100.0 * (double)sum.remote_sent / (double)sum.frees : 0.0,
-           (unsigned long long)sum.remote_sent, (unsigned long long)sum.overflow_sent,
-           sum.overflow_sent * 1000 > tried ? "above_0.1%" : "ok");
+           sum.frees ? 100.0 * (double)sum.remote_sent / (double)sum.frees : 0.0, (unsigned long long)sum.remote_sent,
+           (unsigned long long)sum.overflow_sent, sum.overflow_sent * 1000 > tried ? "above_0.1%" : "ok");
     bench_finish();
     return 0;
 }

@@ -38,7 +38,10 @@ static inline void helper_give(struct helper *h, void (*job)(uint64_t id))
     sem_post(&h->given);
 }
 
-static inline void helper_await(struct helper *h) { sem_wait(&h->done); }
+static inline void helper_await(struct helper *h)
+{
+    sem_wait(&h->done);
+}
 
 /* Gives a job and waits until it is done. */
 static inline void helper_do(struct helper *h, void (*job)(uint64_t id))

@@ -30,7 +30,7 @@ extern "C" {
 #define HZ3_VERSION_PATCH 0
 
 /* ---- allocation: NULL and ENOMEM on failure, or where size (or a product) exceeds PTRDIFF_MAX ---- */
-HZ3_API void *hz3_malloc(size_t size);              /* size 0: a unique pointer */
+HZ3_API void *hz3_malloc(size_t size);               /* size 0: a unique pointer */
 HZ3_API void *hz3_calloc(size_t count, size_t size); /* zeroed */
 HZ3_API void *hz3_realloc(void *p, size_t size);     /* p and size 0: frees p, returns NULL (as glibc) */
 HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size);
@@ -71,9 +71,9 @@ HZ3_API void hz3_malloc_stats(void); /* the same figures as text on stderr */
 /* ---- as glibc's <malloc.h> has them ---- */
 struct mallinfo;
 struct mallinfo2;
-HZ3_API struct mallinfo2 hz3_mallinfo2(void); /* arena: mapped, uordblks: allocated, keepcost: dirty; bytes */
-HZ3_API struct mallinfo hz3_mallinfo(void);   /* the same, cut at INT_MAX */
-HZ3_API int hz3_mallopt(int parameter, int value); /* accepted and without effect: returns 1 */
+HZ3_API struct mallinfo2 hz3_mallinfo2(void);           /* arena: mapped, uordblks: allocated, keepcost: dirty; bytes */
+HZ3_API struct mallinfo hz3_mallinfo(void);             /* the same, cut at INT_MAX */
+HZ3_API int hz3_mallopt(int parameter, int value);      /* accepted and without effect: returns 1 */
 HZ3_API int hz3_malloc_info(int options, FILE *stream); /* XML; options must be 0; -1 on failure */
 
 #ifdef __cplusplus

@@ -36,10 +36,16 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 29);
 }
 
-uint64_t next_random(uint64_t *state) { return mixed(mixed(*state += 0x9e3779b97f4a7c15u)); }
+uint64_t next_random(uint64_t *state)
+{
+    return mixed(mixed(*state += 0x9e3779b97f4a7c15u));
+}
 
 /* __builtin_: the tests are built with -fno-builtin, and a call per word would be most of their time. */
-static uint64_t word_at(uint64_t id, size_t at) { return mixed(mixed(id + 1) + at); }
+static uint64_t word_at(uint64_t id, size_t at)
+{
+    return mixed(mixed(id + 1) + at);
+}
 
 void fill(void *p, size_t n, uint64_t id)
 {

@@ -44,8 +44,7 @@ static void *new_nothrow(size_t size, const void *nothrow)
 {
     void *p = hz3_malloc(size);
     if (likely(p)) return p;
-    void *(*next)(size_t, const void *) =
-        (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, "_ZnwmRKSt9nothrow_t");
+    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, "_ZnwmRKSt9nothrow_t");
     return next ? next(size, nothrow) : NULL;
 }
 

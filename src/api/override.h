@@ -7,10 +7,10 @@
 extern const char hz3_operators, hz3_hearsay; /* only to have an address */
 
 #if HZ3_OVERRIDE
-#define HZ3_STANDARD_NAME(name, result, arguments, target)                                                   \
+#define HZ3_STANDARD_NAME(name, result, arguments, target) \
     HZ3_EXPORT result name arguments __attribute__((alias(#target)));
 #else
-#define HZ3_STANDARD_NAME(name, result, arguments, target)                                                   \
+#define HZ3_STANDARD_NAME(name, result, arguments, target) \
     static const void *const off_##name __attribute__((unused)) = (const void *)target;
 #endif
 #endif

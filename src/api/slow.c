@@ -112,7 +112,7 @@ void *hz3_realloc_foreign(void *p, size_t size)
 
 size_t hz3_usable_foreign(const void *p)
 {
-    size_t (*next)(const void *) = (size_t(*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    size_t (*next)(const void *) = (size_t (*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     return next ? next(p) : 0;
 }
 

@@ -12,7 +12,7 @@ uint8_t *hz3_states;
 enum {
     PLACE_TRIES = 8,
     SKIP_TRIES = 64,
-    TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
+    TABLE_STEP = 64 * 1024,                /* tables grow by this many bytes */
     FOREIGN_TAG = HZ3_CLASS_NONE | 1 << 8, /* of a granule that was skipped */
 };
 #define WINDOW_MIN HZ3_MIB(4)
@@ -146,14 +146,12 @@ struct hz3_window *hz3_map_open_window(size_t least)
 }
 
 /* Makes entries [0, upto) of a table of the window usable; *have says how far they are. */
-static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *have,
-                                      uint32_t upto, bool reserved)
+static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *have, uint32_t upto, bool reserved)
 {
     size_t from = hz3_round_up(*have * entry, TABLE_STEP), to = hz3_round_up(upto * entry, TABLE_STEP);
     if (to > from) {
         uintptr_t at = table + from;
-        enum hz3_map_result result =
-            reserved ? hz3_os_map_reserved(at, to - from) : hz3_os_map_at(at, to - from);
+        enum hz3_map_result result = reserved ? hz3_os_map_reserved(at, to - from) : hz3_os_map_at(at, to - from);
         if (result != HZ3_MAPPED) return result;
     }
     *have = hz3_max(*have, upto);
@@ -174,8 +172,8 @@ static bool grow_tags(struct hz3_window *window, uint32_t upto)
 static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granules)
 {
     uint32_t upto = window->frontier + granules;
-    enum hz3_map_result result = grow_table((uintptr_t)window->spans, sizeof(struct hz3_span),
-                                            &window->spans_mapped, upto, window->reserved);
+    enum hz3_map_result result =
+        grow_table((uintptr_t)window->spans, sizeof(struct hz3_span), &window->spans_mapped, upto, window->reserved);
     if (result == HZ3_MAPPED && HZ3_FREE_CHECK)
         result = grow_table((uintptr_t)hz3_state_of((void *)window->base), HZ3_GRANULE / HZ3_UNIT,
                             &window->states_mapped, upto, window->reserved && window == &hz3_windows[0]);

@@ -42,9 +42,9 @@ struct hz3_span {
     uint8_t kind; /* enum hz3_span_kind */
     uint8_t cls;
     uint8_t bucket; /* run: central's list by fullness, or UNLISTED */
-    uint8_t held; /* run: enum hz3_holder */
-    bool zeroed; /* just allocated: every byte of it reads as zero */
-    bool aging;  /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
+    uint8_t held;   /* run: enum hz3_holder */
+    bool zeroed;    /* just allocated: every byte of it reads as zero */
+    bool aging;     /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     _Atomic uint16_t bump;
     _Atomic uint32_t live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
@@ -60,11 +60,11 @@ struct hz3_window {
     size_t bytes;
     uint16_t *tags;
     struct hz3_span *spans;
-    uint32_t frontier;       /* granules below it were mapped at some time */
-    uint32_t tags_writable;  /* granules whose tags are */
-    uint32_t spans_mapped;   /* granules whose descriptors are */
-    uint32_t states_mapped;  /* granules whose state bytes are */
-    bool reserved;           /* the whole of it is ours already, not readable yet */
+    uint32_t frontier;      /* granules below it were mapped at some time */
+    uint32_t tags_writable; /* granules whose tags are */
+    uint32_t spans_mapped;  /* granules whose descriptors are */
+    uint32_t states_mapped; /* granules whose state bytes are */
+    bool reserved;          /* the whole of it is ours already, not readable yet */
 };
 
 enum { HZ3_WINDOWS_MAX = 48 };

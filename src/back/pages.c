@@ -5,9 +5,9 @@
 enum {
     EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
     BINS = EXACT_BINS + 4 * 21,
-    FIT_TRIES = 16,          /* spans looked at in a bin whose spans may be too small */
-    GROW_MIN = 4,            /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 16,           /* within these bounds */
+    FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small */
+    GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is mapped, */
+    GROW_MAX = 16,  /* within these bounds */
     REFUSED_MS = 1000,
     LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
@@ -151,8 +151,7 @@ static struct hz3_span *neighbour(struct hz3_window *window, size_t granule, enu
 }
 
 /* Files granules that belong to nobody as a free span, merged with its neighbours. */
-static void release(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
-                    uint32_t since)
+static void release(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind, uint32_t since)
 {
     struct hz3_span *left = neighbour(window, first - 1, kind);
     struct hz3_span *right = neighbour(window, first + granules, kind);
@@ -284,7 +283,8 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         /* What others are purging is nobody's for the moment. */
         if (purging) hz3_os_wait(&pool.purging, purging, 1);
         /* Purged, dirty spans merge with their clean neighbours: there may be room after all. */
-        else if (!hz3_pages_purge(0, 0, true)) return NULL;
+        else if (!hz3_pages_purge(0, 0, true))
+            return NULL;
     }
 }
 

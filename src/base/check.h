@@ -9,8 +9,8 @@
 HZ3_NORETURN void hz3_crime(const char *crime, const void *p);
 HZ3_NORETURN void hz3_assert_failed(const char *text);
 
-#define hz3_assert(cond)                                                                                     \
-    do {                                                                                                     \
-        if (HZ3_DEBUG && unlikely(!(cond))) hz3_assert_failed(#cond);                                        \
+#define hz3_assert(cond) \
+    do { \
+        if (HZ3_DEBUG && unlikely(!(cond))) hz3_assert_failed(#cond); \
     } while (0)
 #endif

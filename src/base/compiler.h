@@ -5,16 +5,16 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define HZ3_NOINLINE __attribute__((noinline))
-#define HZ3_INLINE   static inline __attribute__((always_inline))
-#define HZ3_COLD     __attribute__((cold, noinline))
-#define HZ3_NORETURN __attribute__((noreturn, cold, noinline))
+#define HZ3_NOINLINE      __attribute__((noinline))
+#define HZ3_INLINE        static inline __attribute__((always_inline))
+#define HZ3_COLD          __attribute__((cold, noinline))
+#define HZ3_NORETURN      __attribute__((noreturn, cold, noinline))
 #define HZ3_CACHE_ALIGNED __attribute__((aligned(64)))
 /* Reads counters of running threads: any value they ever had will do. */
 #define HZ3_RACY __attribute__((no_sanitize_thread))
 /* On hot data: reached without a look into the GOT. */
 #define HZ3_HIDDEN __attribute__((visibility("hidden")))
-#define HZ3_EXPORT   __attribute__((visibility("default")))
+#define HZ3_EXPORT __attribute__((visibility("default")))
 
 /* Makes the compiler forget what it read of memory, so that the next update is one read-modify-write, and hold
  * `result`, which the function returns next, where it returns it. */

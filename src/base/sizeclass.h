@@ -6,11 +6,11 @@
 #include "types.h"
 
 struct hz3_class_info {
-    uint32_t size;      /* bytes of one object */
-    uint16_t granules;  /* of one run: its tail wastes under 1/16 */
-    uint16_t objects;   /* in one run: at most HZ3_GRANULE / 16 per granule of its span */
-    uint64_t magic;     /* ceil(2^40 / size): offset / size == offset * magic >> 40 for offsets < 1 MiB */
-    uint8_t load;       /* objects a full magazine of this class holds */
+    uint32_t size;     /* bytes of one object */
+    uint16_t granules; /* of one run: its tail wastes under 1/16 */
+    uint16_t objects;  /* in one run: at most HZ3_GRANULE / 16 per granule of its span */
+    uint64_t magic;    /* ceil(2^40 / size): offset / size == offset * magic >> 40 for offsets < 1 MiB */
+    uint8_t load;      /* objects a full magazine of this class holds */
 };
 
 /* Both are written once, by hz3_sizeclass_start.  Until then every size is of HZ3_CLASS_NONE, whose bin never

@@ -43,8 +43,11 @@ enum {
 #define HZ3_MIB(n) ((size_t)(n) << 20)
 
 /* Each argument is evaluated once, in the type both convert to. */
-#define HZ3_PICK(a, op, b)                                                                                   \
-    (__extension__({ __typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b); a_ op b_ ? a_ : b_; }))
+#define HZ3_PICK(a, op, b) \
+    (__extension__({ \
+        __typeof__(1 ? (a) : (b)) a_ = (a), b_ = (b); \
+        a_ op b_ ? a_ : b_; \
+    }))
 #define hz3_min(a, b) HZ3_PICK(a, <, b)
 #define hz3_max(a, b) HZ3_PICK(a, >, b)
 

@@ -202,7 +202,7 @@ static HZ3_COLD void join(struct hz3_thread *self)
 {
     self->state = HZ3_THREAD_BUSY;
     if (pthread_setspecific(exit_key, self) != 0) { /* may allocate, which BUSY serves */
-        self->state = HZ3_THREAD_LEFT; /* without a destructor nothing may be cached */
+        self->state = HZ3_THREAD_LEFT;              /* without a destructor nothing may be cached */
         return;
     }
     self->heap = hz3_heap_join();
@@ -294,8 +294,7 @@ static bool refill(struct hz3_thread *self, unsigned cls)
 {
     void *objects[HZ3_MAGAZINE_LAST];
     enum hz3_refill_source source;
-    struct hz3_magazine *magazine =
-        is_stub(self->top[cls]) ? get_magazine(self, cls) : hz3_magazine_of(self->top[cls]);
+    struct hz3_magazine *magazine = is_stub(self->top[cls]) ? get_magazine(self, cls) : hz3_magazine_of(self->top[cls]);
     if (!magazine) return false;
     unsigned want = self->capacity[cls], got = hz3_central_refill(self->heap, cls, objects, want, &source);
     void **top = hz3_magazine_open(magazine, want);
@@ -401,8 +400,8 @@ HZ3_RACY size_t hz3_cache_bytes(void)
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
         for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-            bytes += hz3_class_size(cls) *
-                     (magazine_objects(thread->top[cls]) + magazine_objects(thread->previous[cls]));
+            bytes +=
+                hz3_class_size(cls) * (magazine_objects(thread->top[cls]) + magazine_objects(thread->previous[cls]));
     hz3_unlock(&hz3_threads_lock);
     return bytes;
 }

@@ -35,7 +35,7 @@ struct hz3_thread {
     struct hz3_heap *heap;
     struct hz3_magazine *spare; /* empty ones, linked by word[1] */
     unsigned spares;
-    size_t reserved; /* bytes of both budgets: capacity earned beyond the first */
+    size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
     struct hz3_cache_stats stats;
 };

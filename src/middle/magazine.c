@@ -31,8 +31,8 @@ void hz3_stack_push(struct hz3_magazine_stack *stack, struct hz3_magazine *magaz
         hz3_set(magazine->header.next, (uint32_t)(old & number_mask));
         new = (old & ~(number_mask | count_mask)) | ((old + count_one) & count_mask) | number_of(magazine);
         /* Release: who pops it sees the link and what the magazine holds. */
-    } while (!atomic_compare_exchange_weak_explicit(&stack->head, &old, new, memory_order_release,
-                                                    memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&stack->head, &old, new, memory_order_release, memory_order_relaxed));
 }
 
 struct hz3_magazine *hz3_stack_pop(struct hz3_magazine_stack *stack)
@@ -46,8 +46,8 @@ struct hz3_magazine *hz3_stack_pop(struct hz3_magazine_stack *stack)
         magazine = numbered(old & number_mask);
         new = ((old & ~(number_mask | count_mask)) + pop_one) | ((old - count_one) & count_mask) |
               hz3_get(magazine->header.next);
-    } while (!atomic_compare_exchange_weak_explicit(&stack->head, &old, new, memory_order_acquire,
-                                                    memory_order_acquire));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&stack->head, &old, new, memory_order_acquire, memory_order_acquire));
     return magazine;
 }
 

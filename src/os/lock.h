@@ -24,8 +24,8 @@ HZ3_INLINE uint32_t hz3_lock_self(void)
 HZ3_INLINE bool hz3_trylock(struct hz3_lock *lock)
 {
     uint32_t unlocked = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->word, &unlocked, hz3_lock_self(),
-                                                   memory_order_acquire, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&lock->word, &unlocked, hz3_lock_self(), memory_order_acquire,
+                                                   memory_order_relaxed);
 }
 
 HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
@@ -36,8 +36,7 @@ HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
 HZ3_INLINE void hz3_unlock(struct hz3_lock *lock)
 {
     if (unlikely(lock->forking)) return; /* by the thread that forks, in somebody's atfork handler */
-    if (unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) & 1))
-        hz3_os_wake(&lock->word, 1);
+    if (unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) & 1)) hz3_os_wake(&lock->word, 1);
 }
 
 HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)
@@ -46,9 +45,10 @@ HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)
 }
 
 /* Around fork.  From hz3_lock_for_fork to hz3_unlock_after_fork the thread that forks passes through the lock:
- * atfork handlers of others, which run meanwhile, may allocate.  A patient caller waits as long as it takes.  A caller that is itself inside some critical section
- * (a signal handler that forks) may stand against the order of locks: it waits a while, then goes on,
- * and its child, which may only call async-signal-safe functions, finds the lock released. */
+ * atfork handlers of others, which run meanwhile, may allocate.  A patient caller waits as long as it takes.  A caller
+ * that is itself inside some critical section (a signal handler that forks) may stand against the order of locks: it
+ * waits a while, then goes on, and its child, which may only call async-signal-safe functions, finds the lock released.
+ */
 void hz3_lock_for_fork(struct hz3_lock *lock, bool patient);
 void hz3_unlock_after_fork(struct hz3_lock *lock, bool child);
 #endif

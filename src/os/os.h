@@ -7,11 +7,11 @@
 #include "base/types.h"
 
 struct hz3_os {
-    size_t page;      /* bytes; a power of two, read at run time */
-    size_t huge_page; /* bytes where the system makes huge pages of our memory, else 0 */
-    unsigned cpus;    /* this process may run on */
+    size_t page;          /* bytes; a power of two, read at run time */
+    size_t huge_page;     /* bytes where the system makes huge pages of our memory, else 0 */
+    unsigned cpus;        /* this process may run on */
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
-    uint64_t random;  /* fixed for the process's life */
+    uint64_t random;      /* fixed for the process's life */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);

@@ -4,7 +4,7 @@
 #include "back/pages.h"
 #include "base/sizeclass.h"
 
-#define STRING(x)  #x
+#define STRING(x)   #x
 #define EXPANDED(x) STRING(x)
 
 const char hz3_config_text[] = "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT
@@ -36,14 +36,13 @@ void hz3_stats_read(struct hz3_stats *stats)
 }
 
 /* One row per figure, so that text and JSON cannot differ. */
-#define FIGURES(row)                                                                                         \
-    row(allocated, s.allocated) row(cached, s.cached) row(active, s.active) row(resident, s.resident)        \
-    row(mapped, s.mapped) row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata)            \
-    row(purged, s.purged)
-#define SOURCES(row)                                                                                         \
-    row(swap, s.cache.swap) row(transfer, s.cache.transfer) row(held_run, s.cache.held)                      \
-    row(central, s.cache.central) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow)              \
-    row(retired, s.cache.retired)
+#define FIGURES(row) \
+    row(allocated, s.allocated) row(cached, s.cached) row(active, s.active) row(resident, s.resident) \
+        row(mapped, s.mapped) row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) \
+            row(purged, s.purged)
+#define SOURCES(row) \
+    row(swap, s.cache.swap) row(transfer, s.cache.transfer) row(held_run, s.cache.held) row(central, s.cache.central) \
+        row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) row(retired, s.cache.retired)
 
 void hz3_stats_text(struct hz3_text *text)
 {
@@ -55,8 +54,9 @@ void hz3_stats_text(struct hz3_text *text)
     hz3_print(text, "\nhz3: refills by source, magazines away:");
     SOURCES(ROW)
 #undef ROW
-    hz3_print(text, "\nhz3: %s\nhz3: this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
-                    "): %zu KiB live in %zu KiB of heap; %zu KiB were given back to the system\n",
+    hz3_print(text,
+              "\nhz3: %s\nhz3: this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
+              "): %zu KiB live in %zu KiB of heap; %zu KiB were given back to the system\n",
               hz3_config_text, s.allocated >> 10, s.active >> 10, s.purged >> 10);
 }
 

@@ -7,15 +7,15 @@
 
 /* Bytes, in the words the field uses.  allocated <= active <= mapped. */
 struct hz3_stats {
-    size_t allocated;    /* in live objects and blocks */
-    size_t cached;       /* in magazines: of threads and of the transfer cache */
-    size_t active;       /* in runs and large blocks */
-    size_t resident;     /* active and dirty spans: an upper bound, untouched pages count */
-    size_t mapped;       /* address space of the heap that is mapped */
-    size_t retained;     /* free spans: dirty ones, and clean ones that cost address space only */
-    size_t dirty;        /* of these, what purging would give back */
-    size_t metadata;     /* tables and magazines, mapped */
-    uint64_t purged;     /* given back so far */
+    size_t allocated; /* in live objects and blocks */
+    size_t cached;    /* in magazines: of threads and of the transfer cache */
+    size_t active;    /* in runs and large blocks */
+    size_t resident;  /* active and dirty spans: an upper bound, untouched pages count */
+    size_t mapped;    /* address space of the heap that is mapped */
+    size_t retained;  /* free spans: dirty ones, and clean ones that cost address space only */
+    size_t dirty;     /* of these, what purging would give back */
+    size_t metadata;  /* tables and magazines, mapped */
+    uint64_t purged;  /* given back so far */
     struct hz3_cache_stats cache;
 };
 void hz3_stats_read(struct hz3_stats *stats);

@@ -16,8 +16,7 @@ static void *by_posix_memalign(size_t alignment, size_t size)
 }
 
 static void *(*const ask[])(size_t alignment, size_t size) = {aligned_alloc, memalign, by_posix_memalign};
-static const size_t sizes[] = {0,    1,    7,     17,    24,    100,   1000,
-                               4095, 4097, 30000, 65536, 65537, 99999, MIB(1) + 1};
+static const size_t sizes[] = {0, 1, 7, 17, 24, 100, 1000, 4095, 4097, 30000, 65536, 65537, 99999, MIB(1) + 1};
 
 static void all_powers_of_two_with_odd_sizes(void **state)
 {
@@ -135,12 +134,9 @@ static void an_aligned_block_can_be_resized(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_powers_of_two_with_odd_sizes),
-        cmocka_unit_test(many_blocks_of_one_alignment),
-        cmocka_unit_test(other_alignments_are_rounded_up),
-        cmocka_unit_test(posix_memalign_refuses_with_EINVAL),
-        cmocka_unit_test(valloc_and_pvalloc_give_pages),
-        cmocka_unit_test(an_aligned_block_can_be_resized),
+        cmocka_unit_test(all_powers_of_two_with_odd_sizes), cmocka_unit_test(many_blocks_of_one_alignment),
+        cmocka_unit_test(other_alignments_are_rounded_up),  cmocka_unit_test(posix_memalign_refuses_with_EINVAL),
+        cmocka_unit_test(valloc_and_pvalloc_give_pages),    cmocka_unit_test(an_aligned_block_can_be_resized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

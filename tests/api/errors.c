@@ -7,13 +7,34 @@
 
 #include "unit.h"
 
-static void *by_calloc_of_one(size_t size) { return calloc(1, size); }
-static void *by_calloc_of_many(size_t size) { return calloc(size, 1); }
-static void *by_realloc_of_none(size_t size) { return realloc(NULL, size); }
-static void *by_reallocarray_of_none(size_t size) { return reallocarray(NULL, size, 1); }
-static void *by_memalign(size_t size) { return memalign(16, size); }
-static void *by_memalign_of_a_page(size_t size) { return memalign(4096, size); }
-static void *by_aligned_alloc(size_t size) { return aligned_alloc(KIB(128), size); }
+static void *by_calloc_of_one(size_t size)
+{
+    return calloc(1, size);
+}
+static void *by_calloc_of_many(size_t size)
+{
+    return calloc(size, 1);
+}
+static void *by_realloc_of_none(size_t size)
+{
+    return realloc(NULL, size);
+}
+static void *by_reallocarray_of_none(size_t size)
+{
+    return reallocarray(NULL, size, 1);
+}
+static void *by_memalign(size_t size)
+{
+    return memalign(16, size);
+}
+static void *by_memalign_of_a_page(size_t size)
+{
+    return memalign(4096, size);
+}
+static void *by_aligned_alloc(size_t size)
+{
+    return aligned_alloc(KIB(128), size);
+}
 
 static void *by_posix_memalign(size_t size)
 {
@@ -40,10 +61,22 @@ static void *resized(void *(*again)(void *, size_t), size_t old_size, size_t siz
     return NULL;
 }
 
-static void *half_reallocarray(void *p, size_t size) { return reallocarray(p, 2, size / 2 + 1); }
-static void *by_realloc_of_small(size_t size) { return resized(realloc, 100, size); }
-static void *by_realloc_of_large(size_t size) { return resized(realloc, MIB(1), size); }
-static void *by_reallocarray(size_t size) { return resized(half_reallocarray, 5000, size); }
+static void *half_reallocarray(void *p, size_t size)
+{
+    return reallocarray(p, 2, size / 2 + 1);
+}
+static void *by_realloc_of_small(size_t size)
+{
+    return resized(realloc, 100, size);
+}
+static void *by_realloc_of_large(size_t size)
+{
+    return resized(realloc, MIB(1), size);
+}
+static void *by_reallocarray(size_t size)
+{
+    return resized(half_reallocarray, 5000, size);
+}
 
 static void *(*const ask[])(size_t) = {
     malloc,

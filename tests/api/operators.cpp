@@ -93,7 +93,10 @@ void handler()
     if (++handler_calls == 3) std::set_new_handler(nullptr);
 }
 
-void throwing_handler() { throw std::bad_alloc(); }
+void throwing_handler()
+{
+    throw std::bad_alloc();
+}
 
 template <class Ask> int calls_of_handler(Ask ask)
 {
@@ -107,12 +110,10 @@ template <class Ask> int calls_of_handler(Ask ask)
 void new_handlers()
 {
     CHECK(calls_of_handler([] { CHECK(throws_bad_alloc([] { return ::operator new(impossible); })); }) == 3);
-    CHECK(calls_of_handler([] { CHECK(throws_bad_alloc([] { return ::operator new[](impossible); })); }) ==
-          3);
+    CHECK(calls_of_handler([] { CHECK(throws_bad_alloc([] { return ::operator new[](impossible); })); }) == 3);
     CHECK(calls_of_handler([] { CHECK(::operator new(impossible, std::nothrow) == nullptr); }) == 3);
     const auto to = static_cast<std::align_val_t>(4096);
-    CHECK(calls_of_handler(
-              [&] { CHECK(throws_bad_alloc([&] { return ::operator new(impossible, to); })); }) == 3);
+    CHECK(calls_of_handler([&] { CHECK(throws_bad_alloc([&] { return ::operator new(impossible, to); })); }) == 3);
     std::set_new_handler(throwing_handler);
     CHECK(throws_bad_alloc([] { return ::operator new(impossible); }));
     CHECK(::operator new(impossible, std::nothrow) == nullptr);
@@ -124,8 +125,7 @@ int main()
 {
     for (std::size_t size : sizes) {
         every_plain_form(size);
-        for (std::size_t alignment = 1; alignment <= KIB(64); alignment *= 2)
-            every_aligned_form(size, alignment);
+        for (std::size_t alignment = 1; alignment <= KIB(64); alignment *= 2) every_aligned_form(size, alignment);
     }
     expressions();
     impossible_sizes();

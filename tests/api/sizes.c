@@ -72,7 +72,10 @@ static void a_block_of_no_bytes_is_unique(void **state)
     for (size_t i = 0; i < COUNT_OF(p); i++) free(p[i]);
 }
 
-static void *usable_size_seen_by_a_thread(void *p) { return (void *)malloc_usable_size(p); }
+static void *usable_size_seen_by_a_thread(void *p)
+{
+    return (void *)malloc_usable_size(p);
+}
 
 static void the_usable_size_is_stable(void **state)
 {

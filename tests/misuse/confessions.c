@@ -13,8 +13,8 @@ int main(int argc, char **argv)
     if (strcmp(mode, "silent") == 0) abort();
     if (strcmp(mode, "two_lines") == 0) fprintf(stderr, "hz3: warning: nothing\n");
     if (strcmp(mode, "other_pointer") == 0) p++;
-    fprintf(stderr, "hz3: %s: %p%s", strcmp(mode, "other_words") ? "double free" : "interior pointer freed",
-            p, strcmp(mode, "no_newline") ? "\n" : "");
+    fprintf(stderr, "hz3: %s: %p%s", strcmp(mode, "other_words") ? "double free" : "interior pointer freed", p,
+            strcmp(mode, "no_newline") ? "\n" : "");
     if (strcmp(mode, "crashes") == 0) __builtin_trap();
     if (strcmp(mode, "exits") == 0) return 134;
     abort();

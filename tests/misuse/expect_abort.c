@@ -41,8 +41,7 @@ static void expect_confession(const char *said, const char *expression, uintptr_
     char pattern[256];
     regex_t line;
     regmatch_t found[3];
-    CHECK((size_t)snprintf(pattern, sizeof(pattern), "^hz3: (%s): 0x([0-9a-f]+)\n$", expression) <
-          sizeof(pattern));
+    CHECK((size_t)snprintf(pattern, sizeof(pattern), "^hz3: (%s): 0x([0-9a-f]+)\n$", expression) < sizeof(pattern));
     CHECK(regcomp(&line, pattern, REG_EXTENDED) == 0);
     CHECK(regexec(&line, said, COUNT_OF(found), found, 0) == 0);
     CHECK(strtoull(said + found[2].rm_so, NULL, 16) == accused);
@@ -58,8 +57,7 @@ int main(int argc, char **argv)
     char preload[4096];
     CHECK((size_t)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", library) < sizeof(preload));
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    struct program_run run =
-        run_program((const char *const *)argv + 4, (const char *const[]){preload, NULL}, 20);
+    struct program_run run = run_program((const char *const *)argv + 4, (const char *const[]){preload, NULL}, 20);
     printf("status 0x%x\naccused: %sstderr: %s", run.status, run.out, run.err);
     fflush(stdout);
     CHECK(WIFSIGNALED(run.status) && WTERMSIG(run.status) == SIGABRT);

@@ -3,4 +3,7 @@
 
 #include "crime.h"
 
-int main(void) { free(accuse(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))); }
+int main(void)
+{
+    free(accuse(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+}

@@ -1,4 +1,7 @@
 /* The crime: an address in the kernel's half freed. */
 #include "crime.h"
 
-int main(void) { free(accuse((void *)0xffff888000000010)); }
+int main(void)
+{
+    free(accuse((void *)0xffff888000000010));
+}

@@ -1,4 +1,7 @@
 /* The crime: a small number freed. */
 #include "crime.h"
 
-int main(void) { free(accuse((void *)0x10)); }
+int main(void)
+{
+    free(accuse((void *)0x10));
+}

@@ -192,7 +192,6 @@ int main(int argc, char **argv)
         }
     }
     uint64_t operations = end_all(threads);
-    printf("%llu operations, %llu blocks, %zu forks\n", (unsigned long long)operations,
-           (unsigned long long)ids, forks);
+    printf("%llu operations, %llu blocks, %zu forks\n", (unsigned long long)operations, (unsigned long long)ids, forks);
     CHECK(operations > 1000 * threads && forks > 0);
 }

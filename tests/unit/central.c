@@ -1,4 +1,5 @@
-/* Central: objects taken and retired balance, the fullest run is refilled from, empty runs go home, held runs do not. */
+/* Central: objects taken and retired balance, the fullest run is refilled from, empty runs go home, held runs do not.
+ */
 #include "unit.h"
 
 #include "back/pages.h"
@@ -11,7 +12,8 @@ static unsigned take(struct hz3_heap *heap, unsigned cls, void **objects, unsign
 {
     enum hz3_refill_source source;
     unsigned got = 0, more;
-    while (got < n && (more = hz3_central_refill(heap, cls, objects + got, hz3_min(n - got, 30u), &source))) got += more;
+    while (got < n && (more = hz3_central_refill(heap, cls, objects + got, hz3_min(n - got, 30u), &source)))
+        got += more;
     return got;
 }
 

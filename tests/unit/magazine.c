@@ -1,4 +1,5 @@
-/* Magazines: the stub is empty and full at once, floors bound capacity, and stacks lose and double nothing under contention. */
+/* Magazines: the stub is empty and full at once, floors bound capacity, and stacks lose and double nothing under
+ * contention. */
 #include "unit.h"
 
 #include "middle/magazine.h"

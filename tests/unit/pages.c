@@ -119,5 +119,5 @@ static void pages_move(void **state)
 }
 
 RUN(cmocka_unit_test(spans_are_aligned_and_apart), cmocka_unit_test(neighbours_merge),
-    cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
-    cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move))
+    cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
+    cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move))

@@ -1,4 +1,5 @@
-/* A run hands out each object once, lowest address first, takes them back in any order, and purges no page with a live one. */
+/* A run hands out each object once, lowest address first, takes them back in any order, and purges no page with a live
+ * one. */
 #include "unit.h"
 
 #include "back/pages.h"

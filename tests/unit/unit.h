@@ -18,10 +18,10 @@ static inline int unit_start(void **state)
     return 0;
 }
 
-#define RUN(...)                                                                                             \
-    int main(void)                                                                                           \
-    {                                                                                                        \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                     \
-        return cmocka_run_group_tests(tests, unit_start, NULL);                                              \
+#define RUN(...) \
+    int main(void) \
+    { \
+        const struct CMUnitTest tests[] = {__VA_ARGS__}; \
+        return cmocka_run_group_tests(tests, unit_start, NULL); \
     }
 #endif

@@ -6,8 +6,7 @@ enum { LIVE = 48 };
 
 static size_t any_size(uint64_t *seed)
 {
-    size_t most =
-        (size_t)16 << next_random(seed) % (next_random(seed) % 16 ? 13 : 18); /* up to 2 MiB, seldom */
+    size_t most = (size_t)16 << next_random(seed) % (next_random(seed) % 16 ? 13 : 18); /* up to 2 MiB, seldom */
     return 1 + next_random(seed) % most;
 }
 
@@ -37,8 +36,7 @@ void churn(uint64_t seed, int rounds)
 static void *run_busy(void *arg)
 {
     struct busy *busy = (struct busy *)arg;
-    for (uint64_t seed = (uintptr_t)busy; !__atomic_load_n(&busy->stop, __ATOMIC_ACQUIRE); seed++)
-        churn(seed, 50);
+    for (uint64_t seed = (uintptr_t)busy; !__atomic_load_n(&busy->stop, __ATOMIC_ACQUIRE); seed++) churn(seed, 50);
     return NULL;
 }
 

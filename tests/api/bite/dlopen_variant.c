@@ -37,7 +37,10 @@ static void load(const char *path)
 static pthread_barrier_t loaded, filled, checked;
 static void *blocks[THREADS][BLOCKS];
 
-static size_t size_of(size_t i) { return i % 50 ? 1 + i * i / 3 : MIB(1) + i; }
+static size_t size_of(size_t i)
+{
+    return i % 50 ? 1 + i * i / 3 : MIB(1) + i;
+}
 
 /* Interleaved with the process's own malloc, of whose blocks hz3 must not know. */
 static void *live(void *arg)

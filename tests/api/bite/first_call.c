@@ -11,7 +11,10 @@ struct first {
     size_t size;
 };
 
-static void by_free(struct first *first) { free(first->p); }
+static void by_free(struct first *first)
+{
+    free(first->p);
+}
 static void by_free_of_nothing(struct first *first)
 {
     free(NULL);
@@ -31,9 +34,18 @@ static void by_realloc_to(struct first *first, size_t size)
     free(p);
 }
 
-static void by_realloc_up(struct first *first) { by_realloc_to(first, 3 * first->size); }
-static void by_realloc_down(struct first *first) { by_realloc_to(first, first->size / 3 + 1); }
-static void by_realloc_to_nothing(struct first *first) { CHECK(realloc(first->p, 0) == NULL); }
+static void by_realloc_up(struct first *first)
+{
+    by_realloc_to(first, 3 * first->size);
+}
+static void by_realloc_down(struct first *first)
+{
+    by_realloc_to(first, first->size / 3 + 1);
+}
+static void by_realloc_to_nothing(struct first *first)
+{
+    CHECK(realloc(first->p, 0) == NULL);
+}
 
 static void by_calloc(struct first *first)
 {

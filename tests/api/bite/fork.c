@@ -8,7 +8,10 @@ enum { BUSY = 4, FORKS = 120, FORKING_THREADS = 4, GENERATIONS = 3, OLD = 150 };
 
 static void *old[OLD];
 
-static size_t old_size(size_t i) { return i % 40 ? 1 + 37 * i : KIB(300) + i; }
+static size_t old_size(size_t i)
+{
+    return i % 40 ? 1 + 37 * i : KIB(300) + i;
+}
 
 static void *churn_in_a_thread(void *seed)
 {

@@ -43,8 +43,7 @@ void gate_refuse(const int *calls, size_t count, int error)
 
 void gate_allow_only(const int *calls, size_t count, bool all_threads)
 {
-    install(calls, count, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS,
-            all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
+    install(calls, count, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }
 
 /* The keeper decides on each call while its caller waits in the kernel: unlike a trap this needs no signal,

@@ -7,7 +7,10 @@
 
 enum { PATIENCE = 10, THREADS = 8, CACHE = MIB(2) }; /* CACHE: what a sleeping thread may keep */
 
-static size_t size_of(size_t i) { return i % 4000 ? 16 + i * 37 % 3000 : MIB(1); }
+static size_t size_of(size_t i)
+{
+    return i % 4000 ? 16 + i * 37 % 3000 : MIB(1);
+}
 
 struct burst {
     size_t count, bytes;
@@ -139,7 +142,10 @@ static void in_a_child(void *arg)
     after_a_burst();
 }
 
-static void after_fork(void) { expect_success(in_child(in_a_child, NULL), 30); }
+static void after_fork(void)
+{
+    expect_success(in_child(in_a_child, NULL), 30);
+}
 
 int main(int argc, char **argv)
 {

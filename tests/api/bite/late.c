@@ -105,7 +105,10 @@ static void at_process_end(void)
     ++*ended;
 }
 
-__attribute__((destructor)) static void last_of_all(void) { at_process_end(); }
+__attribute__((destructor)) static void last_of_all(void)
+{
+    at_process_end();
+}
 
 static void exits_with_handlers(void *arg)
 {

@@ -26,8 +26,8 @@ int main(int argc, char **argv)
     CHECK(argc == 2);
     struct figures here = measure(argv[1], (const char *const[]){NULL});
     struct figures libc = measure(argv[1], (const char *const[]){"LD_PRELOAD=", NULL});
-    printf("locked %zu, by the libc %zu; resident %zu, by the libc %zu\n", here.locked, libc.locked,
-           here.resident, libc.resident);
+    printf("locked %zu, by the libc %zu; resident %zu, by the libc %zu\n", here.locked, libc.locked, here.resident,
+           libc.resident);
     fflush(stdout);
     CHECK(here.locked <= libc.locked + libc.locked / 5);
     CHECK(here.resident <= libc.resident + libc.resident / 5);

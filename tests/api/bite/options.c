@@ -8,10 +8,9 @@
 #include "support.h"
 
 static const char *const names[] = {
-    "HZ3_VERBOSE", "HZ3_STATS",      "HZ3_DECAY",        "HZ3_BACKGROUND",
-    "HZ3_THP",     "HZ3_SOFT_LIMIT", "HZ3_THREAD_CACHE", "HZ3_TRANSFER_CACHE",
-    "HZ3_HEAPS",   "HZ3_WINDOW",     "HZ3_FOREIGN_FREE", "HZ3_RETAIN",
-    "HZ3_CACHE_TOTAL",
+    "HZ3_VERBOSE",      "HZ3_STATS",        "HZ3_DECAY",          "HZ3_BACKGROUND", "HZ3_THP",
+    "HZ3_SOFT_LIMIT",   "HZ3_THREAD_CACHE", "HZ3_TRANSFER_CACHE", "HZ3_HEAPS",      "HZ3_WINDOW",
+    "HZ3_FOREIGN_FREE", "HZ3_RETAIN",       "HZ3_CACHE_TOTAL",
 };
 
 /* What a small program writes to stderr with these settings; it always ends well. */
@@ -33,7 +32,10 @@ static bool line_has(const char *text, const char *first, const char *second)
     return found != NULL && end != NULL && found < end;
 }
 
-static void is_silent_by_default(void) { CHECK(*said_with(NULL, NULL) == 0); }
+static void is_silent_by_default(void)
+{
+    CHECK(*said_with(NULL, NULL) == 0);
+}
 
 static void warns_of_what_it_does_not_know(void)
 {

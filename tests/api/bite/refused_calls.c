@@ -26,7 +26,10 @@ static void live_with(const int *calls, size_t count, int error)
     CHECK(status_bytes("VmSize:") < mapped + MIB(24));
 }
 
-static void without_one(void *call) { live_with((const int *)call, 1, ENOMEM); }
+static void without_one(void *call)
+{
+    live_with((const int *)call, 1, ENOMEM);
+}
 
 static void without_any(void *nothing)
 {
@@ -43,8 +46,7 @@ static void without_new_threads(void *nothing)
 
 int main(void)
 {
-    for (size_t i = 0; i < memory_calls_count; i++)
-        expect_success(in_child(without_one, (void *)&memory_calls[i]), 20);
+    for (size_t i = 0; i < memory_calls_count; i++) expect_success(in_child(without_one, (void *)&memory_calls[i]), 20);
     expect_success(in_child(without_any, NULL), 20);
     expect_success(in_child(without_new_threads, NULL), 20);
 }

@@ -5,13 +5,7 @@
 
 #include "support.h"
 
-enum {
-    SMALL = 700,
-    LARGE = MIB(1) + 5,
-    SMALL_BLOCKS = MIB(256) / SMALL,
-    LARGE_BLOCKS = 150,
-    HUGE = MIB(100)
-};
+enum { SMALL = 700, LARGE = MIB(1) + 5, SMALL_BLOCKS = MIB(256) / SMALL, LARGE_BLOCKS = 150, HUGE = MIB(100) };
 
 static void *small[SMALL_BLOCKS], *large[LARGE_BLOCKS];
 
