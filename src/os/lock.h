@@ -36,7 +36,7 @@ HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
 HZ3_INLINE void hz3_unlock(struct hz3_lock *lock)
 {
     if (unlikely(lock->forking)) return; /* by the thread that forks, in somebody's atfork handler */
-    if (unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) & 1)) hz3_os_wake(&lock->word, 1);
+    if (unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) & 1)) hz3_os_wake(&lock->word);
 }
 
 HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)

@@ -142,10 +142,10 @@ void hz3_os_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
     errno = saved;
 }
 
-void hz3_os_wake(_Atomic uint32_t *word, int waiters)
+void hz3_os_wake(_Atomic uint32_t *word)
 {
     int saved = errno;
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, waiters, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
     errno = saved;
 }
 
