@@ -54,7 +54,7 @@ struct hz3_magazine *hz3_stack_pop(struct hz3_magazine_stack *stack)
 static struct hz3_magazine *carve(unsigned hint)
 {
     hz3_lock(&hz3_magazine_lock);
-    uintptr_t batch = hz3_map_magazines(BATCH * HZ3_MAGAZINE_BYTES);
+    uintptr_t batch = hz3_map_magazines(sizeof(struct hz3_magazine) * BATCH);
     hz3_unlock(&hz3_magazine_lock);
     struct hz3_magazine *magazines = (struct hz3_magazine *)batch;
     for (int i = 1; batch && i < BATCH; i++) hz3_magazine_put(hint, &magazines[i]);
