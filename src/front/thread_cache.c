@@ -22,8 +22,9 @@ _Thread_local struct hz3_thread hz3_thread = {
 
 struct hz3_lock hz3_threads_lock;
 static struct hz3_thread *threads;
-static unsigned joined, crowd;      /* threads now; the most since a crowd dispersed.  Both and */
-static struct hz3_cache_stats dead; /* the counters of threads that left: under hz3_threads_lock */
+static _Atomic unsigned joined;     /* threads now: written under hz3_threads_lock, as the two below */
+static unsigned crowd;              /* the most since a crowd dispersed */
+static struct hz3_cache_stats dead; /* the counters of threads that left */
 static size_t thread_budget, total_budget;
 static _Atomic size_t total_reserved;
 static pthread_key_t exit_key;
@@ -91,7 +92,9 @@ static void earn_capacity(struct hz3_thread *self, unsigned cls)
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     size_t bytes = capacity_bytes(cls, more);
     self->missed[cls] = true;
-    if (!more || self->reserved + bytes > thread_budget) return;
+    /* A fair share, so that those who came first do not leave nothing for the others. */
+    size_t share = hz3_min(thread_budget, total_budget / hz3_get(joined));
+    if (!more || self->reserved + bytes > share) return;
     if (hz3_add(total_reserved, bytes) + bytes > total_budget) {
         hz3_sub(total_reserved, bytes);
         return;
