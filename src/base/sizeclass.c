@@ -8,7 +8,7 @@ enum {
     STEPS_PER_DOUBLING = 8,
     LOAD_MAX = 30,           /* slots of a magazine */
     LOAD_MIN = 4,            /* objects in a magazine of the largest class */
-    LOAD_BYTES = 256 * 1024, /* aim of one magazine, where 4..30 objects allow it */
+    LOAD_BYTES = 512 * 1024, /* aim of one magazine, where 4..30 objects allow it */
 };
 
 static size_t next_size(size_t size)
