@@ -1,7 +1,8 @@
 #include "front/thread_cache.h"
 
-#include "base/sizeclass.h"
 #include "back/pages.h"
+#include "base/check.h"
+#include "base/sizeclass.h"
 #include "front/collector.h"
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ static struct hz3_cache_stats dead; /* the counters of threads that left */
 static size_t thread_budget, total_budget;
 static _Atomic size_t total_reserved;
 static pthread_key_t exit_key;
+static bool has_exit_key;
 
 static bool is_stub(void **top)
 {
@@ -204,8 +206,9 @@ static void leave(void *unused)
 static HZ3_COLD void join(struct hz3_thread *self)
 {
     self->state = HZ3_THREAD_BUSY;
-    if (pthread_setspecific(exit_key, self) != 0) { /* may allocate, which BUSY serves */
-        self->state = HZ3_THREAD_LEFT;              /* without a destructor nothing may be cached */
+    /* Setting it may allocate, which BUSY serves.  Without a destructor nothing may be cached. */
+    if (!has_exit_key || pthread_setspecific(exit_key, self) != 0) {
+        self->state = HZ3_THREAD_LEFT;
         return;
     }
     self->heap = hz3_heap_join();
@@ -222,7 +225,7 @@ static HZ3_COLD void join(struct hz3_thread *self)
 
 void hz3_cache_start(void)
 {
-    pthread_key_create(&exit_key, leave);
+    has_exit_key = pthread_key_create(&exit_key, leave) == 0;
 }
 
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
@@ -292,6 +295,13 @@ static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *mag
     if (!is_stub(previous)) put_magazine(self, cls, hz3_magazine_of(previous));
 }
 
+/* Without capacity a class has no magazine, so what is opened here has room. */
+static void **open_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    hz3_assert(self->capacity[cls] > 0);
+    return hz3_magazine_open(magazine, self->capacity[cls]);
+}
+
 /* Fills the loaded magazine, which is empty, from central; the lowest address comes out first. */
 static bool refill(struct hz3_thread *self, unsigned cls)
 {
@@ -300,7 +310,7 @@ static bool refill(struct hz3_thread *self, unsigned cls)
     struct hz3_magazine *magazine = is_stub(self->top[cls]) ? get_magazine(self, cls) : hz3_magazine_of(self->top[cls]);
     if (!magazine) return false;
     unsigned want = self->capacity[cls], got = hz3_central_refill(self->heap, cls, objects, want, &source);
-    void **top = hz3_magazine_open(magazine, want);
+    void **top = open_magazine(self, cls, magazine);
     for (unsigned i = got; i--;) *++top = objects[i];
     self->top[cls] = top;
     self->stats.held += source == HZ3_REFILL_HELD;
@@ -341,7 +351,7 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
         discharge(self, cls, previous);
     }
     self->previous[cls] = self->top[cls];
-    self->top[cls] = hz3_magazine_open(magazine, self->capacity[cls]);
+    self->top[cls] = open_magazine(self, cls, magazine);
     return true;
 }
 
