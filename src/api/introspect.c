@@ -63,10 +63,16 @@ HZ3_API void hz3_malloc_stats(void)
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
+static void report_last(void)
+{
+    fflush(stdout); /* what the program said comes first, also where both go into one pipe */
+    hz3_malloc_stats();
+}
+
 void hz3_report_at_exit(void)
 {
     hz3_os_keep_stderr(); /* GNU coreutils, for one, close it in an atexit handler of their own */
-    if (atexit(hz3_malloc_stats) != 0) hz3_malloc_stats();
+    if (atexit(report_last) != 0) hz3_os_stderr("hz3: warning: no statistics at exit\n", 36);
 }
 
 /* ---- glibc's ---- */
