@@ -56,8 +56,8 @@ static void child(void)
 {
     each_lock(leave_in_child);
     hz3_collector_after_fork();
-    hz3_pages_after_fork();
-    hz3_central_after_fork();
+    hz3_pages_after_fork(patient);
+    if (patient) hz3_central_after_fork();
     hz3_cache_after_fork(patient);
 }
 

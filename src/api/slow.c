@@ -18,25 +18,31 @@ void *hz3_no_memory(void)
     return NULL;
 }
 
-/* Before saying no: everything that is cached goes home.  False: there was nothing. */
-static HZ3_COLD bool find_memory(void)
+/* Before saying no: everything that is cached goes home. */
+static HZ3_COLD void find_memory(void)
 {
     hz3_cache_flush();
-    return hz3_collector_run(true) > 0;
+    hz3_collector_run(true);
 }
 
 static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > PTRDIFF_MAX) return hz3_no_memory();
     void *p = hz3_large_alloc(size, alignment, zero);
-    if (!p && find_memory()) p = hz3_large_alloc(size, alignment, zero);
+    if (!p) {
+        find_memory();
+        p = hz3_large_alloc(size, alignment, zero);
+    }
     return p ? hz3_mark_live(p) : hz3_no_memory();
 }
 
 static void *small(unsigned cls)
 {
     void *p = hz3_cache_malloc(cls);
-    if (!p && find_memory()) p = hz3_cache_malloc(cls);
+    if (!p) {
+        find_memory();
+        p = hz3_cache_malloc(cls);
+    }
     return p ? hz3_mark_live(p) : hz3_no_memory();
 }
 
@@ -119,6 +125,7 @@ size_t hz3_usable_foreign(const void *p)
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
     if (!p) return;
+    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     unsigned cls = hz3_block_class(p);
     if (cls == HZ3_CLASS_NONE) {
         free_foreign(p);

@@ -198,7 +198,8 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
         }
         /* Somebody else's mapping: leave it alone and look further on. */
         uint32_t skipped = hz3_min(step, rest);
-        for (uint32_t g = first; g < first + hz3_min(skipped, granules); g++) window->tags[g] = FOREIGN_TAG;
+        if (!grow_tags(window, first + skipped)) return HZ3_MAP_REFUSED;
+        for (uint32_t g = first; g < first + skipped; g++) window->tags[g] = FOREIGN_TAG;
         window->frontier += skipped;
     }
     return HZ3_MAP_FULL;

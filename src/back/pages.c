@@ -236,8 +236,7 @@ static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_k
     return NULL;
 }
 
-/* Whether the system would not take pages back (locked memory, say) a short while ago. */
-static bool purges_refused(void)
+bool hz3_pages_refused(void)
 {
     uint32_t at = hz3_get(refused_at);
     return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
@@ -262,7 +261,7 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
     struct hz3_span *span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     if (!span) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     if (!span) span = take_hole(granules, align, kind);
-    if (!span && purges_refused()) {
+    if (!span && hz3_pages_refused()) {
         merge_clean();
         span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     }
@@ -301,11 +300,16 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
     hz3_unlock(&hz3_pages_lock);
 }
 
+static void heed_limits(void)
+{
+    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
+    if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep) && !hz3_pages_refused()) hz3_pages_purge(0, keep, true);
+}
+
 void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
-    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
-    if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep) && !purges_refused()) hz3_pages_purge(0, keep, true);
+    heed_limits();
 }
 
 void hz3_pages_shrink(struct hz3_span *span, size_t granules)
@@ -320,6 +324,7 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     make(window, first, granules, kind);
     release(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
     hz3_unlock(&hz3_pages_lock);
+    heed_limits();
 }
 
 bool hz3_pages_grow(struct hz3_span *span, size_t granules)
@@ -350,7 +355,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         return false;
     }
-    give_up(from, hz3_map_restore(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    give_up(from, !hz3_get(locked) && hz3_map_restore(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
 
@@ -369,7 +374,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     bool purged = hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT);
     if (!purged && !hz3_os_unmap(start, granules << HZ3_GRANULE_SHIFT)) {
-        hz3_set(refused_at, (uint32_t)hz3_os_now_ms() | 1);
+        hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }
     if (HZ3_FREE_CHECK) {
@@ -412,14 +417,19 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
 static void resume_purged(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
-        give_up(span, HZ3_SPAN_DIRTY);
+        /* The purger may have come as far as to unmap it. */
+        bool mapped = hz3_os_map_reserved(span->start, span_bytes(span)) == HZ3_MAPPED;
+        give_up(span, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         hz3_sub(pool.purging, 1);
     }
 }
 
-void hz3_pages_after_fork(void)
+void hz3_pages_after_fork(bool whole)
 {
-    if (hz3_get(pool.purging)) hz3_map_each_span(resume_purged);
+    if (!whole)
+        hz3_set(pool.purging, 0);
+    else if (hz3_get(pool.purging))
+        hz3_map_each_span(resume_purged);
 }
 
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)

@@ -27,8 +27,10 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 /* The process locks its memory: keep little that is not in use. */
 void hz3_pages_locked(void);
 
-/* In a forked child: takes back the spans that threads of the parent were purging. */
-void hz3_pages_after_fork(void);
+/* Whether the system would not take pages back (locked memory, say) a short while ago. */
+bool hz3_pages_refused(void);
+/* In a forked child: takes back the spans that threads of the parent were purging, if every structure is `whole`. */
+void hz3_pages_after_fork(bool whole);
 
 struct hz3_pages_stats {
     _Atomic size_t used, dirty, clean, unmapped; /* bytes of address space, by state */

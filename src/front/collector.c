@@ -2,7 +2,7 @@
 #include "front/collector.h"
 
 #include "back/pages.h"
-#include "front/heap.h"
+#include "front/thread_cache.h"
 #include "middle/transfer_cache.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 enum {
     PASSES_PER_DECAY = 4,
     PASS_MIN_MS = 10,
-    FUTILE_MAX = 4 * PASSES_PER_DECAY, /* passes without success after which the background thread ends */
+    FUTILE_MAX =
+        4 * PASSES_PER_DECAY, /* passes without success, where the system refuses, after which the thread ends */
     STACK_BYTES = 128 * 1024,
 };
 /* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
@@ -63,15 +64,17 @@ static void *background(void *unused)
     static _Atomic uint32_t never;
     do {
         int futile = 0;
-        while (waiting_bytes() > DONE_BYTES && futile < FUTILE_MAX && !hz3_get(forbidden)) {
+        bool refused = false;
+        while (waiting_bytes() > DONE_BYTES && !(refused && futile >= FUTILE_MAX) && !hz3_get(forbidden)) {
             hz3_os_wait(&never, 0, interval);
             hz3_lock(&hz3_collector_lock);
             /* After a decay in vain, huge pages are broken: nobody seems to want them any more. */
             futile = pass(decay, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
+            refused = hz3_pages_refused();
             hz3_unlock(&hz3_collector_lock);
         }
         /* What cannot be given back (locked memory, say) does not count again. */
-        hz3_set(resume_above, START_BYTES + (futile == FUTILE_MAX ? waiting_bytes() : 0));
+        hz3_set(resume_above, START_BYTES + (refused ? waiting_bytes() : 0));
         atomic_store(&running, false); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) && !atomic_exchange(&running, true));
     /* In a sandbox even the end of a thread may be forbidden. */
@@ -102,6 +105,8 @@ static HZ3_COLD void start_background(void)
 
 void hz3_collector_nudge(void)
 {
+    /* glibc frees what threads leave behind under the lock that creating a thread takes. */
+    if (hz3_thread.by_loader) return;
     if (likely(waiting_bytes() < hz3_get(resume_above)) || !hz3_get(allowed)) return;
     atomic_thread_fence(memory_order_seq_cst);
     if (!hz3_get(running)) start_background();

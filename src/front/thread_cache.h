@@ -30,6 +30,7 @@ struct hz3_thread {
     uint8_t capacity[HZ3_BINS];
     bool missed[HZ3_BINS]; /* since the thread's last epoch */
     enum hz3_thread_state state;
+    bool by_loader;      /* the last slow free was the dynamic loader's, which may hold locks of libc's */
     _Atomic bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;

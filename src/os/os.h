@@ -36,6 +36,9 @@ bool hz3_os_purge(uintptr_t at, size_t bytes);
 bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes);
 void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted);
 
+/* Whether code is the dynamic loader's. */
+bool hz3_os_is_loader(const void *code);
+
 uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call */
 
 /* Waits while *word == value, at most timeout_ms (0: for ever). */

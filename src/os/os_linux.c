@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
@@ -35,10 +36,29 @@ static size_t huge_page_size(void)
     return strstr(text, "[always]") ? HZ3_MIB(2) : 0;
 }
 
+static uintptr_t loader_start, loader_end;
+
+static void find_loader(void)
+{
+    loader_start = loader_end = getauxval(AT_BASE);
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)loader_start;
+    if (!header) return; /* a static program */
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(loader_start + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++)
+        if (segment[i].p_type == PT_LOAD)
+            loader_end = hz3_max(loader_end, loader_start + segment[i].p_vaddr + segment[i].p_memsz);
+}
+
+bool hz3_os_is_loader(const void *code)
+{
+    return (uintptr_t)code - loader_start < loader_end - loader_start;
+}
+
 void hz3_os_start(void)
 {
     int saved = errno;
     hz3_os.page = getauxval(AT_PAGESZ);
+    find_loader();
     hz3_os.huge_page = huge_page_size();
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);
