@@ -40,9 +40,9 @@ static size_t states_bytes(size_t window_bytes)
     return HZ3_FREE_CHECK ? window_bytes >> HZ3_UNIT_SHIFT : 0;
 }
 
-static enum hz3_map_result map_part(const struct hz3_window *window, uintptr_t at, size_t bytes)
+static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
 {
-    return window->reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
+    return reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
 }
 
 /* magazines | spans | tags | window */
@@ -150,8 +150,7 @@ static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *h
 {
     size_t from = hz3_round_up(*have * entry, TABLE_STEP), to = hz3_round_up(upto * entry, TABLE_STEP);
     if (to > from) {
-        uintptr_t at = table + from;
-        enum hz3_map_result result = reserved ? hz3_os_map_reserved(at, to - from) : hz3_os_map_at(at, to - from);
+        enum hz3_map_result result = map_part(table + from, to - from, reserved);
         if (result != HZ3_MAPPED) return result;
     }
     *have = hz3_max(*have, upto);
@@ -180,8 +179,8 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
     if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
     if (result == HZ3_MAP_TAKEN) window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT); /* the end of it */
     if (result != HZ3_MAPPED) return result;
-    return map_part(window, window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
-                    (size_t)granules << HZ3_GRANULE_SHIFT);
+    return map_part(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
+                    (size_t)granules << HZ3_GRANULE_SHIFT, window->reserved);
 }
 
 int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
@@ -221,7 +220,8 @@ uintptr_t hz3_map_magazines(size_t bytes)
 {
     if (magazine_used + bytes > magazine_mapped) {
         if (magazine_mapped + TABLE_STEP > magazine_area_bytes) return 0;
-        if (map_part(&hz3_windows[0], hz3_magazine_area + magazine_mapped, TABLE_STEP) != HZ3_MAPPED) return 0;
+        uintptr_t at = hz3_magazine_area + magazine_mapped;
+        if (map_part(at, TABLE_STEP, hz3_windows[0].reserved) != HZ3_MAPPED) return 0;
         magazine_mapped += TABLE_STEP;
     }
     magazine_used += bytes;

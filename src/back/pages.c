@@ -145,7 +145,8 @@ static void unmake(struct hz3_span *span)
 /* The free span of this kind that ends or starts right at a granule, or NULL. */
 static struct hz3_span *neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind)
 {
-    if (granule >= window->frontier) return NULL; /* also what is left of granule 0 */
+    /* Also what is left of granule 0, and what lies beyond a window that ended early. */
+    if (granule >= hz3_min(window->frontier, window->spans_mapped)) return NULL;
     struct hz3_span *span = &window->spans[granule];
     return span->kind == kind ? &window->spans[(span->start - window->base) >> HZ3_GRANULE_SHIFT] : NULL;
 }
