@@ -1,7 +1,7 @@
 # Short commands in front of CMake, which is the one description of the build.
 BUILD_TYPE ?= Release
 JOBS := $(shell nproc 2>/dev/null || echo 2)
-LANES := scale fast
+LANES := scale fast classic r50 r90 memory
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make run: any command; without one, a Redis server under its own benchmark.
 APP ?= tools/demo-redis.sh
