@@ -12,9 +12,12 @@
 /* Classes 1 .. this one may have to go home. */
 enum { HZ3_HOME_CLASSES = HZ3_ADOPT != 1 ? HZ3_CLASSES : HZ3_ADOPT_MIN ? HZ3_ADOPT_MIN / HZ3_UNIT - 1 : 0 };
 
-HZ3_INLINE bool hz3_goes_home(unsigned cls, const struct hz3_tag *tag)
+/* p is in the window, of class cls. */
+HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
 {
-    return HZ3_HOME_CLASSES && cls <= HZ3_HOME_CLASSES && hz3_get(tag->owner) != hz3_thread.owner;
+    if (HZ3_HOME_CLASSES == 0 || likely(cls > HZ3_HOME_CLASSES)) return false;
+    HZ3_FORGET_ORIGIN(p); /* else the paths of other classes compute an address for this one */
+    return hz3_get(window->tags[hz3_granule_of(window, p)].owner) != hz3_thread.owner;
 }
 
 /* A remote free; p's state is dealt with. */

@@ -198,7 +198,7 @@ static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsig
 {
     uint64_t head = hz3_load(list->head, memory_order_acquire), left;
     unsigned got, more, count;
-    void *rest, *beyond, *last;
+    void *rest, *beyond, *last = NULL;
     want = hz3_min(want, (unsigned)DRAIN_LIMIT);
     do {
         if (!hz3_list_first(head)) return 0;
