@@ -1,5 +1,5 @@
-/* What every benchmark program shares: parameters, clock, random numbers, threads, RSS, and the one line
- * of key=value words that it prints.
+/* What every benchmark program shares: parameters, clock, random numbers, threads, RSS, and the one
+ * line of key=value words that it prints.  A program begins with its question, which is in usage and line.
  *
  * The programs link no allocator; LD_PRELOAD chooses it, and the line says which one really served malloc.
  * Nothing here calls malloc: what a program needs for itself comes from bench_map, is touched before the
@@ -22,8 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BENCH_CACHE_LINE 64
-#define BENCH_COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+#ifndef BENCH_QUESTION
+#error "define BENCH_QUESTION before bench.h is included"
+#endif
+
+#define BENCH_CACHE_LINE  64
+#define BENCH_MAX_THREADS 4096
+#define BENCH_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
 __attribute__((noreturn, format(printf, 1, 2))) static inline void bench_die(const char *format, ...)
 {
@@ -106,9 +111,16 @@ static inline uint64_t bench_peak_kib(void)
 struct bench_param {
     const char *name;
     const char *words;
-    uint64_t value; /* its default, where it is not required */
+    uint64_t value;    /* its default, where it is not required */
+    uint64_t min, max; /* of a number; no max means UINT32_MAX, so that a product of two never overflows */
     bool required;
 };
+
+static struct {
+    const char *name;
+    struct bench_param *params;
+    size_t count;
+} bench_program;
 
 static inline bool bench_is_option(const struct bench_param *p)
 {
@@ -127,59 +139,72 @@ static inline bool bench_word(const char *words, uint64_t index, char out[16])
     return true;
 }
 
-__attribute__((noreturn)) static inline void bench_usage(const char *program, const struct bench_param *params,
-                                                         size_t count)
+/* Ends a run that cannot be what was asked for.  Not by exit, which would print the half line on stdout. */
+__attribute__((noreturn, format(printf, 1, 2))) static inline void bench_refuse(const char *format, ...)
 {
-    fprintf(stderr, "usage: %s", program);
-    for (size_t i = 0; i < count; i++) {
-        const struct bench_param *p = &params[i];
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "%s: ", bench_program.name);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\nusage: %s", bench_program.name);
+    for (size_t i = 0; i < bench_program.count; i++) {
+        const struct bench_param *p = &bench_program.params[i];
         fprintf(stderr, " %s%s%s%s%s", p->required ? "<" : "[", p->name, p->words ? " " : "", p->words ? p->words : "",
                 p->required ? ">" : "]");
     }
-    fputc('\n', stderr);
-    exit(2);
+    fprintf(stderr, "\n%s\n", BENCH_QUESTION);
+    _exit(2);
 }
 
-static inline bool bench_parse_value(struct bench_param *p, const char *text)
+static inline void bench_parse_word(struct bench_param *p, const char *text)
 {
-    if (p->words) {
-        char word[16];
-        for (uint64_t i = 0; text && bench_word(p->words, i, word); i++)
-            if (strcmp(word, text) == 0) {
-                p->value = i;
-                return true;
-            }
-        return false;
-    }
-    char *end = NULL;
-    p->value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    return end && *end == '\0';
+    char word[16];
+    for (p->value = 0; bench_word(p->words, p->value, word); p->value++)
+        if (strcmp(word, text) == 0) return;
+    bench_refuse("%s must be one of %s, not %s", p->name, p->words, text);
 }
 
-static inline bool bench_parse(int argc, char **argv, struct bench_param *params, size_t count)
+static inline void bench_parse_number(struct bench_param *p, const char *text)
+{
+    char *end = NULL;
+    uint64_t max = p->max ? p->max : UINT32_MAX;
+    p->value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (!end || *end || p->value < p->min || p->value > max)
+        bench_refuse("%s must be a number from %llu to %llu, not %s", p->name, (unsigned long long)p->min,
+                     (unsigned long long)max, text);
+}
+
+/* The row that argument belongs to; *position is the row after the last positional one that was given. */
+static inline struct bench_param *bench_param_of(const char *argument, size_t *position)
+{
+    struct bench_param *params = bench_program.params;
+    if (argument[0] == '-') {
+        for (size_t i = 0; i < bench_program.count; i++)
+            if (strcmp(params[i].name, argument) == 0) return &params[i];
+        bench_refuse("no option %s", argument);
+    }
+    while (*position < bench_program.count && bench_is_option(&params[*position])) ++*position;
+    if (*position == bench_program.count) bench_refuse("too many arguments at %s", argument);
+    return &params[(*position)++];
+}
+
+static inline void bench_parse(int argc, char **argv)
 {
     size_t position = 0;
     for (int i = 1; i < argc; i++) {
-        struct bench_param *p = NULL;
-        if (argv[i][0] == '-') {
-            for (size_t k = 0; k < count && !p; k++)
-                if (strcmp(params[k].name, argv[i]) == 0) p = &params[k];
-        } else {
-            while (position < count && bench_is_option(&params[position])) position++;
-            if (position < count) p = &params[position++];
-        }
-        if (!p) return false;
-        if (!bench_is_option(p)) {
-            if (!bench_parse_value(p, argv[i])) return false;
-        } else if (!p->words) {
+        struct bench_param *p = bench_param_of(argv[i], &position);
+        bool value_follows = bench_is_option(p) && p->words;
+        if (value_follows && ++i == argc) bench_refuse("%s needs one of %s", p->name, p->words);
+        if (bench_is_option(p) && !p->words)
             p->value = 1;
-        } else if (!bench_parse_value(p, argv[++i])) {
-            return false;
-        }
+        else if (p->words)
+            bench_parse_word(p, argv[i]);
+        else
+            bench_parse_number(p, argv[i]);
     }
-    for (; position < count; position++)
-        if (params[position].required) return false;
-    return true;
+    for (; position < bench_program.count; position++)
+        if (bench_program.params[position].required) bench_refuse("%s is missing", bench_program.params[position].name);
 }
 
 static inline const char *bench_basename(const char *path)
@@ -192,10 +217,13 @@ static inline const char *bench_basename(const char *path)
 static inline void bench_start(int argc, char **argv, struct bench_param *params, size_t count)
 {
     /* Without a buffer of ours stdio would take one from the allocator under test. */
-    static char buffer[8192];
+    static char buffer[16384];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    if (!bench_parse(argc, argv, params, count)) bench_usage(bench_basename(argv[0]), params, count);
-    printf("bench=%s", bench_basename(argv[0]));
+    bench_program.name = bench_basename(argv[0]);
+    bench_program.params = params;
+    bench_program.count = count;
+    bench_parse(argc, argv);
+    printf("bench=%s question=\"%s\"", bench_program.name, BENCH_QUESTION);
     for (size_t i = 0; i < count; i++) {
         char word[16];
         const char *name = params[i].name + strspn(params[i].name, "-");
@@ -214,6 +242,12 @@ static inline const char *bench_library_of(const char *function)
     return info.dli_fname;
 }
 
+/* An op is a call that gives memory or takes it back. */
+static inline void bench_print_ops(uint64_t ops, double seconds)
+{
+    printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
+}
+
 /* Ends the line with RSS and with the proof of who served malloc and free. */
 static inline void bench_finish(void)
 {
@@ -230,22 +264,54 @@ static inline void bench_finish(void)
 
 /* ---- allocating as a program would ---- */
 
+#define BENCH_TOUCH       1 /* what touching writes */
 #define BENCH_TOUCH_WORDS "none|first|all|ends"
 enum bench_touch { BENCH_TOUCH_NONE, BENCH_TOUCH_FIRST, BENCH_TOUCH_ALL, BENCH_TOUCH_ENDS };
 
+static inline void *bench_malloc(size_t size)
+{
+    void *p = malloc(size);
+    if (!p) bench_die("bench: malloc(%zu) failed", size);
+    return p;
+}
+
+static inline void bench_free(void *p)
+{
+    free(p);
+}
+
 static inline void *bench_alloc(size_t size, enum bench_touch touch)
 {
-    char *p = malloc(size);
-    if (!p) bench_die("bench: malloc(%zu) failed", size);
-    if (touch == BENCH_TOUCH_ALL) memset(p, 1, size);
-    if (touch == BENCH_TOUCH_FIRST || touch == BENCH_TOUCH_ENDS) p[0] = 1;
-    if (touch == BENCH_TOUCH_ENDS) p[size - 1] = 1;
+    char *p = bench_malloc(size);
+    if (touch == BENCH_TOUCH_ALL) memset(p, BENCH_TOUCH, size);
+    if (touch == BENCH_TOUCH_FIRST || touch == BENCH_TOUCH_ENDS) p[0] = BENCH_TOUCH;
+    if (touch == BENCH_TOUCH_ENDS) p[size - 1] = BENCH_TOUCH;
     return p;
+}
+
+/* An object that is live still has what bench_alloc wrote. */
+static inline void bench_check(const void *p, size_t size, enum bench_touch touch)
+{
+    const char *byte = p;
+    bool whole = touch == BENCH_TOUCH_ALL || touch == BENCH_TOUCH_ENDS;
+    if ((touch != BENCH_TOUCH_NONE && byte[0] != BENCH_TOUCH) || (whole && byte[size - 1] != BENCH_TOUCH))
+        bench_die("bench: an object was lost: somebody wrote to %p", p);
+}
+
+static inline void bench_release(void *p, size_t size, enum bench_touch touch)
+{
+    bench_check(p, size, touch);
+    bench_free(p);
 }
 
 static inline void bench_check_sizes(uint64_t min, uint64_t max)
 {
-    if (min < 1 || min > max || max > UINT32_MAX) bench_die("bench: sizes must be 1 <= min <= max < 4 GiB");
+    if (min < 1 || min > max) bench_refuse("sizes must be 1 <= min <= max");
+}
+
+static inline uint64_t bench_random_size(uint32_t random_bits, uint64_t min, uint64_t max)
+{
+    return min + bench_scale(random_bits, max - min + 1);
 }
 
 /* ---- idling ---- */
@@ -256,7 +322,6 @@ static inline void bench_check_sizes(uint64_t min, uint64_t max)
 static inline void bench_idle(uint64_t seconds)
 {
     double share[BENCH_IDLE_MAX], peak = (double)bench_peak_kib();
-    if (seconds < 1 || seconds > BENCH_IDLE_MAX) bench_die("bench: idle_s must be 1 to %d", BENCH_IDLE_MAX);
     for (uint64_t i = 0; i < seconds; i++) {
         sleep(1);
         share[i] = (double)bench_rss_kib() / peak;
@@ -296,9 +361,11 @@ static inline pthread_t bench_spawn(void *(*body)(void *), void *arg)
  * the last end.  Each thread reads the clock itself: the main thread may wake late where cores are few. */
 static inline double bench_run_threads(uint64_t count, void (*body)(uint64_t id))
 {
-    struct bench_thread *threads = bench_map(count * sizeof *threads);
+    static struct bench_thread *threads; /* kept for the next time */
+    static uint64_t room;
+    if (count > room) threads = bench_map((room = count) * sizeof *threads);
     pthread_barrier_t barrier;
-    if (count < 1 || pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0) bench_die("bench: no barrier");
+    if (pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0) bench_die("bench: no barrier");
     for (uint64_t i = 0; i < count; i++) {
         threads[i] = (struct bench_thread){.id = i, .body = body, .barrier = &barrier};
         threads[i].thread = bench_spawn(bench_thread_main, &threads[i]);
