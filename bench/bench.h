@@ -1,4 +1,4 @@
-/* What every benchmark program shares: parameters, clock, random numbers, threads, RSS, and the one
+/* What every benchmark program shares: parameters, clock, random numbers, threads, latencies, RSS, and the one
  * line of key=value words that it prints.  A program begins with its question, which is in usage and line.
  *
  * The programs link no allocator; LD_PRELOAD chooses it, and the line says which one really served malloc.
@@ -21,6 +21,8 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "histogram.h"
 
 #ifndef BENCH_QUESTION
 #error "define BENCH_QUESTION before bench.h is included"
@@ -102,6 +104,92 @@ static inline uint64_t bench_rss_kib(void)
 static inline uint64_t bench_peak_kib(void)
 {
     return bench_proc_kib("/proc/self/status", "VmHWM:");
+}
+
+/* ---- latencies ----
+ *
+ * With the switch BENCH_LATENCY every call is timed and falls into histograms of the calling thread, which are
+ * taken over by other threads when it ends.  Without it a call costs one branch more. */
+
+#define BENCH_LATENCY "--latency"
+
+enum bench_call { BENCH_MALLOC, BENCH_FREE, BENCH_CALLS }; /* what gives memory; what takes it back */
+
+struct bench_latencies {
+    struct histogram of[BENCH_CALLS];
+    atomic_bool taken;
+    struct bench_latencies *next;
+};
+
+static bool bench_latency_on;
+static pthread_key_t bench_latency_key;
+static _Atomic(struct bench_latencies *) bench_latency_all;
+
+static inline void bench_latency_release(void *mine)
+{
+    atomic_store(&((struct bench_latencies *)mine)->taken, false);
+}
+
+static inline void bench_latency_start(void)
+{
+    if (pthread_key_create(&bench_latency_key, bench_latency_release) != 0) bench_die("bench: no thread key");
+    bench_latency_on = true;
+}
+
+static inline struct bench_latencies *bench_latency_take(void)
+{
+    struct bench_latencies *mine = atomic_load(&bench_latency_all);
+    while (mine && atomic_exchange(&mine->taken, true)) mine = mine->next;
+    if (!mine) {
+        mine = bench_map(sizeof *mine);
+        atomic_store(&mine->taken, true);
+        mine->next = atomic_load(&bench_latency_all);
+        while (!atomic_compare_exchange_weak(&bench_latency_all, &mine->next, mine)) {
+        }
+    }
+    pthread_setspecific(bench_latency_key, mine);
+    return mine;
+}
+
+static inline void bench_latency_add(enum bench_call call, uint64_t ns)
+{
+    struct bench_latencies *mine = pthread_getspecific(bench_latency_key);
+    histogram_add(&(mine ? mine : bench_latency_take())->of[call], ns);
+}
+
+#define BENCH_TIMED(kind, call) \
+    do { \
+        uint64_t timed_from = bench_latency_on ? bench_now_ns() : 0; \
+        call; \
+        if (bench_latency_on) bench_latency_add(kind, bench_now_ns() - timed_from); \
+    } while (0)
+
+static inline void bench_print_percentiles(const char *what, const struct histogram *h)
+{
+    static const struct {
+        const char *name;
+        double share;
+    } percentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
+    for (size_t i = 0; i < BENCH_COUNT(percentiles); i++)
+        printf(" %s_%s_ns=%llu", what, percentiles[i].name,
+               (unsigned long long)histogram_percentile(h, percentiles[i].share));
+    printf(" %s_max_ns=%llu", what, (unsigned long long)h->max);
+}
+
+/* clock_ns is what timing itself adds to every latency, and is not taken off. */
+static inline void bench_print_latencies(void)
+{
+    static struct histogram sum[BENCH_CALLS], empty;
+    for (struct bench_latencies *l = atomic_load(&bench_latency_all); l; l = l->next)
+        for (int call = 0; call < BENCH_CALLS; call++) histogram_merge(&sum[call], &l->of[call]);
+    for (int i = 0; i < 1000; i++) {
+        uint64_t from = bench_now_ns();
+        histogram_add(&empty, bench_now_ns() - from);
+    }
+    printf(" clock_ns=%llu malloc_calls=%llu free_calls=%llu", (unsigned long long)histogram_percentile(&empty, 0.5),
+           (unsigned long long)sum[BENCH_MALLOC].count, (unsigned long long)sum[BENCH_FREE].count);
+    bench_print_percentiles("malloc", &sum[BENCH_MALLOC]);
+    bench_print_percentiles("free", &sum[BENCH_FREE]);
 }
 
 /* ---- parameters and the line ---- */
@@ -227,6 +315,7 @@ static inline void bench_start(int argc, char **argv, struct bench_param *params
     for (size_t i = 0; i < count; i++) {
         char word[16];
         const char *name = params[i].name + strspn(params[i].name, "-");
+        if (strcmp(params[i].name, BENCH_LATENCY) == 0 && params[i].value) bench_latency_start();
         if (params[i].words && bench_word(params[i].words, params[i].value, word))
             printf(" %s=%s", name, word);
         else
@@ -248,10 +337,11 @@ static inline void bench_print_ops(uint64_t ops, double seconds)
     printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
 }
 
-/* Ends the line with RSS and with the proof of who served malloc and free. */
+/* Ends the line with latencies, RSS, and the proof of who served malloc and free. */
 static inline void bench_finish(void)
 {
     uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
+    if (bench_latency_on) bench_print_latencies();
     const char *library = bench_library_of("malloc");
     if (strcmp(library, bench_library_of("free")) != 0) bench_die("bench: malloc and free come from two libraries");
     const char *(*config)(void) = NULL;
@@ -270,14 +360,15 @@ enum bench_touch { BENCH_TOUCH_NONE, BENCH_TOUCH_FIRST, BENCH_TOUCH_ALL, BENCH_T
 
 static inline void *bench_malloc(size_t size)
 {
-    void *p = malloc(size);
+    void *p;
+    BENCH_TIMED(BENCH_MALLOC, p = malloc(size));
     if (!p) bench_die("bench: malloc(%zu) failed", size);
     return p;
 }
 
 static inline void bench_free(void *p)
 {
-    free(p);
+    BENCH_TIMED(BENCH_FREE, free(p));
 }
 
 static inline void *bench_alloc(size_t size, enum bench_touch touch)

@@ -3,7 +3,7 @@
  * programs: 80 % are min-256, 15 % 257-2048, 5 % 2049-max. */
 #include "bench.h"
 
-enum { ITERS, WS, MIN, MAX, DIST, TOUCH };
+enum { ITERS, WS, MIN, MAX, DIST, TOUCH, LATENCY };
 enum { DIST_UNIFORM, DIST_APP };
 static struct bench_param param[] = {
     [ITERS] = {.name = "iters", .min = 1, .required = true},
@@ -12,6 +12,7 @@ static struct bench_param param[] = {
     [MAX] = {.name = "max", .required = true},
     [DIST] = {.name = "--dist", .words = "uniform|app"},
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [LATENCY] = {.name = BENCH_LATENCY},
 };
 
 static uint64_t random_size(uint64_t *state, uint32_t random_bits)

@@ -8,7 +8,7 @@
 
 #define RING_SLOTS 4096
 
-enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH };
+enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH, LATENCY };
 static struct bench_param param[] = {
     [PRODUCERS] = {.name = "producers", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
     [CONSUMERS] = {.name = "consumers", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
@@ -16,6 +16,7 @@ static struct bench_param param[] = {
     [MIN] = {.name = "min", .required = true},
     [MAX] = {.name = "max", .required = true},
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [LATENCY] = {.name = BENCH_LATENCY},
 };
 
 static struct ring *rings; /* [consumer][producer] */

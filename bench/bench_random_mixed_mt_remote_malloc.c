@@ -12,7 +12,7 @@
 
 #define DRAIN_EVERY 64
 
-enum { THREADS, ITERS, WS, MIN, MAX, REMOTE, RING_SLOTS, TOUCH, MATCHED };
+enum { THREADS, ITERS, WS, MIN, MAX, REMOTE, RING_SLOTS, TOUCH, MATCHED, LATENCY };
 static struct bench_param param[] = {
     [THREADS] = {.name = "threads", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
     [ITERS] = {.name = "iters", .min = 1, .required = true},
@@ -23,6 +23,7 @@ static struct bench_param param[] = {
     [RING_SLOTS] = {.name = "ring_slots", .value = 65536, .min = 1},
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
     [MATCHED] = {.name = "--matched"},
+    [LATENCY] = {.name = BENCH_LATENCY},
 };
 
 struct worker {

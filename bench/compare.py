@@ -7,7 +7,7 @@
 A library is name=path, or one of the names glibc (nothing preloaded), jemalloc, tcmalloc, mimalloc, which are
 looked up on this system.  Runs are interleaved: a block runs every library once, in random order, so that a change
 of the machine's mood hits all alike.  Of every figure of the result line (names that end in _per_s, _kib,
-_share or _ratio) it prints the median over the blocks, the range, and the ratio of medians to the library --to.
+_share, _ratio or _ns) it prints the median over the blocks, the range, and the ratio of medians to the library --to.
 A run that was not served by the library it was meant to measure, or that failed, ends everything.
 """
 
@@ -27,7 +27,7 @@ PEERS = {
     "tcmalloc": "libtcmalloc_minimal.so.4",
     "mimalloc": "libmimalloc.so.2",
 }
-FIGURES = ("_per_s", "_kib", "_share", "_ratio")
+FIGURES = ("_per_s", "_kib", "_share", "_ratio", "_ns")
 GLIBC = "libc.so.6"
 
 
