@@ -106,6 +106,32 @@ static inline uint64_t bench_peak_kib(void)
     return bench_proc_kib("/proc/self/status", "VmHWM:");
 }
 
+/* RSS over time, for programs whose question it is. */
+#define BENCH_SAMPLES 512
+
+static uint64_t bench_start_ns;
+static size_t bench_sample_count;
+static struct {
+    uint64_t ms, kib;
+} bench_sample[BENCH_SAMPLES];
+
+/* Keeps RSS with the time since the start, and returns it. */
+static inline uint64_t bench_sample_rss(void)
+{
+    uint64_t kib = bench_rss_kib();
+    if (bench_sample_count == BENCH_SAMPLES) bench_die("bench: too many samples of RSS");
+    bench_sample[bench_sample_count].ms = (bench_now_ns() - bench_start_ns) / 1000000;
+    bench_sample[bench_sample_count++].kib = kib;
+    return kib;
+}
+
+static inline void bench_print_samples(void)
+{
+    for (size_t i = 0; i < bench_sample_count; i++)
+        printf("%s%llu:%llu", i ? "," : " rss_over_time=", (unsigned long long)bench_sample[i].ms,
+               (unsigned long long)bench_sample[i].kib);
+}
+
 /* ---- latencies ----
  *
  * With the switch BENCH_LATENCY every call is timed and falls into histograms of the calling thread, which are
@@ -311,6 +337,7 @@ static inline void bench_start(int argc, char **argv, struct bench_param *params
     bench_program.params = params;
     bench_program.count = count;
     bench_parse(argc, argv);
+    bench_start_ns = bench_now_ns();
     printf("bench=%s question=\"%s\"", bench_program.name, BENCH_QUESTION);
     for (size_t i = 0; i < count; i++) {
         char word[16];
@@ -342,6 +369,7 @@ static inline void bench_finish(void)
 {
     uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
     if (bench_latency_on) bench_print_latencies();
+    if (bench_sample_count) bench_print_samples();
     const char *library = bench_library_of("malloc");
     if (strcmp(library, bench_library_of("free")) != 0) bench_die("bench: malloc and free come from two libraries");
     const char *(*config)(void) = NULL;
@@ -407,18 +435,18 @@ static inline uint64_t bench_random_size(uint32_t random_bits, uint64_t min, uin
 
 /* ---- idling ---- */
 
-#define BENCH_IDLE_MAX 60
+#define BENCH_IDLE_MAX   60
+#define BENCH_IDLE_HERTZ 4
 
-/* Sleeps, calling nothing of the allocator, and adds RSS as a share of the peak after every second. */
+/* Sleeps, calling nothing of the allocator, and watches RSS; end_share is what remains of the peak. */
 static inline void bench_idle(uint64_t seconds)
 {
-    double share[BENCH_IDLE_MAX], peak = (double)bench_peak_kib();
-    for (uint64_t i = 0; i < seconds; i++) {
-        sleep(1);
-        share[i] = (double)bench_rss_kib() / peak;
+    uint64_t rss = 0;
+    for (uint64_t i = 0; i < seconds * BENCH_IDLE_HERTZ; i++) {
+        usleep(1000000 / BENCH_IDLE_HERTZ);
+        rss = bench_sample_rss();
     }
-    for (uint64_t i = 0; i < seconds; i++) printf("%s%.4f", i ? "," : " idle_shares=", share[i]);
-    printf(" end_share=%.4f", share[seconds - 1]);
+    printf(" end_share=%.4f", (double)rss / (double)bench_peak_kib());
 }
 
 /* ---- threads ---- */

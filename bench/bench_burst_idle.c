@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "After a burst, does an idle process give its memory back?"
 /* Threads make `mib` MiB of `size`-byte objects, all touched; one other thread frees them all; then nobody
- * calls the allocator any more and RSS is read once a second.  All threads stay alive, asleep: what they
+ * calls the allocator any more and RSS is watched.  All threads stay alive, asleep: what they
  * cache counts. */
 #include "bench.h"
 #include "helper.h"
@@ -41,10 +41,10 @@ int main(int argc, char **argv)
     uint64_t start = bench_now_ns();
     for (uint64_t i = 0; i < threads; i++) helper_give(&helpers[i], make);
     for (uint64_t i = 0; i < threads; i++) helper_await(&helpers[i]);
-    uint64_t making = bench_now_ns() - start, full = bench_rss_kib();
+    uint64_t making = bench_now_ns() - start, full = bench_sample_rss();
     start = bench_now_ns();
     helper_do(&helpers[threads], free_all);
-    uint64_t freeing = bench_now_ns() - start, freed = bench_rss_kib();
+    uint64_t freeing = bench_now_ns() - start, freed = bench_sample_rss();
     bench_idle(param[IDLE_S].value);
     bench_print_ops(2 * threads * share, (double)(making + freeing) / 1e9);
     printf(" full_kib=%llu freed_kib=%llu", (unsigned long long)full, (unsigned long long)freed);

@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "Does an idle process give back the pages between a few survivors?"
 /* One thread makes `mib` MiB of touched objects of random sizes, frees all but one in `keep_one_in`, chosen
- * at random, in random order, and then no longer calls the allocator; RSS is read once a second.  live_share is what the
+ * at random, in random order, and then no longer calls the allocator; RSS is watched.  live_share is what the
  * survivors' own bytes are of the peak: no allocator can go below it. */
 #include "bench.h"
 #include "bulk.h"
@@ -24,11 +24,11 @@ int main(int argc, char **argv)
 
     uint64_t start = bench_now_ns();
     bulk_fill(&bulk, bytes, min, max, &random);
-    uint64_t made = bulk.count, filling = bench_now_ns() - start, full = bench_rss_kib();
+    uint64_t made = bulk.count, filling = bench_now_ns() - start, full = bench_sample_rss();
     bulk_shuffle(&bulk, 0, &random);
     start = bench_now_ns();
     bulk_trim(&bulk, made / param[KEEP_ONE_IN].value);
-    uint64_t freeing = bench_now_ns() - start, freed = bench_rss_kib();
+    uint64_t freeing = bench_now_ns() - start, freed = bench_sample_rss();
     bench_idle(param[IDLE_S].value);
 
     bench_print_ops(2 * made - bulk.count, (double)(filling + freeing) / 1e9);
