@@ -364,6 +364,18 @@ static inline void bench_print_ops(uint64_t ops, double seconds)
     printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
 }
 
+/* Which build served, where the library can tell. */
+static inline const char *bench_config(void)
+{
+    static const char *const names[] = {"hz3_config_string", "limit_config_string"};
+    for (size_t i = 0; i < BENCH_COUNT(names); i++) {
+        const char *(*config)(void);
+        *(void **)&config = dlsym(RTLD_DEFAULT, names[i]);
+        if (config) return config();
+    }
+    return "";
+}
+
 /* Ends the line with latencies, RSS, and the proof of who served malloc and free. */
 static inline void bench_finish(void)
 {
@@ -372,11 +384,9 @@ static inline void bench_finish(void)
     if (bench_sample_count) bench_print_samples();
     const char *library = bench_library_of("malloc");
     if (strcmp(library, bench_library_of("free")) != 0) bench_die("bench: malloc and free come from two libraries");
-    const char *(*config)(void) = NULL;
-    *(void **)&config = dlsym(RTLD_DEFAULT, "hz3_config_string");
     printf(" peak_kib=%llu end_kib=%llu own_kib=%llu alloc=%s alloc_path=\"%s\" config=\"%s\"\n",
            (unsigned long long)peak, (unsigned long long)end, (unsigned long long)atomic_load(&bench_own_bytes) / 1024,
-           bench_basename(library), library, config ? config() : "");
+           bench_basename(library), library, bench_config());
     if (fflush(stdout) != 0) bench_die("bench: cannot write the line");
 }
 
