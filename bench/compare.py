@@ -2,7 +2,7 @@
 """Run benchmark commands under several allocators and compare.
 
     compare.py --to jemalloc glibc jemalloc hz3=libhakozuna_hz3_scale.so -- bench_mixed_st 20000000 400 16 2048
-    compare.py --cells bench/cells-core.txt --to tcmalloc tcmalloc hz3=libhakozuna_hz3_scale.so
+    compare.py --cells bench/cells-matrix.txt --to tcmalloc tcmalloc hz3=libhakozuna_hz3_scale.so
 
 A library is name=path, or one of the names glibc (nothing preloaded), jemalloc, tcmalloc, mimalloc, which are
 looked up on this system.  Runs are interleaved: a block runs every library once, in random order, so that a change
