@@ -95,7 +95,7 @@ def measure(command, libraries, blocks, log):
 
 
 def human(figure, value):
-    if figure.endswith("_per_s"):
+    if figure.endswith("_per_s") and value >= 1e5:
         return f"{value / 1e6:.2f}M"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
