@@ -38,7 +38,9 @@ static struct object *make_aligned(uint64_t size, uint32_t random_bits)
     size = (size + alignment - 1) & ~(alignment - 1);
     BENCH_TIMED(BENCH_MALLOC, o = aligned_alloc(alignment, size));
     if (!o) bench_die("bench: aligned_alloc failed");
-    if ((uintptr_t)o % alignment != 0) bench_die("bench: aligned_alloc gave %p", (void *)o);
+    if ((uintptr_t)o % alignment != 0)
+        bench_die("bench: aligned_alloc(%llu, %llu) gave %p", (unsigned long long)alignment, (unsigned long long)size,
+                  (void *)o);
     object_seal(o, size);
     return o;
 }
