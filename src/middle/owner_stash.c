@@ -19,7 +19,7 @@ static struct {
     uint32_t step; /* units that are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_BINS]; /* const after start */
 /* The heads as the collector last saw them. */
-static uint64_t seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
+static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
 
 /* ---- what is on its way is bounded ---- */
 
@@ -185,14 +185,14 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
 static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
 {
     union hz3_bin *bin = &stashes[owner].bin[instance][sc];
-    uint64_t *last = &seen[owner][instance][sc];
+    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
     if (!is_pending(bin)) return;
     uint64_t head = hz3_get(bin->magazines.head);
-    if (all || head == *last) {
+    if (all || head == hz3_get(*last)) {
         size_t objects = BY_TRANSPORT(retire)(&stashes[owner], bin, sc);
         HZ3_COUNT(HZ3_S44_STATS, trimmed, objects);
     } else {
-        *last = head;
+        hz3_set(*last, head);
     }
 }
 
