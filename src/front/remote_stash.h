@@ -26,8 +26,8 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget);
 /* One object on its way home, by a thread that is in a slow path. */
 void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner);
-/* Leaves a closed magazine that is not empty to its owner, or, if that refuses or owner is HZ3_NO_OWNER, to the transfer
- * cache, or to central.  False: nobody has room for it. */
+/* Leaves a closed magazine that is not empty to its owner, or, if that refuses or owner is HZ3_NO_OWNER, to the
+ * transfer cache, or to central.  False: nobody has room for it. */
 enum { HZ3_NO_OWNER = -1 };
 bool hz3_remote_send(int owner, unsigned cls, struct hz3_magazine *magazine);
 size_t hz3_remote_objects(const struct hz3_stock *stock, unsigned cls); /* that wait */

@@ -231,6 +231,13 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
+static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thread)
+{
+    if (!HZ3_BOXES_ON) return;
+    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
+    hz3_counters_add(sum, thread->counters);
+}
+
 /* Takes a thread, whose magazines are away, off the books.  hz3_threads_lock is held. */
 static void strike_off(struct hz3_thread *thread)
 {
@@ -242,8 +249,7 @@ static void strike_off(struct hz3_thread *thread)
     *(thread->prev ? &thread->prev->next : &threads) = thread->next;
     if (thread->next) thread->next->prev = thread->prev;
     add_stats(&dead, &thread->stats);
-    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
-    hz3_counters_add(&dead_counters, thread->counters);
+    add_counters(&dead_counters, thread);
     joined--;
 }
 
@@ -275,8 +281,8 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->heap = hz3_heap_join();
     self->owner = (uint8_t)hz3_heap_number(self->heap);
     self->stock = &hz3_stock;
-    self->counters = &hz3_counters;
-    self->rmw = &hz3_rmw_count;
+    if (HZ3_BOXES_ON) self->counters = &hz3_counters;
+    if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
     hz3_lock(&hz3_threads_lock);
     self->next = threads;
@@ -633,9 +639,6 @@ void hz3_cache_counters_sum(struct hz3_counters *sum)
 {
     hz3_lock(&hz3_threads_lock);
     *sum = dead_counters;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) {
-        if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
-        hz3_counters_add(sum, thread->counters);
-    }
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_counters(sum, thread);
     hz3_unlock(&hz3_threads_lock);
 }

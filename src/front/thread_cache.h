@@ -1,7 +1,7 @@
 /* What a thread holds: per class a loaded and a previous magazine (Bonwick & Adams), reached by one TLS word,
  * `top[class]`.  The fast paths (api/entry.c) are all that usually runs; the slow paths here swap the
- * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a new
- * one, whatever waits for other owners.
+ * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a
+ * new one, whatever waits for other owners.
  *
  * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
  * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
@@ -33,16 +33,16 @@ struct hz3_thread {
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
     bool missed[HZ3_BINS]; /* since the thread's last epoch */
-    uint8_t owner; /* number of `heap` */
+    uint8_t owner;         /* number of `heap` */
     enum hz3_thread_state state;
     bool by_loader;      /* the last slow free was the dynamic loader's, which may hold locks of libc's */
     _Atomic bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;
-    struct hz3_stock **stock;       /* where this thread's is, for others: dead threads and statistics */
-    struct hz3_counters *counters;  /* the same */
-    uint64_t *rmw;                  /* the same */
-    struct hz3_magazine *spare;     /* empty ones, linked by word[1] */
+    struct hz3_stock **stock;      /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_counters *counters; /* the same */
+    uint64_t *rmw;                 /* the same */
+    struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
     unsigned spares;
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */

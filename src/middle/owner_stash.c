@@ -15,8 +15,8 @@ _Thread_local unsigned hz3_instances_turn;
 
 static struct hz3_stash stashes[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1];
 static struct {
-    uint32_t unit; /* bytes of what a bin counts: an object, or a full magazine */
-    uint32_t step; /* units that are booked at a time, so that not every push writes in_flight */
+    uint32_t unit;   /* bytes of what a bin counts: an object, or a full magazine */
+    uint32_t step;   /* units that are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_BINS]; /* const after start */
 /* The heads as the collector last saw them. */
 static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
