@@ -10,6 +10,7 @@
 #ifndef HZ3_FRONT_THREAD_CACHE_H
 #define HZ3_FRONT_THREAD_CACHE_H
 
+#include "base/check.h"
 #include "front/heap.h"
 #include "middle/counters.h"
 #include "middle/stock.h"
@@ -75,6 +76,26 @@ HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)
     }
     *top = p;
     hz3_thread.top[cls] = top;
+}
+
+HZ3_INLINE bool hz3_is_stub(void **top)
+{
+    return top == HZ3_STUB_TOP;
+}
+
+HZ3_INLINE bool hz3_is_empty(void **top)
+{
+    return !*top;
+}
+
+/* For a joined thread's slow paths: an empty magazine from its spares or from all, or NULL; the way back; */
+struct hz3_magazine *hz3_cache_get_magazine(struct hz3_thread *self, unsigned cls);
+void hz3_cache_put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine);
+/* and with as much room as the class has earned.  Without capacity it has no magazine, so this one has room. */
+HZ3_INLINE void **hz3_cache_open(const struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    hz3_assert(self->capacity[cls] > 0);
+    return hz3_magazine_open(magazine, self->capacity[cls]);
 }
 
 /* Around what else a joined thread does to its cache in a slow path (front/remote_stash).  False: this thread has no
