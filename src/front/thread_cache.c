@@ -119,22 +119,6 @@ static int owner_of(const struct hz3_thread *self, const struct hz3_magazine *ma
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
 
-/* HZ3_OVERFLOW_SORT: sends home what is not the thread's own; the rest stays in the magazine. */
-static void sort_by_owner(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
-{
-    struct hz3_stock *stock = hz3_stock_get();
-    unsigned top = magazine->header.floor;
-    for (unsigned i = top + 1; stock && i <= magazine->header.top; i++) {
-        void *p = magazine->word[i];
-        unsigned owner = hz3_owner_at(p);
-        if (owner == self->owner)
-            magazine->word[++top] = p;
-        else
-            hz3_remote_put(stock, p, cls, owner);
-    }
-    if (stock) magazine->header.top = (uint8_t)top;
-}
-
 /* Leaves a magazine that is no longer wanted here to others; it may be the stub, empty or anything. */
 static void discharge(struct hz3_thread *self, unsigned cls, void **top)
 {
@@ -142,10 +126,6 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
     int owner = count ? owner_of(self, magazine) : HZ3_NO_OWNER;
-    if (HZ3_OVERFLOW_SORT && count && owner == HZ3_NO_OWNER && self == &hz3_thread) {
-        sort_by_owner(self, cls, magazine);
-        count = hz3_magazine_count(magazine);
-    }
     /* An emptier one would give the next thread little. */
     if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_remote_send(owner, cls, magazine)) {
         self->stats.overflow++;
@@ -156,6 +136,29 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
         self->stats.retired++;
     }
     hz3_cache_put_magazine(self, cls, magazine);
+}
+
+/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
+static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
+{
+    struct hz3_magazine *magazine = hz3_magazine_of(top);
+    void **left = &magazine->word[magazine->header.floor];
+    for (void **from = left + 1; from <= top; from++) {
+        unsigned owner = hz3_owner_at(*from);
+        if (owner == self->owner)
+            *++left = *from;
+        else
+            hz3_remote_put(stock, *from, cls, owner);
+    }
+    return left;
+}
+
+/* The same for a magazine that has to make room; it may be the stub. */
+static void overflow(struct hz3_thread *self, unsigned cls, void **top)
+{
+    struct hz3_stock *stock = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_stock_get() : NULL;
+    if (stock && owner_of(self, hz3_magazine_close(top)) == HZ3_NO_OWNER) top = send_others_home(self, stock, cls, top);
+    discharge(self, cls, top);
 }
 
 static void discharge_class(struct hz3_thread *self, unsigned cls)
@@ -375,7 +378,7 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     }
     self->previous[cls] = self->top[cls];
     self->top[cls] = hz3_cache_open(self, cls, magazine);
-    if (hz3_magazine_of(previous) != magazine) discharge(self, cls, previous); /* last: it may free in its turn */
+    if (hz3_magazine_of(previous) != magazine) overflow(self, cls, previous); /* last: it may free in its turn */
     return true;
 }
 

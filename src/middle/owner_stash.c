@@ -55,14 +55,14 @@ static bool has_room(unsigned owner, unsigned sc, unsigned units)
 
 size_t hz3_owner_stash_in_flight(unsigned owner)
 {
-    return hz3_get(stashes[owner].in_flight);
+    return HZ3_S44_OWNER_STASH ? hz3_get(stashes[owner].in_flight) : 0;
 }
 
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
-        bytes += hz3_owner_stash_in_flight(owner);
+        bytes += hz3_get(stashes[owner].in_flight);
     return bytes;
 }
 
@@ -169,7 +169,8 @@ struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
 uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
 {
     uint32_t count = 0;
-    for (unsigned i = 0; i < hz3_instances(); i++) count += BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
+    for (unsigned i = 0; HZ3_S44_OWNER_STASH && i < hz3_instances(); i++)
+        count += BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
     return count;
 }
 
