@@ -15,9 +15,9 @@ enum {
 static bool push(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void *head, void *tail, unsigned n,
                  unsigned max, unsigned *retries)
 {
-    uint32_t before = hz3_list_push(list, head, tail, n, max, retries);
-    if (before == UINT32_MAX) return false;
-    hz3_stash_book(stash, sc, before, before + n);
+    int64_t before = hz3_list_push(list, head, tail, n, max, retries);
+    if (before < 0) return false;
+    hz3_stash_book(stash, sc, (uint32_t)before, (uint32_t)before + n);
     return true;
 }
 
