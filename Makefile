@@ -26,7 +26,7 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 
 # Everything: C suites in both lanes under ctest, then the suites that need real programs under pytest.
 test: $(LANES:%=test_%)
-	@$(PYTEST) tests bench
+	@$(PYTEST) tests bench lab
 
 $(LANES:%=test_%): test_%: setup-test
 	@mkdir -p build

@@ -1,5 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test]: brings what building, or building and the demo or the tests, needs; says nothing when all is there.
+# setup.sh [build|run|test|lab]: brings what building, or building and the demo, the tests or the lab, needs; says nothing when
+# all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -8,14 +9,19 @@ PATH=$PATH:/usr/sbin:/sbin # servers live there, and not every user looks there
 purpose=${1:-build}
 needed='gcc libc6-dev make cmake python3'
 wanted=
+requirements=
 case $purpose in
     build) ;;
     run) wanted='redis-server redis-tools' ;;
+    lab)
+        needed="$needed python3-venv"
+        requirements=lab ;;
     test)
         needed="$needed python3-venv"
+        requirements='lab tests'
         wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
             nginx-light wrk postgresql libpython3-testsuite' ;;
-    *) echo "usage: $0 [build|run|test]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|test|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -77,7 +83,9 @@ into_venv() { # PIP-ARGUMENT...
     [ -z "$missing" ] || echo "setup: what needs them is left out:$missing" >&2
 }
 
-if [ "$purpose" = test ] && ! cmp -s tests/requirements.txt .venv/requirements.txt; then
-    into_venv -r tests/requirements.txt
-    cp tests/requirements.txt .venv/
-fi
+for part in $requirements; do
+    if ! cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; then
+        into_venv -r "$part/requirements.txt"
+        cp "$part/requirements.txt" ".venv/$part-requirements.txt"
+    fi
+done

@@ -1,0 +1,42 @@
+"""All runs of a plan: a warm-up, the A/A blocks, then blocks in which every arm of a cell runs once, in random order.
+
+A block passes through all cells, so that each cell is spread over the whole session.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+
+from lab import machine
+from lab.plan import Arm, Cell, Plan
+from lab.samples import Round, Samples
+
+Measure = Callable[[str, Arm, Cell], dict]
+Progress = Callable[[Round, str], None]  # told before each run
+
+
+def rounds(plan: Plan) -> Iterator[tuple[Round, list[str]]]:
+    """Every round with the order of its arms, the same for the same seed."""
+    for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", plan.blocks)):
+        for block in range(blocks):
+            chance = random.Random(f"{plan.seed}/{phase}/{block}")
+            for cell in chance.sample(list(plan.cells), len(plan.cells)):
+                arms = plan.arms_of(phase)
+                yield Round(phase, block, cell), chance.sample(arms, len(arms))
+
+
+def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
+    return [(r, arms) for r, arms in rounds(samples.plan) if samples.complete(r) is None]
+
+
+def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
+    plan = samples.plan
+    for round_, arms in remaining(samples):
+        attempt = len(samples.attempts[round_])
+        for position, arm in enumerate(arms):
+            progress(round_, arm)
+            started, load = datetime.now(timezone.utc), machine.load()
+            figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
+            samples.add({"phase": round_.phase, "block": round_.block, "cell": round_.cell, "attempt": attempt,
+                         "position": position, "arm": arm, "at": started.isoformat(timespec="milliseconds"),
+                         "load": load, "figures": figures})
