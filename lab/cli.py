@@ -1,6 +1,8 @@
 """The verbs of the lab, as bin/hz3 calls them."""
 
 import secrets
+import shlex
+import shutil
 import signal
 import sys
 import tomllib
@@ -8,8 +10,9 @@ from pathlib import Path
 
 import click
 
-from lab import ROOT, LabError, build, experiment, judge, machine, measure, registry, samples, session, show
-from lab.plan import Plan
+from lab import (ROOT, LabError, build, experiment, judge, ledger, machine, measure, peers, registry, samples, session,
+                 show)
+from lab.plan import Arm, Cell, Plan, digest
 
 RESULTS = ROOT / "experiments/results"
 AA_BLOCKS = 6
@@ -53,6 +56,69 @@ def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
                                  scale, blocks or asked.blocks, AA_BLOCKS, secrets.randbits(32))
     run = conduct(plan, RESULTS / file.stem, resume, measure.Bench())
     show.verdicts(run, judge.judge(run))
+
+
+def conduct_comparison(kind: str, name: str, found: dict[str, Arm], cells: dict[str, Cell], blocks: int, resume: bool,
+                       to: str | None, folder: Path, taker: session.Measure, programs: dict[str, str]) -> None:
+    reference = to or ("glibc" if "glibc" in found else next(iter(found)))
+    if reference not in found:
+        raise LabError(f"--to: '{reference}' is not compared")
+    plan = Plan(kind, name, found, cells, blocks, secrets.randbits(32), programs=programs)
+    show.comparison(conduct(plan, folder, resume, taker), reference)
+
+
+def comparing(command: click.Command) -> click.Command:
+    for option in (
+        click.option("--blocks", default=7, type=click.IntRange(1), help="runs of each library"),
+        click.option("--only", multiple=True, metavar="NAME", help="this lane or peer; may be repeated"),
+        click.option("--to", metavar="NAME", help="whom the ratios are to (default: glibc)"),
+        click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted"),
+    ):
+        command = option(command)
+    return command
+
+
+@main.command("peers")
+@click.argument("cells", required=False, type=click.Path(path_type=Path))
+@comparing
+def peers_verb(cells: Path | None, blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
+    """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
+    builder = build.Builder(registry.read(), say=show.console.print)
+    chosen = peers.cells(cells) if cells else {}
+    experiment.check_programs([cell.argv[0] for cell in chosen.values()])
+    programs = builder.benches(sorted({cell.argv[0] for cell in chosen.values()}))
+    found, missing = peers.arms(builder, only)
+    prove = measure.Command(builder.tools())
+    for name, arm in found.items():
+        prove(name, arm, Cell(["true"]))
+    show.peers(found, missing)
+    if cells:
+        conduct_comparison("peers", f"peers-{cells.stem}", found, chosen, blocks, resume, to, RESULTS / f"peers-{cells.stem}",
+                           measure.Bench(), programs)
+
+
+@main.command("compare", context_settings={"ignore_unknown_options": True})
+@comparing
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
+    """Run COMMAND on every lane and every peer: wall time, CPU time and peak RSS."""
+    program = shutil.which(command[0])
+    if not program:
+        raise LabError(f"'{command[0]}' was not found")
+    builder = build.Builder(registry.read(), say=show.console.print)
+    found, missing = peers.arms(builder, only)
+    found.pop(peers.LIMIT, None)  # not an allocator for programs
+    missing.pop(peers.LIMIT, None)
+    show.peers(found, missing)
+    name = Path(program).name
+    conduct_comparison("compare", name, found, {shlex.join(command): Cell(list(command))}, blocks, resume, to,
+                       ROOT / "build/compare" / name, measure.Command(builder.tools()), {name: digest(Path(program))})
+
+
+@main.command("ledger")
+def ledger_verb() -> None:
+    """Write docs/verdicts.md from the experiments and their results."""
+    (ROOT / "docs/verdicts.md").write_text(ledger.ledger(ROOT / "experiments"))
 
 
 def run() -> None:

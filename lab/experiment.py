@@ -103,7 +103,7 @@ def _cases(table: dict, iters: int) -> list[Case]:
     for values in itertools.product(*axes.values()):
         filled = dict(table)
         for axis, value in zip(axes, values):
-            for key in ("name", "command"):
+            for key in ("name", "group", "command"):
                 filled[key] = filled.get(key, "").replace(f"{{{axis}}}", str(value))
         cases.append(_make(Case, f"case {filled.get('name')!r}", {"iters": iters, **filled}))
     return cases
@@ -141,6 +141,8 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
     if experiment.blocks < 1 or experiment.same_within <= 0:
         raise LabError("blocks and same_within must be above 0")
     check_programs([c.program for c in experiment.cases], root)
+    if idle := [c.name for c in experiment.cases if "{iters}" in c.command and c.iters < 1]:
+        raise LabError(f"no iters for case '{idle[0]}'")
     groups = {c.group: sum(o.group == c.group for o in experiment.cases) for c in experiment.cases}
     for gate in experiment.gates:
         if gate.group not in groups:

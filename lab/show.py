@@ -10,8 +10,10 @@ from rich.table import Table
 
 from lab import machine
 from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
+from lab.plan import Arm
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
+from lab.versus import compare, figures_of
 
 COLOURS = {"GO": "green", "BETTER": "green", "NO-GO": "red", "WORSE": "red", "SAME": "cyan", "INCONCLUSIVE": "yellow",
            Holds.YES: "green", Holds.NO: "red", Holds.UNDECIDED: "yellow"}
@@ -97,6 +99,31 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
         console.print(f"[bold {COLOURS[verdict.word]}]{samples.plan.name}, {verdict.variant}: {verdict.word}[/]\n")
     if samples.plan.blocks < FEWEST:
         console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
+
+
+def peers(found: dict[str, Arm], missing: dict[str, str]) -> None:
+    table = Table("who", "version", "library")
+    for name, arm in found.items():
+        table.add_row(name, arm.version or arm.config.partition(" ")[0].removeprefix("version="), arm.file or "libc")
+    for name, status in missing.items():
+        table.add_row(name, "cannot be had", status, style="red")
+    console.print(table)
+
+
+def comparison(samples: Samples, reference: str) -> None:
+    for cell in samples.plan.cells:
+        figures = figures_of(samples, cell)
+        columns = [title for figure in figures for title in (figure, f"to {reference}")]
+        table = Table(samples.plan.name, *columns, title=cell, title_justify="left")
+        compared = {figure: compare(samples, cell, figure, reference) for figure in figures}
+        for arm in samples.plan.arms:
+            row = [arm]
+            for figure in figures:
+                mine = compared[figure][arm]
+                ratio = "{:.2f}x [{:.2f} {:.2f}]".format(*mine.ratio) if mine.ratio else "-"
+                row += [human(figure, mine.median), ratio]
+            table.add_row(*row)
+        console.print(table)
 
 
 def environment(facts: dict) -> None:
