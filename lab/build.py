@@ -50,9 +50,21 @@ class Builder:
             self.say(f"building {variant.name}: lane {variant.lane} {definitions(variant.flags)}")
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
-            execute(["cmake", "-S", str(self.root), "-B", str(place), "-DCMAKE_BUILD_TYPE=Release", "-DHZ3_TESTS=OFF",
-                     "-DHZ3_BENCH=OFF", f"-DHZ3_LANE={variant.lane}", f"-DHZ3_DEFS_EXTRA={definitions(variant.flags)}"],
-                    f"configuring '{variant.name}'")
+            execute(
+                [
+                    "cmake",
+                    "-S",
+                    str(self.root),
+                    "-B",
+                    str(place),
+                    "-DCMAKE_BUILD_TYPE=Release",
+                    "-DHZ3_TESTS=OFF",
+                    "-DHZ3_BENCH=OFF",
+                    f"-DHZ3_LANE={variant.lane}",
+                    f"-DHZ3_DEFS_EXTRA={definitions(variant.flags)}",
+                ],
+                f"configuring '{variant.name}'",
+            )
             execute(["cmake", "--build", str(place), "-j2", "--target", "hz3"], f"building '{variant.name}'")
         arm = library_arm(library.resolve(), self.root)
         check_flags(variant, arm, self.registry)
@@ -76,8 +88,10 @@ class Builder:
         self.folder.mkdir(parents=True, exist_ok=True)
         here = Path(__file__).parent
         execute(["cc", "-O2", str(here / "launch.c"), "-o", str(self.folder / "launch")], "building launch")
-        execute(["cc", "-O2", "-shared", "-fPIC", str(here / "witness.c"), "-o", str(self.folder / "witness.so"),
-                 "-ldl"], "building the witness")
+        execute(
+            ["cc", "-O2", "-shared", "-fPIC", str(here / "witness.c"), "-o", str(self.folder / "witness.so"), "-ldl"],
+            "building the witness",
+        )
         return self.folder
 
 
@@ -89,18 +103,22 @@ def check_flags(variant: Variant, arm: Arm, registry: Registry) -> None:
     """Every flag of the registry, not only the variant's own: nothing else may have changed."""
     embedded = words(arm.config)
     expected = {"lane": variant.lane, **registry.resolve(variant.lane, variant.flags)}
-    wrong = [f"{name} is {embedded.get(name)}, not {value}" for name, value in expected.items()
-             if embedded.get(name) != str(value)]
+    wrong = [
+        f"{name} is {embedded.get(name)}, not {value}"
+        for name, value in expected.items()
+        if embedded.get(name) != str(value)
+    ]
     if wrong:
         raise LabError(f"'{variant.name}': a flag did not take: {'; '.join(wrong)}")
 
 
-def plan_experiment(experiment: Experiment, table: dict, builder: Builder, scale: float, blocks: int, aa_blocks: int,
-                    seed: int) -> Plan:
+def plan_experiment(
+    experiment: Experiment, table: dict, builder: Builder, scale: float, blocks: int, aa_blocks: int, seed: int
+) -> Plan:
     """Builds all that the experiment needs."""
     arms = {BASELINE: builder.variant(experiment.baseline)}
     arms[COPY] = builder.copy(arms[BASELINE])
     arms |= {variant.name: builder.variant(variant) for variant in experiment.variants}
     programs = builder.benches(sorted({case.program for case in experiment.cases}))
     cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in experiment.cases}
-    return Plan("ab", experiment.name, arms, cells, blocks, seed, aa_blocks, scale, programs, table)
+    return Plan("ab", experiment.name, arms, cells, blocks, seed, aa_blocks, scale, programs, experiment=table)

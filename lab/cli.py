@@ -10,8 +10,21 @@ from pathlib import Path
 
 import click
 
-from lab import (ROOT, LabError, build, experiment, judge, ledger, machine, measure, peers, registry, samples, session,
-                 show)
+from lab import (
+    ROOT,
+    LabError,
+    build,
+    experiment,
+    judge,
+    ledger,
+    machine,
+    measure,
+    peers,
+    registry,
+    samples,
+    session,
+    show,
+)
 from lab.plan import Arm, Cell, Plan, digest
 
 RESULTS = ROOT / "experiments/results"
@@ -52,19 +65,24 @@ def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
     """Build the variants of an experiment, measure and judge them."""
     flags, asked = registry.read(), experiment.read(file)
     experiment.check(asked, flags)
-    plan = build.plan_experiment(asked, tomllib.loads(file.read_text()), build.Builder(flags, say=show.console.print),
-                                 scale, blocks or asked.blocks, AA_BLOCKS, secrets.randbits(32))
+    plan = build.plan_experiment(
+        asked,
+        tomllib.loads(file.read_text()),
+        build.Builder(flags, say=show.console.print),
+        scale,
+        blocks or asked.blocks,
+        AA_BLOCKS,
+        secrets.randbits(32),
+    )
     run = conduct(plan, RESULTS / file.stem, resume, measure.Bench())
     show.verdicts(run, judge.judge(run))
 
 
-def conduct_comparison(kind: str, name: str, found: dict[str, Arm], cells: dict[str, Cell], blocks: int, resume: bool,
-                       to: str | None, folder: Path, taker: session.Measure, programs: dict[str, str]) -> None:
-    reference = to or ("glibc" if "glibc" in found else next(iter(found)))
-    if reference not in found:
+def reference_of(arms: dict[str, Arm], to: str | None) -> str:
+    reference = to or ("glibc" if "glibc" in arms else next(iter(arms)))
+    if reference not in arms:
         raise LabError(f"--to: '{reference}' is not compared")
-    plan = Plan(kind, name, found, cells, blocks, secrets.randbits(32), programs=programs)
-    show.comparison(conduct(plan, folder, resume, taker), reference)
+    return reference
 
 
 def comparing(command: click.Command) -> click.Command:
@@ -93,8 +111,18 @@ def peers_verb(cells: Path | None, blocks: int, only: tuple[str, ...], to: str |
         prove(name, arm, Cell(["true"]))
     show.peers(found, missing)
     if cells:
-        conduct_comparison("peers", f"peers-{cells.stem}", found, chosen, blocks, resume, to, RESULTS / f"peers-{cells.stem}",
-                           measure.Bench(), programs)
+        plan = Plan(
+            "peers",
+            f"peers-{cells.stem}",
+            found,
+            chosen,
+            blocks,
+            secrets.randbits(32),
+            programs=programs,
+            missing=missing,
+        )
+        reference = reference_of(found, to)
+        show.comparison(conduct(plan, RESULTS / plan.name, resume, measure.Bench()), reference)
 
 
 @main.command("compare", context_settings={"ignore_unknown_options": True})
@@ -110,9 +138,19 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
     found.pop(peers.LIMIT, None)  # not an allocator for programs
     missing.pop(peers.LIMIT, None)
     show.peers(found, missing)
-    name = Path(program).name
-    conduct_comparison("compare", name, found, {shlex.join(command): Cell(list(command))}, blocks, resume, to,
-                       ROOT / "build/compare" / name, measure.Command(builder.tools()), {name: digest(Path(program))})
+    name, cells = Path(program).name, {shlex.join(command): Cell(list(command))}
+    plan = Plan(
+        "compare",
+        name,
+        found,
+        cells,
+        blocks,
+        secrets.randbits(32),
+        programs={name: digest(Path(program))},
+        missing=missing,
+    )
+    reference, taker = reference_of(found, to), measure.Command(builder.tools())
+    show.comparison(conduct(plan, ROOT / "build/compare" / name, resume, taker), reference)
 
 
 @main.command("ledger")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab import ROOT, LabError
+from lab.plan import BASELINE, COPY
 from lab.registry import Registry
 
 MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
@@ -47,6 +48,7 @@ class Gate:
     wins: in so many cases of the group the figure is better.
     above, below: in each case the variant's own figure, divided by the figure `per` if given, lies there.
     """
+
     group: str
     figure: str
     at_least: float | None = None
@@ -65,8 +67,10 @@ class Gate:
             return f"{value} better in at least {self.wins} cases of {self.group}"
         if self.at_least is not None:
             return f"{value} at least {self.at_least:+g} % in {self.group}"
-        return f"{value} {'above' if self.above is not None else 'below'} " \
-               f"{self.above if self.above is not None else self.below:g} in {self.group}"
+        return (
+            f"{value} {'above' if self.above is not None else 'below'} "
+            f"{self.above if self.above is not None else self.below:g} in {self.group}"
+        )
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,18 @@ class Experiment:
         return (self.figure, *(f for f in MEMORY if f != self.figure))
 
 
-def _make(kind: type, what: str, table: dict, **more):
+def _make(kind: type, what: str, table: dict, **more: object) -> object:
     try:
         return kind(**table, **more)
     except TypeError as error:
         raise LabError(f"{what}: {str(error).replace('.__init__()', '').replace('argument', 'key')}") from None
+
+
+def _variant(table: dict, baseline: Variant) -> Variant:
+    """The baseline with other flags; or where it names a lane, that lane with flags."""
+    if "lane" in table:
+        return _make(Variant, "variant", table)
+    return _make(Variant, "variant", {**table, "lane": baseline.lane, "flags": baseline.flags | table.get("flags", {})})
 
 
 def _cases(table: dict, iters: int) -> list[Case]:
@@ -102,7 +113,7 @@ def _cases(table: dict, iters: int) -> list[Case]:
     cases = []
     for values in itertools.product(*axes.values()):
         filled = dict(table)
-        for axis, value in zip(axes, values):
+        for axis, value in zip(axes, values, strict=True):
             for key in ("name", "group", "command"):
                 filled[key] = filled.get(key, "").replace(f"{{{axis}}}", str(value))
         cases.append(_make(Case, f"case {filled.get('name')!r}", {"iters": iters, **filled}))
@@ -113,24 +124,28 @@ def from_table(table: dict) -> Experiment:
     table = {**table}
     figure, iters = table.get("figure", "ops_per_s"), table.pop("iters", 0)
     try:
+        baseline = _make(Variant, "baseline", {"name": BASELINE, **table.pop("baseline")})
         return _make(
-            Experiment, "experiment", table,
-            baseline=_make(Variant, "baseline", {"name": "baseline", **table.pop("baseline")}),
-            variants=tuple(_make(Variant, "variant", v) for v in table.pop("variants")),
+            Experiment,
+            "experiment",
+            table,
+            baseline=baseline,
+            variants=tuple(_variant(v, baseline) for v in table.pop("variants")),
             cases=tuple(c for t in table.pop("cases") for c in _cases({**t}, iters)),
-            gates=tuple(_make(Gate, "gate", {"figure": figure, **g}) for g in table.pop("gates")))
+            gates=tuple(_make(Gate, "gate", {"figure": figure, **g}) for g in table.pop("gates")),
+        )
     except KeyError as missing:
         raise LabError(f"experiment: no {missing.args[0]}") from None
 
 
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
     """Raises LabError where running it would be senseless."""
-    arms = {"baseline": registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
+    arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
     for variant in experiment.variants:
         resolved = registry.resolve(variant.lane, variant.flags)
+        if variant.name in (*arms, COPY):
+            raise LabError(f"two builds are called '{variant.name}'")
         for name, other in arms.items():
-            if name == variant.name:
-                raise LabError(f"two variants are called '{name}'")
             if resolved == other:
                 raise LabError(f"variant '{variant.name}' is the same build as '{name}'")
         arms[variant.name] = resolved

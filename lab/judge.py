@@ -4,9 +4,9 @@ Everything is decided on gains: the logarithm of the paired ratio of a variant t
 sign that makes better positive.  An effect is the median of the gains, its interval comes from the bootstrap, and the
 noise floor is the largest effect that the comparison of the baseline with its own copy does not exclude.
 
-One rule decides everything: an effect lies above a threshold where its interval does and the two are further apart than
-the noise floor; and below likewise.  Better is above 0, worse is below 0, and the same within x % is above -x and below x
-(equivalence by two one-sided tests).  What neither holds nor fails is undecided.
+One rule decides everything: an effect lies above a threshold where its interval does and the two are further apart
+than the noise floor; and below likewise.  Better is above 0, worse is below 0, and the same within x % is above -x and
+below x (equivalence by two one-sided tests).  What neither holds nor fails is undecided.
 """
 
 import math
@@ -36,6 +36,7 @@ class Holds(Enum):
 @dataclass(frozen=True)
 class Effect:
     """Median gain, its two-sided 95 % and 90 % intervals, the noise floor, all logarithms; and the number of pairs."""
+
     gain: float
     low: float
     high: float
@@ -57,7 +58,7 @@ class Effect:
         return Holds.YES if self.above(threshold) else Holds.NO if self.below(threshold) else Holds.UNDECIDED
 
     def runs_to_settle(self, threshold: float) -> int:
-        """The blocks after which the distance to the threshold would decide, were nothing but their number to change."""
+        """The blocks after which the threshold would be cleared, were nothing but their number to change."""
         width = max(self.high - self.gain, self.gain - self.low, self.floor)
         distance = abs(self.gain - threshold)
         return max(FEWEST, math.ceil(min(NEVER, self.pairs * (width / distance) ** 2))) if distance > 0 else NEVER
@@ -70,6 +71,7 @@ class Effect:
 @dataclass(frozen=True)
 class Finding:
     """One figure of one variant in one case."""
+
     case: str
     group: str
     variant: str
@@ -92,6 +94,7 @@ class GateVerdict:
 @dataclass(frozen=True)
 class Verdict:
     """One variant: GO where every gate holds, NO-GO where one fails, INCONCLUSIVE otherwise."""
+
     variant: str
     word: str
     gates: list[GateVerdict]
@@ -110,8 +113,9 @@ def median_interval(values: np.ndarray) -> np.ndarray:
     """The 2.5, 5, 95 and 97.5 % points of the bootstrapped median."""
     if np.all(values == values[0]):
         return np.repeat(values[0], 4)
-    resampled = stats.bootstrap((values,), np.median, n_resamples=RESAMPLES, method="percentile", vectorized=True,
-                                rng=np.random.default_rng(0)).bootstrap_distribution
+    resampled = stats.bootstrap(
+        (values,), np.median, n_resamples=RESAMPLES, method="percentile", vectorized=True, rng=np.random.default_rng(0)
+    ).bootstrap_distribution
     return np.quantile(resampled, (0.025, 0.05, 0.95, 0.975))
 
 
@@ -155,18 +159,33 @@ def value_of(figures: dict, figure: str, arm: str) -> float:
 def find(samples: Samples, experiment: Experiment, variant: str, case: str, figure: str) -> Finding:
     blocks, group = samples.blocks(case, "ab"), samples.plan.cells[case].group
     base, other = pair(blocks, figure, BASELINE, variant)
-    effect_ = effect(gains(figure, base, other),
-                     noise_floor(gains(figure, *pair(samples.blocks(case, "aa", "ab"), figure, BASELINE, COPY))))
+    effect_ = effect(
+        gains(figure, base, other),
+        noise_floor(gains(figure, *pair(samples.blocks(case, "aa", "ab"), figure, BASELINE, COPY))),
+    )
     margin = log_ratio(experiment.same_within)
     word = word_for(effect_, margin)
     spread = max(float(v.max() / v.min()) for v in (base, other))
-    asked = [log_ratio(g.at_least) for g in experiment.gates
-             if g.at_least is not None and (g.group, g.figure) == (group, figure)]
+    asked = [
+        log_ratio(g.at_least)
+        for g in experiment.gates
+        if g.at_least is not None and (g.group, g.figure) == (group, figure)
+    ]
     open_ = [threshold for threshold in asked if effect_.at_least(threshold) is Holds.UNDECIDED]
     needed = runs_needed(effect_, margin, open_) if open_ or spread > NOISY or word == "INCONCLUSIVE" else None
     overflowed = sum(block[variant].get("overflow", "ok") != "ok" for block in blocks)
-    return Finding(case, group, variant, figure, effect_, word, (float(np.median(base)), float(np.median(other))), spread,
-                   needed, overflowed)
+    return Finding(
+        case,
+        group,
+        variant,
+        figure,
+        effect_,
+        word,
+        (float(np.median(base)), float(np.median(other))),
+        spread,
+        needed,
+        overflowed,
+    )
 
 
 def runs_needed(effect_: Effect, margin: float, thresholds: list[float]) -> int:
@@ -232,10 +251,15 @@ def judge(samples: Samples) -> list[Verdict]:
     experiment = from_table(samples.plan.experiment)
     verdicts = []
     for variant in (v.name for v in experiment.variants):
-        findings = [find(samples, experiment, variant, case, figure)
-                    for case in samples.plan.cells for figure in experiment.figures]
-        gates = [judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)
-                 for gate in experiment.gates]
+        findings = [
+            find(samples, experiment, variant, case, figure)
+            for case in samples.plan.cells
+            for figure in experiment.figures
+        ]
+        gates = [
+            judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)
+            for gate in experiment.gates
+        ]
         answers = {gate.holds for gate in gates}
         word = "NO-GO" if Holds.NO in answers else "INCONCLUSIVE" if Holds.UNDECIDED in answers else "GO"
         verdicts.append(Verdict(variant, word, gates, findings))

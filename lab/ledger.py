@@ -1,5 +1,6 @@
 """docs/verdicts.md, made from experiments/*.toml and their results."""
 
+import re
 from pathlib import Path
 
 from lab import LabError, machine
@@ -11,9 +12,9 @@ from lab.show import signed
 
 HEAD = """# Verdicts
 
-Made by `hz3 ledger` from `experiments/*.toml` and every sample in `experiments/results`; not to be edited by hand.
-[benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about.  Changes are "better by": positive is faster, or
-smaller.  An interval covers 95 %.  Where it does not say otherwise, nothing below the noise floor counts.
+Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
+[benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
+or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts.
 
 """
 
@@ -34,8 +35,8 @@ def theirs(experiment: Experiment, variant: str) -> str:
 
 
 def their_change(experiment: Experiment, case: str, variant: str) -> str:
-    changes = [f["change"] for f in experiment.original.get("figures", ()) if (f["case"], f["variant"]) == (case, variant)]
-    return f"{changes[0]:+g} %" if changes else ""
+    figures = experiment.original.get("figures", ())
+    return next((f"{f['change']:+g} %" for f in figures if (f["case"], f["variant"]) == (case, variant)), "")
 
 
 def cell(finding: Finding) -> str:
@@ -46,12 +47,17 @@ def cell(finding: Finding) -> str:
 def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> list[str]:
     plan, facts = run.plan, run.machine
     measured = from_table(plan.experiment)
-    lines = [f"{machine.name(facts)}, Linux {facts['kernel']}; {plan.blocks} blocks, {plan.scale:g} of the iterations; "
-             f"[every sample](../experiments/results/{run.path.parent.name}/{run.path.name}).", ""]
+    lines = [
+        f"{machine.name(facts)}, Linux {facts['kernel']}; {plan.blocks} blocks, {plan.scale:g} of the iterations; "
+        f"[every sample](../experiments/results/{run.path.parent.name}/{run.path.name}).",
+        "",
+    ]
     if (measured.gates, measured.cases) != (experiment.gates, experiment.cases):
-        lines += ["**The file has other cases or gates now; these verdicts are by those it had when the run began.**", ""]
-    lines += [f"| variant | case | work order | {measured.figure} | noise floor | peak RSS | RSS at the end |",
-              "|---|---|---|---|---|---|---|"]
+        lines += ["**The file has changed since. These verdicts are by the gates it had when the run began.**", ""]
+    lines += [
+        f"| variant | case | work order | {measured.figure} | noise floor | peak RSS | RSS at the end |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for verdict in verdicts:
         by_case: dict[str, dict[str, Finding]] = {}
         for finding in verdict.findings:
@@ -59,10 +65,12 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
         for case, found in by_case.items():
             main = found[measured.figure]
             memory = " | ".join(cell(found[figure]) for figure in MEMORY)
-            lines.append(f"| {verdict.variant} | {case} | {their_change(experiment, case, verdict.variant)} | {cell(main)} | "
-                         f"{signed(main.effect.floor).lstrip('+')} | {memory} |")
+            change = their_change(experiment, case, verdict.variant)
+            floor = signed(main.effect.floor).lstrip("+")
+            lines.append(f"| {verdict.variant} | {case} | {change} | {cell(main)} | {floor} | {memory} |")
     for verdict in verdicts:
-        lines += ["", f"{verdict.variant}: **{verdict.word}** (the work order: {theirs(experiment, verdict.variant)})", ""]
+        said = theirs(experiment, verdict.variant)
+        lines += ["", f"{verdict.variant}: **{verdict.word}** (the work order: {said})", ""]
         lines += [f"- {gate.holds.value}: {gate.gate}: {gate.reason}" for gate in verdict.gates]
     return lines
 
@@ -76,7 +84,13 @@ def section(experiment: Experiment, judged: list[tuple[Samples, list[Verdict]]])
         lines += [*result(run, verdicts, experiment), ""]
     if not judged:
         lines += ["Not yet run. To hold for a GO:", "", *(f"- {gate}" for gate in experiment.gates), ""]
-    return [*lines, f"Why: {experiment.why}" if experiment.why else "Why they agree or differ: not yet known.", ""]
+    return [*lines, f"Why: {experiment.why or 'not yet known.'}", ""]
+
+
+def order(file: Path) -> tuple:
+    """Boxes of the work orders by their number, then our own."""
+    numbers = re.findall(r"\d+", file.stem)
+    return not numbers, [int(number) for number in numbers], file.stem
 
 
 def ours(judged: list[tuple[Samples, list[Verdict]]], variant: str) -> str:
@@ -87,7 +101,7 @@ def ours(judged: list[tuple[Samples, list[Verdict]]], variant: str) -> str:
 def ledger(folder: Path) -> str:
     summary = ["| experiment | variant | work order | here |", "|---|---|---|---|"]
     sections = []
-    for file in sorted(folder.glob("*.toml")):
+    for file in sorted(folder.glob("*.toml"), key=order):
         experiment = read(file)
         judged = []
         for run in newest_by_machine(folder / "results" / file.stem):
@@ -96,7 +110,8 @@ def ledger(folder: Path) -> str:
             except LabError as error:
                 raise LabError(f"{run.path.name} of {experiment.name}: {error}") from None
         anchor = experiment.name.lower().replace(" ", "-")
-        summary += [f"| [{experiment.name}](#{anchor}) | {v.name} | {theirs(experiment, v.name)} | {ours(judged, v.name)} |"
-                    for v in experiment.variants]
+        for name in (variant.name for variant in experiment.variants):
+            verdicts = f"{theirs(experiment, name)} | {ours(judged, name)}"
+            summary.append(f"| [{experiment.name}](#{anchor}) | {name} | {verdicts} |")
         sections += section(experiment, judged)
     return HEAD + "\n".join([*summary, "", *sections])

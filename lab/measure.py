@@ -25,8 +25,11 @@ class Bench:
     def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
         library = check_library(name, arm, self.root)
         program, *arguments = cell.argv
-        done = execute([str(self.root / "out" / program), *arguments], environment(arm, cell, library and [library]),
-                       f"{shlex.join(cell.argv)} under {name}")
+        done = execute(
+            [str(self.root / "out" / program), *arguments],
+            environment(arm, cell, library and [library]),
+            f"{shlex.join(cell.argv)} under {name}",
+        )
         return self.read(name, arm, library, done)
 
     @staticmethod
@@ -53,8 +56,11 @@ def number(text: str) -> float | str:
 
 
 def observed(stderr: str) -> dict[str, float | str]:
-    return {f"{box}.{key}": number(value) for box, text in OBSERVED.findall(stderr)
-            for key, value in words(text.replace("%", "")).items()}
+    return {
+        f"{box}.{key}": number(value)
+        for box, text in OBSERVED.findall(stderr)
+        for key, value in words(text.replace("%", "")).items()
+    }
 
 
 def check_library(name: str, arm: Arm, root: Path) -> Path | None:
@@ -83,8 +89,16 @@ def environment(arm: Arm, cell: Cell, preload: list[Path] | None) -> dict[str, s
 def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.CompletedProcess:
     """In a session of its own, so that Ctrl-C reaches the lab alone, which then ends the child's whole session."""
     try:
-        child = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+        child = subprocess.Popen(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
     except OSError as error:
         raise LabError(f"{what}: cannot be started: {error.strerror}") from None
     try:

@@ -38,6 +38,7 @@ class Plan:
     aa_blocks: int = 0  # blocks of BASELINE and COPY alone, before the others
     scale: float = 1.0
     programs: dict[str, str] = field(default_factory=dict)  # program: sha256
+    missing: dict[str, str] = field(default_factory=dict)  # peers that could not be had, and why
     experiment: dict = field(default_factory=dict)  # as it was written when the run began
 
     def arms_of(self, phase: str) -> list[str]:
@@ -70,5 +71,10 @@ def digest(file: Path) -> str:
 def library_arm(file: Path, root: Path, version: str = "", env: dict[str, str] | None = None) -> Arm:
     config = CONFIG.search(file.read_bytes()) if file.is_file() else None
     inside = file.is_relative_to(root)
-    return Arm(str(file.relative_to(root) if inside else file), digest(file), config[1].decode() if config else "",
-               version, env or {})
+    return Arm(
+        str(file.relative_to(root) if inside else file),
+        digest(file),
+        config[1].decode() if config else "",
+        version,
+        env or {},
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from lab import ROOT, LabError
 
 FILE = ROOT / "src/base/flags.def"
-HEADER = re.compile(r"^[ *]*name +((?:[a-z][a-z0-9_]* +)+?)(?:values|range)\b", re.MULTILINE)
+HEADER = re.compile(r"^[ /*]*name +((?:[a-z][a-z0-9_]* +)+?)(?:values|range)\b", re.MULTILINE)
 ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"([^\"]*)\"", re.MULTILINE)
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lab import LabError
@@ -17,6 +17,7 @@ from lab.plan import Plan
 @dataclass(frozen=True)
 class Round:
     """Every arm of a cell once, one after the other: what is paired."""
+
     phase: str  # warmup, aa or ab
     block: int
     cell: str
@@ -69,7 +70,6 @@ class Samples:
             with open(self.path, "a") as file:
                 print(json.dumps(line), file=file)
                 file.flush()
-                os.fsync(file.fileno()) if file.seekable() else None
         except OSError as error:
             raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
 
@@ -87,7 +87,7 @@ class Samples:
 
 def new_path(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}.jsonl"
+    return folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
 
 
 def newest_path(folder: Path) -> Path:

@@ -5,7 +5,7 @@ A block passes through all cells, so that each cell is spread over the whole ses
 
 import random
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from lab import machine
 from lab.plan import Arm, Cell, Plan
@@ -35,8 +35,18 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
         attempt = len(samples.attempts[round_])
         for position, arm in enumerate(arms):
             progress(round_, arm)
-            started, load = datetime.now(timezone.utc), machine.load()
+            started, load = datetime.now(UTC), machine.load()
             figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
-            samples.add({"phase": round_.phase, "block": round_.block, "cell": round_.cell, "attempt": attempt,
-                         "position": position, "arm": arm, "at": started.isoformat(timespec="milliseconds"),
-                         "load": load, "figures": figures})
+            samples.add(
+                {
+                    "phase": round_.phase,
+                    "block": round_.block,
+                    "cell": round_.cell,
+                    "attempt": attempt,
+                    "position": position,
+                    "arm": arm,
+                    "at": started.isoformat(timespec="milliseconds"),
+                    "load": load,
+                    "figures": figures,
+                }
+            )

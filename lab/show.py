@@ -15,8 +15,17 @@ from lab.samples import Round, Samples
 from lab.session import remaining, rounds
 from lab.versus import compare, figures_of
 
-COLOURS = {"GO": "green", "BETTER": "green", "NO-GO": "red", "WORSE": "red", "SAME": "cyan", "INCONCLUSIVE": "yellow",
-           Holds.YES: "green", Holds.NO: "red", Holds.UNDECIDED: "yellow"}
+COLOURS = {
+    "GO": "green",
+    "BETTER": "green",
+    "NO-GO": "red",
+    "WORSE": "red",
+    "SAME": "cyan",
+    "INCONCLUSIVE": "yellow",
+    Holds.YES: "green",
+    Holds.NO: "red",
+    Holds.UNDECIDED: "yellow",
+}
 console = Console()
 if not console.is_terminal:
     console = Console(width=180)
@@ -32,8 +41,13 @@ class Watch:
         total, done = sum(len(arms) for _, arms in rounds(samples.plan)), sum(self.left.values())
         self.took: dict[str, list[float]] = defaultdict(list)
         self.running: tuple[str, float] | None = None
-        self.bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                            TextColumn("{task.fields[time_left]}"), console=console)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[time_left]}"),
+            console=console,
+        )
         self.task = self.bar.add_task("", total=total, completed=total - done, time_left="")
 
     def __enter__(self) -> "Watch":
@@ -53,15 +67,20 @@ class Watch:
             self.left[self.running[0]] -= 1
             self.bar.advance(self.task)
         self.running = (round_.cell, now)
-        self.bar.update(self.task, time_left=self._time_left(),
-                        description=f"{round_.phase} {round_.block + 1}  {round_.cell}  {arm}")
+        self.bar.update(
+            self.task,
+            time_left=self._time_left(),
+            description=f"{round_.phase} {round_.block + 1}  {round_.cell}  {arm}",
+        )
 
     def _time_left(self) -> str:
         if not self.took:
             return "time left: not known yet"
         typical = statistics.mean(t for times in self.took.values() for t in times)
-        seconds = sum(runs * (statistics.mean(self.took[cell]) if cell in self.took else typical)
-                      for cell, runs in self.left.items())
+        seconds = sum(
+            runs * (statistics.mean(self.took[cell]) if cell in self.took else typical)
+            for cell, runs in self.left.items()
+        )
         return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
 
 
@@ -79,18 +98,38 @@ def finding_row(finding: Finding) -> list[str]:
     effect = finding.effect
     remarks = [f"max/min {finding.range_ratio:.2f}"] if finding.range_ratio > NOISY else []
     if finding.runs_needed and finding.runs_needed > effect.pairs:
-        remarks.append(f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it")
+        remarks.append(
+            f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it"
+        )
     if finding.overflowed:
         remarks.append(f"rings overflowed in {finding.overflowed} of {effect.pairs}")
-    return [finding.case, finding.figure, *(human(finding.figure, m) for m in finding.medians), signed(effect.gain),
-            f"{signed(effect.low)} to {signed(effect.high)}", f"{percent(effect.floor):.1f} %", finding.verdict,
-            "; ".join(remarks)]
+    return [
+        finding.case,
+        finding.figure,
+        *(human(finding.figure, m) for m in finding.medians),
+        signed(effect.gain),
+        f"{signed(effect.low)} to {signed(effect.high)}",
+        f"{percent(effect.floor):.1f} %",
+        finding.verdict,
+        "; ".join(remarks),
+    ]
 
 
 def verdicts(samples: Samples, judged: list[Verdict]) -> None:
     for verdict in judged:
-        table = Table("case", "figure", "baseline", "variant", "better by", "95 % interval", "noise floor", "", "",
-                      title=f"{samples.plan.name}: {verdict.variant}", title_justify="left")
+        table = Table(
+            "case",
+            "figure",
+            "baseline",
+            "variant",
+            "better by",
+            "95 % interval",
+            "noise floor",
+            "",
+            "",
+            title=f"{samples.plan.name}: {verdict.variant}",
+            title_justify="left",
+        )
         for finding in verdict.findings:
             table.add_row(*finding_row(finding), style=COLOURS[finding.verdict])
         console.print(table)
@@ -127,8 +166,10 @@ def comparison(samples: Samples, reference: str) -> None:
 
 
 def environment(facts: dict) -> None:
-    console.print(f"{machine.name(facts)}; {facts['cores']} cores, {facts['sockets']} sockets, "
-                  f"{facts['last_level_caches']} last-level caches; Linux {facts['kernel']}; "
-                  f"governor {facts['governor']}; load {facts['load']:.1f}")
+    console.print(
+        f"{machine.name(facts)}; {facts['cores']} cores, {facts['sockets']} sockets, "
+        f"{facts['last_level_caches']} last-level caches; Linux {facts['kernel']}; "
+        f"governor {facts['governor']}; load {facts['load']:.1f}"
+    )
     if facts["load"] > facts["cpus_allowed"] / 2:
         console.print("[yellow]The machine is not idle: expect a high noise floor.[/]")

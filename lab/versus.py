@@ -21,8 +21,9 @@ class Figure:
 def figures_of(samples: Samples, cell: str) -> list[str]:
     """What the cell's program measures, of its parameters and other words nothing."""
     first = next(iter(samples.blocks(cell, "ab")[0].values()))
-    return [key for key, value in first.items()
-            if key.endswith(FIGURES) and isinstance(value, float) and key != "own_kib"]
+    return [
+        key for key, value in first.items() if key.endswith(FIGURES) and isinstance(value, float) and key != "own_kib"
+    ]
 
 
 def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[str, Figure]:

@@ -65,12 +65,15 @@ def test_the_same_is_found_the_same_and_nothing_else_is():
     assert said_same(2) <= 0.05 and said_same(-2) <= 0.05  # the margin itself
 
 
-@pytest.mark.parametrize("gain, word", [
-    ([8, 8, 8, 8, 8, 8], "GO"),
-    ([8, 8, 8, 8, 8, -8], "GO"),
-    ([8, 8, 8, 8, -8, -8], "NO-GO"),
-    ([14.4, 10.1, 8.5, -10.4, -17.8, -7.0], "NO-GO"),
-])
+@pytest.mark.parametrize(
+    "gain, word",
+    [
+        ([8, 8, 8, 8, 8, 8], "GO"),
+        ([8, 8, 8, 8, 8, -8], "GO"),
+        ([8, 8, 8, 8, -8, -8], "NO-GO"),
+        ([14.4, 10.1, 8.5, -10.4, -17.8, -7.0], "NO-GO"),
+    ],
+)
 def test_wins_in_five_of_six_cases(gain, word):
     assert words([{"wins": 5}], gain, trials=1) == [word]
 
@@ -115,7 +118,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 def test_a_wide_spread_is_reported_with_runs_that_settle_it():
     noisy = judge.judge(samples(experiment(IMPROVES), 3, [5], noise=0.2, mood=0))[0].findings[0]
     assert noisy.range_ratio > 1.5 and noisy.verdict == "INCONCLUSIVE"
-    assert 20 < noisy.runs_needed
+    assert noisy.runs_needed > 20
     quiet = judge.judge(samples(experiment(IMPROVES), 3, [5], noise=0.01, mood=0))[0].findings[0]
     assert quiet.range_ratio < 1.5 and quiet.runs_needed is None
 
@@ -124,7 +127,8 @@ def test_the_number_of_runs_that_settle_it_does():
     first = judge.judge(samples(experiment(IMPROVES), 7, [5], noise=0.1))[0].findings[0]
     settled = sum(
         judge.judge(samples(experiment(IMPROVES), seed, [5], noise=0.1, blocks=4 * first.runs_needed))[0].word == "GO"
-        for seed in range(10))
+        for seed in range(10)
+    )
     assert first.verdict == "INCONCLUSIVE" and settled >= 8
 
 
