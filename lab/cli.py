@@ -153,6 +153,16 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
     show.comparison(conduct(plan, ROOT / "build/compare" / name, resume, taker), reference)
 
 
+@main.command("report")
+@click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
+def report_verb(file: Path) -> None:
+    """Write one HTML FILE with all results (build/report.html)."""
+    from lab import report  # which takes a second to load, for matplotlib
+
+    file.write_text(report.report(RESULTS))
+    show.console.print(f"the report is in {file}")
+
+
 @main.command("ledger")
 def ledger_verb() -> None:
     """Write docs/verdicts.md from the experiments and their results."""

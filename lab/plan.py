@@ -19,6 +19,10 @@ class Arm:
     version: str = ""
     env: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def said_version(self) -> str:
+        return self.version or self.config.partition(" ")[0].removeprefix("version=")
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -143,7 +143,7 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
 def peers(found: dict[str, Arm], missing: dict[str, str]) -> None:
     table = Table("who", "version", "library")
     for name, arm in found.items():
-        table.add_row(name, arm.version or arm.config.partition(" ")[0].removeprefix("version="), arm.file or "libc")
+        table.add_row(name, arm.said_version, arm.file or "libc")
     for name, status in missing.items():
         table.add_row(name, "cannot be had", status, style="red")
     console.print(table)

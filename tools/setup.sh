@@ -20,7 +20,7 @@ case $purpose in
         needed="$needed python3-venv"
         requirements='lab tests'
         wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
-            nginx-light wrk postgresql libpython3-testsuite' ;;
+            nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell' ;;
     *) echo "usage: $0 [build|run|test|lab]" >&2; exit 2 ;;
 esac
 

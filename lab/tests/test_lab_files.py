@@ -202,7 +202,6 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
     )
     assert ledger.ledger(tmp_path).count("not yet run") == 2
     run = samples(table_of([{"at_least": 0.0}]), 1, [20])
-    run.machine.update(cpu="A CPU", cpus_allowed=4, virtual=False, kernel="6.1")
     run.path = tmp_path / "results/x1/now.jsonl"
     monkeypatch.setattr(ledger, "newest_by_machine", lambda folder: [run] if folder.name == "x1" else [])
     text = ledger.ledger(tmp_path)

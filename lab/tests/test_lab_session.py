@@ -1,4 +1,4 @@
-"""What the lab refuses to count, and what it keeps.  The benchmark is a script, and the library a file with its name in."""
+"""What the lab refuses to count, and what it keeps.  The benchmark is a script, a library a file with a config."""
 
 import json
 import signal
