@@ -4,15 +4,21 @@
     experiment  what is asked: variants, cases, gates
     plan        what will be run: one arm for each library, one case for each command
     build       the libraries of the arms
+    peers       the other allocators
+    planning    from what is asked to a plan
     measure     one run of one arm, and the proof that the arm served it
     session     all runs, in randomised paired blocks; resumes
     samples     the file of raw samples
     machine     where it was measured
     judge       from samples to verdicts
-    show, ledger, report    verdicts and figures for people
+    versus      from samples to ratios
+    show        progress and verdicts in a terminal
+    ledger      verdicts as a page of the documentation
+    report      everything as one HTML file; its pictures are made in plots
+    pack        a folder to measure with elsewhere; packed is the program in it
     cli         the verbs
 
-All above `judge` use the standard library only, so that a packed lab runs where nothing can be installed.
+What a run needs (see pack) uses the standard library only, so that it runs where nothing can be installed.
 """
 
 from pathlib import Path

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab import ROOT, LabError
-from lab.experiment import Experiment, Variant
+from lab.experiment import Variant
 from lab.measure import words
-from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest, library_arm
+from lab.plan import Arm, digest, library_arm
 from lab.registry import Registry
 
 SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
@@ -110,15 +110,3 @@ def check_flags(variant: Variant, arm: Arm, registry: Registry) -> None:
     ]
     if wrong:
         raise LabError(f"'{variant.name}': a flag did not take: {'; '.join(wrong)}")
-
-
-def plan_experiment(
-    experiment: Experiment, table: dict, builder: Builder, scale: float, blocks: int, aa_blocks: int, seed: int
-) -> Plan:
-    """Builds all that the experiment needs."""
-    arms = {BASELINE: builder.variant(experiment.baseline)}
-    arms[COPY] = builder.copy(arms[BASELINE])
-    arms |= {variant.name: builder.variant(variant) for variant in experiment.variants}
-    programs = builder.benches(sorted({case.program for case in experiment.cases}))
-    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in experiment.cases}
-    return Plan("ab", experiment.name, arms, cells, blocks, seed, aa_blocks, scale, programs, experiment=table)

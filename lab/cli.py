@@ -1,34 +1,16 @@
 """The verbs of the lab, as bin/hz3 calls them."""
 
-import secrets
-import shlex
-import shutil
 import signal
 import sys
-import tomllib
 from pathlib import Path
 
 import click
 
-from lab import (
-    ROOT,
-    LabError,
-    build,
-    experiment,
-    judge,
-    ledger,
-    machine,
-    measure,
-    peers,
-    registry,
-    samples,
-    session,
-    show,
-)
-from lab.plan import Arm, Cell, Plan, digest
+from lab import ROOT, LabError, judge, ledger, machine, measure, pack, planning, samples, session, show
+from lab.plan import Plan
 
 RESULTS = ROOT / "experiments/results"
-AA_BLOCKS = 6
+BLOCKS = 7  # of a comparison
 
 
 @click.group()
@@ -63,31 +45,21 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
 @click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted")
 def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
     """Build the variants of an experiment, measure and judge them."""
-    flags, asked = registry.read(), experiment.read(file)
-    experiment.check(asked, flags)
-    plan = build.plan_experiment(
-        asked,
-        tomllib.loads(file.read_text()),
-        build.Builder(flags, say=show.console.print),
-        scale,
-        blocks or asked.blocks,
-        AA_BLOCKS,
-        secrets.randbits(32),
-    )
+    plan = planning.of_experiment(file, scale, blocks, show.console.print)
     run = conduct(plan, RESULTS / file.stem, resume, measure.Bench())
     show.verdicts(run, judge.judge(run))
 
 
-def reference_of(arms: dict[str, Arm], to: str | None) -> str:
-    reference = to or ("glibc" if "glibc" in arms else next(iter(arms)))
-    if reference not in arms:
+def reference_of(plan: Plan, to: str | None) -> str:
+    reference = to or ("glibc" if "glibc" in plan.arms else next(iter(plan.arms)))
+    if reference not in plan.arms:
         raise LabError(f"--to: '{reference}' is not compared")
     return reference
 
 
 def comparing(command: click.Command) -> click.Command:
     for option in (
-        click.option("--blocks", default=7, type=click.IntRange(1), help="runs of each library"),
+        click.option("--blocks", default=BLOCKS, type=click.IntRange(1), help="runs of each library"),
         click.option("--only", multiple=True, metavar="NAME", help="this lane or peer; may be repeated"),
         click.option("--to", metavar="NAME", help="whom the ratios are to (default: glibc)"),
         click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted"),
@@ -101,27 +73,10 @@ def comparing(command: click.Command) -> click.Command:
 @comparing
 def peers_verb(cells: Path | None, blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
     """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
-    builder = build.Builder(registry.read(), say=show.console.print)
-    chosen = peers.cells(cells) if cells else {}
-    experiment.check_programs([cell.argv[0] for cell in chosen.values()])
-    programs = builder.benches(sorted({cell.argv[0] for cell in chosen.values()}))
-    found, missing = peers.arms(builder, only)
-    prove = measure.Command(builder.tools())
-    for name, arm in found.items():
-        prove(name, arm, Cell(["true"]))
-    show.peers(found, missing)
+    plan = planning.of_cells(cells, only, blocks, show.console.print)
+    reference = reference_of(plan, to)
+    show.peers(plan)
     if cells:
-        plan = Plan(
-            "peers",
-            f"peers-{cells.stem}",
-            found,
-            chosen,
-            blocks,
-            secrets.randbits(32),
-            programs=programs,
-            missing=missing,
-        )
-        reference = reference_of(found, to)
         show.comparison(conduct(plan, RESULTS / plan.name, resume, measure.Bench()), reference)
 
 
@@ -130,27 +85,37 @@ def peers_verb(cells: Path | None, blocks: int, only: tuple[str, ...], to: str |
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
     """Run COMMAND on every lane and every peer: wall time, CPU time and peak RSS."""
-    program = shutil.which(command[0])
-    if not program:
-        raise LabError(f"'{command[0]}' was not found")
-    builder = build.Builder(registry.read(), say=show.console.print)
-    found, missing = peers.arms(builder, only)
-    found.pop(peers.LIMIT, None)  # not an allocator for programs
-    missing.pop(peers.LIMIT, None)
-    show.peers(found, missing)
-    name, cells = Path(program).name, {shlex.join(command): Cell(list(command))}
-    plan = Plan(
-        "compare",
-        name,
-        found,
-        cells,
-        blocks,
-        secrets.randbits(32),
-        programs={name: digest(Path(program))},
-        missing=missing,
-    )
-    reference, taker = reference_of(found, to), measure.Command(builder.tools())
-    show.comparison(conduct(plan, ROOT / "build/compare" / name, resume, taker), reference)
+    plan, taker = planning.of_command(list(command), only, blocks, show.console.print)
+    reference = reference_of(plan, to)
+    show.peers(plan)
+    show.comparison(conduct(plan, ROOT / "build/compare" / plan.name, resume, taker), reference)
+
+
+@main.command("pack")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case")
+@click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file, or 7 for cells")
+def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None) -> None:
+    """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
+    say = show.console.print
+    plans = {}
+    for file in files:
+        if file.suffix == ".toml":
+            plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
+        else:
+            plan = planning.of_cells(file, (), blocks or BLOCKS, say)
+            plans[plan.name] = plan
+    pack.pack(folder, plans)
+    say(f"{folder} is ready: copy it, run python3 run.py in it, and merge what comes back")
+
+
+@main.command("merge")
+@click.argument("folder", type=click.Path(path_type=Path))
+def merge_verb(folder: Path) -> None:
+    """Take the results of a packed FOLDER among ours."""
+    for file in pack.merge(folder, RESULTS):
+        show.console.print(f"merged {file.relative_to(RESULTS)}")
 
 
 @main.command("report")

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class Plan:
     arms: dict[str, Arm]
     cells: dict[str, Cell]
     blocks: int
-    seed: int
+    seed: int = field(default_factory=lambda: secrets.randbits(32))
     aa_blocks: int = 0  # blocks of BASELINE and COPY alone, before the others
     scale: float = 1.0
     programs: dict[str, str] = field(default_factory=dict)  # program: sha256

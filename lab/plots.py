@@ -189,6 +189,7 @@ def forest(findings: list[Finding]) -> Callable[[Axes], None]:
             axis.plot([percent(effect.low), percent(effect.high)], [row, row], color=colour, linewidth=2)
             axis.plot(percent(effect.gain), row, "o", color=colour)
         axis.axvline(0, color="#222222", linewidth=0.8)
+        axis.set_ylim(-0.6, len(findings) - 0.4)
         axis.set_yticks(range(len(findings)), [finding.case for finding in reversed(findings)])
         axis.set_xlabel("better by, %; grey: the noise floor")
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from lab import machine
 from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
-from lab.plan import Arm
+from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
 from lab.versus import compare, figures_of
@@ -140,11 +140,11 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
         console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
 
 
-def peers(found: dict[str, Arm], missing: dict[str, str]) -> None:
+def peers(plan: Plan) -> None:
     table = Table("who", "version", "library")
-    for name, arm in found.items():
+    for name, arm in plan.arms.items():
         table.add_row(name, arm.said_version, arm.file or "libc")
-    for name, status in missing.items():
+    for name, status in plan.missing.items():
         table.add_row(name, "cannot be had", status, style="red")
     console.print(table)
 

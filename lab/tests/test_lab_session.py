@@ -3,12 +3,14 @@
 import json
 import signal
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from synthetic import experiment
 
-from lab import LabError, judge, measure, plan, session
+from lab import LabError, judge, measure, pack, plan, session
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples
 
@@ -197,6 +199,51 @@ def test_observation_boxes_are_read_from_stderr(lab):
         "HZ3_S96.push_calls": 36e6, "HZ3_S96.cas_retry_total": 730, "HZ3_S44_4.want_32_pct": 100,
         "HZ3_S44_4.text": "none",
     }  # fmt: skip
+
+
+def run_packed(folder: Path) -> subprocess.CompletedProcess:
+    """By a Python that sees nothing but its own library."""
+    command = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", sys.executable, "-I", "-S", folder / "run.py"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_path):
+    folder, results = tmp_path / "packed", tmp_path / "results"
+    plan_of_peers = Plan("peers", "peers-x", {"a": lab.library(2), "b": plan.Arm(str(Path(__file__)), "0" * 64)},
+                         {"one": Cell(["fake"])}, 1, programs={"fake": ""})  # fmt: skip
+    pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""}), "peers-x": plan_of_peers}, lab.root)
+    done = run_packed(folder)
+    assert done.returncode == 0 and "x: done" in done.stdout, done.stderr
+    assert "left out: b: " in done.stderr
+    (merged_peers, merged) = pack.merge(folder, results)
+    assert not session.remaining(Samples.load(merged)) and merged.parent.name == "x"
+    assert "no longer the library" in Samples.load(merged_peers).plan.missing["b"]
+    with pytest.raises(LabError, match="is there already"):
+        pack.pack(folder, {}, lab.root)
+
+
+def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
+    folder = tmp_path / "packed"
+    pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""})}, lab.root)
+    program = folder / "out/fake"
+    whole = program.read_text()
+    program.write_text(whole + f"[ $(cat {folder}/results/x/*.jsonl | wc -l) -lt 20 ] || exit 9\n")
+    assert "ended with status 9" in run_packed(folder).stderr
+    program.write_text(whole)
+    assert run_packed(folder).returncode == 0
+    (file,) = folder.glob("results/x/*.jsonl")
+    assert not session.remaining(Samples.load(file))
+
+
+def test_what_was_not_measured_by_the_lab_is_not_merged(tmp_path):
+    file = tmp_path / "packed/results/x/1.jsonl"
+    file.parent.mkdir(parents=True)
+    with pytest.raises(LabError, match="no results"):
+        pack.merge(tmp_path / "packed", tmp_path / "results")
+    file.write_text("ops_per_s=1e9\n")
+    with pytest.raises(LabError, match="not a file of samples"):
+        pack.merge(tmp_path / "packed", tmp_path / "results")
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.fixture(scope="module")
