@@ -9,7 +9,7 @@ from synthetic import experiment, samples
 from lab import LabError, judge
 from lab.plan import BASELINE
 
-TRIALS = 100
+TRIALS = 60
 IMPROVES = [{"at_least": 0.0}]
 
 
@@ -100,6 +100,25 @@ def test_no_effect_below_the_noise_floor():
     slightly_better = np.full(20, 0.01)
     for aa, word in ((np.full(20, 0.02), "INCONCLUSIVE"), (np.full(20, 0.005), "BETTER")):
         assert judge.word_for(judge.effect(slightly_better, judge.noise_floor(aa)), 0.01) == word
+
+
+def test_no_effect_whose_interval_reaches_the_other_side():
+    torn = judge.effect(np.array([-0.2, 0.4] * 10 + [0.4]), 0.0)
+    assert (
+        torn.gain == 0.4 and not torn.above(0) and not judge.effect(-np.array([-0.2, 0.4] * 10 + [0.4]), 0.0).below(0)
+    )
+    assert judge.effect(np.full(20, 0.4), 0.0).above(0)
+
+
+def test_the_same_needs_a_narrow_interval_and_a_low_floor():
+    assert judge.effect(np.zeros(20), 0.01).same_within(0.02)
+    assert not judge.effect(np.zeros(20), 0.03).same_within(0.02)
+    assert not judge.effect(np.array([-0.2, 0.0, 0.2] * 7), 0.01).same_within(0.02)
+
+
+def test_what_is_the_same_is_no_improvement():
+    assert share("NO-GO", IMPROVES, [0], trials=10, noise=0.005) == 1
+    assert share("GO", [{"at_least": -2.0}], [0], trials=10, noise=0.005) == 1
 
 
 def test_without_enough_aa_blocks_there_is_no_floor_to_stand_on():
