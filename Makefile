@@ -1,7 +1,7 @@
 # Short commands in front of CMake, which is the one description of the build.
 BUILD_TYPE ?= Release
 JOBS := $(shell nproc 2>/dev/null || echo 2)
-LANES := scale fast
+LANES := scale fast classic r50 r90 memory
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make run: any command; without one, a Redis server under its own benchmark.
 APP ?= tools/demo-redis.sh
@@ -11,7 +11,8 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all clean run test setup-build setup-run setup-test $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
+.PHONY: all clean run test peers setup-build setup-run setup-test setup-peers
+.PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so
@@ -26,7 +27,7 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 
 # Everything: C suites in both lanes under ctest, then the suites that need real programs under pytest.
 test: $(LANES:%=test_%)
-	@$(PYTEST) tests bench lab
+	@$(PYTEST) tests bench peers lab
 
 $(LANES:%=test_%): test_%: setup-test
 	@mkdir -p build
@@ -35,7 +36,11 @@ $(LANES:%=test_%): test_%: setup-test
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 	@ctest --test-dir build/$* --output-on-failure
 
-setup-build setup-run setup-test: setup-%:
+# The allocators to compare with, into build/peers.
+peers: setup-peers
+	@.venv/bin/python peers/build.py
+
+setup-build setup-run setup-test setup-peers: setup-%:
 	@tools/setup.sh $*
 
 clean:

@@ -56,11 +56,17 @@ def number(text: str) -> float | str:
 
 
 def observed(stderr: str) -> dict[str, float | str]:
-    return {
-        f"{box}.{key}": number(value)
-        for box, text in OBSERVED.findall(stderr)
-        for key, value in words(text.replace("%", "")).items()
-    }
+    """[BOX] key=value ... part: key=value ...  becomes BOX.key and BOX.part.key."""
+    figures = {}
+    for box, text in OBSERVED.findall(stderr):
+        prefix = box
+        for word in text.split():
+            key, equals, value = word.partition("=")
+            if equals:
+                figures[f"{prefix}.{key}"] = number(value.removesuffix("%"))
+            elif word.endswith(":"):
+                prefix = f"{box}.{word[:-1]}"
+    return figures
 
 
 def check_library(name: str, arm: Arm, root: Path) -> Path | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from lab import ROOT, LabError
 
 FILE = ROOT / "src/base/flags.def"
-HEADER = re.compile(r"^[ /*]*name +((?:[a-z][a-z0-9_]* +)+?)(?:values|range)\b", re.MULTILINE)
+LANES = re.compile(r"^HZ3_LANES\(([^)]*)\)", re.MULTILINE)
 ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"([^\"]*)\"", re.MULTILINE)
 
 
@@ -40,10 +40,10 @@ def read(file: Path = FILE) -> Registry:
     if not file.is_file():
         raise LabError(f"no registry of flags at {file}")
     text = file.read_text()
-    header = HEADER.search(text)
-    if not header:
+    row = LANES.search(text)
+    if not row:
         raise LabError(f"{file}: no row that names the lanes")
-    lanes = tuple(header[1].split())
+    lanes = tuple(re.findall(r"\w+", row[1]))
     rows = {m[1]: (tuple(int(v) for v in re.findall(r"\d+", m[2])), m[3]) for m in ROW.finditer(text)}
     wrong = [name for name, (values, _) in rows.items() if len(values) != len(lanes)]
     if wrong or len(rows) != len(re.findall(r"^HZ3_FLAG\(", text, re.MULTILINE)):

@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test|lab]: brings what building, or building and the demo, the tests or the lab, needs; says nothing when
-# all is there.
+# setup.sh [build|run|test|peers|lab]: brings what building, or building and the demo, the tests, the peers or the lab,
+# needs; says nothing when all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -10,6 +10,7 @@ purpose=${1:-build}
 needed='gcc libc6-dev make cmake python3'
 wanted=
 requirements=
+debian_peers='libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
 case $purpose in
     build) ;;
     run) wanted='redis-server redis-tools' ;;
@@ -18,13 +19,19 @@ case $purpose in
         requirements=lab ;;
     test)
         needed="$needed python3-venv"
-        requirements='lab tests'
-        wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
-            nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell' ;;
-    *) echo "usage: $0 [build|run|test|lab]" >&2; exit 2 ;;
+        requirements='tests lab'
+        wanted="g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
+            nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell $debian_peers" ;;
+    peers)
+        needed="$needed python3-venv"
+        requirements=tests
+        wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
+    *) echo "usage: $0 [build|run|test|peers|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
+
+loader_finds() { ldconfig -p | grep -q "^[[:blank:]]$1 "; }
 
 is_here() { # PACKAGE: it or its equal, however it came
     case $1 in
@@ -37,6 +44,10 @@ is_here() { # PACKAGE: it or its equal, however it came
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
         nginx-light) command -v nginx ;;
+        cargo-web) command -v cargo ;;
+        libjemalloc2) loader_finds libjemalloc.so.2 ;;
+        libtcmalloc-minimal4) loader_finds libtcmalloc_minimal.so.4 ;;
+        libmimalloc2.0) loader_finds libmimalloc.so.2 ;;
         postgresql) ls /usr/lib/postgresql/*/bin/postgres || command -v postgres ;;
         *) command -v "$1" ;;
     esac >/dev/null 2>&1

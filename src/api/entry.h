@@ -38,5 +38,7 @@ void *hz3_malloc_zeroed(size_t size);
 void *hz3_malloc_aligned(size_t size, size_t alignment);
 /* Any pointer. */
 void hz3_free_slow(void *p);
+/* A pointer into the first window, in a granule of another heap's. */
+void hz3_free_home(void *p);
 void *hz3_no_memory(void); /* NULL and ENOMEM */
 #endif

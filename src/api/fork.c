@@ -3,6 +3,8 @@
 #include "back/pages.h"
 #include "front/collector.h"
 #include "front/thread_cache.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
 
 #include <pthread.h>
 
@@ -15,8 +17,10 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&hz3_collector_lock);
     visit(&hz3_threads_lock);
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
+    hz3_owner_stash_each_lock(visit);
     hz3_central_each_lock(visit);
     visit(&hz3_pages_lock);
+    visit(&hz3_stock_lock);
     visit(&hz3_magazine_lock);
 }
 
@@ -58,6 +62,7 @@ static void child(void)
     hz3_collector_after_fork();
     hz3_pages_after_fork(patient);
     if (patient) hz3_central_after_fork();
+    if (patient) hz3_page_remote_after_fork();
     hz3_cache_after_fork(patient);
 }
 

@@ -7,7 +7,9 @@
 #include "base/sizeclass.h"
 #include "front/collector.h"
 #include "front/thread_cache.h"
+#include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "watch/boxes.h"
 
 _Atomic bool hz3_started;
 static bool options_read;
@@ -21,7 +23,8 @@ static void apply_live_options(void)
     if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);
     if (hz3_pages_huge_never) hz3_os.huge_page = 0;
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
-    hz3_heap_start((unsigned)hz3_min(hz3_options.HEAPS, (size_t)HZ3_HEAPS_MAX));
+    hz3_heap_start((unsigned)hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
+    hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
     hz3_collector_start((uint32_t)hz3_options.DECAY, hz3_options.BACKGROUND);
 }
@@ -37,7 +40,7 @@ HZ3_COLD void hz3_start(void)
         hz3_map_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));
         hz3_cache_start();
         apply_live_options();
-        atomic_store_explicit(&hz3_started, true, memory_order_release);
+        hz3_store(hz3_started, true, memory_order_release);
     }
     hz3_unlock(&lock);
 }
@@ -50,5 +53,5 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_options_report();
     hz3_fork_start();
     hz3_collector_allow_background();
-    if (hz3_options.STATS) hz3_report_at_exit();
+    if (hz3_options.STATS || HZ3_BOXES_ON) hz3_report_at_exit();
 }

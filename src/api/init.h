@@ -10,6 +10,6 @@ void hz3_start(void);
 
 HZ3_INLINE void hz3_ensure_started(void)
 {
-    if (unlikely(!atomic_load_explicit(&hz3_started, memory_order_acquire))) hz3_start();
+    if (unlikely(!hz3_load(hz3_started, memory_order_acquire))) hz3_start();
 }
 #endif

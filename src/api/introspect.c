@@ -1,10 +1,12 @@
 /* What programs ask an allocator about itself. */
 #include "api/entry.h"
 #include "api/init.h"
+#include "api/options.h"
 #include "api/override.h"
 #include "api/report.h"
 #include "front/collector.h"
 #include "os/os.h"
+#include "watch/boxes.h"
 #include "watch/stats.h"
 
 #include <malloc.h>
@@ -63,10 +65,19 @@ HZ3_API void hz3_malloc_stats(void)
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
+static void print_boxes(void)
+{
+    char buf[2048];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    hz3_boxes_text(&text);
+    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
 static void report_last(void)
 {
     fflush(stdout); /* what the program said comes first, also where both go into one pipe */
-    hz3_malloc_stats();
+    if (HZ3_BOXES_ON) print_boxes();
+    if (hz3_options.STATS) hz3_malloc_stats();
 }
 
 void hz3_report_at_exit(void)

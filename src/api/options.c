@@ -2,6 +2,8 @@
 #include "api/options.h"
 
 #include "base/print.h"
+#include "front/topology.h"
+#include "middle/instances.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -49,6 +51,18 @@ static bool count(const char *text, size_t *value)
     return number(text, &end, value) && !*end && *value > 0;
 }
 
+/* Without HZ3_S144_SETTABLE there is only what was built. */
+static bool instances(const char *text, size_t *value)
+{
+    const char *end;
+    *value = HZ3_OWNER_STASH_INSTANCES;
+    if (!strcmp(text, "lane")) return true;
+    if (!strcmp(text, "auto")) return *value = HZ3_S144_SETTABLE ? HZ3_OPTION_AUTO : *value, true;
+    if (!number(text, &end, value) || *end) return false;
+    if (!HZ3_S144_SETTABLE) return *value == HZ3_OWNER_STASH_INSTANCES;
+    return *value >= 1 && *value <= HZ3_INSTANCES_MAX && (*value & (*value - 1)) == 0;
+}
+
 static bool switch_on(const char *text, size_t *value)
 {
     *value = *text == '1';
@@ -81,7 +95,8 @@ static const struct option {
     size_t *value;
     bool (*parse)(const char *text, size_t *value);
 } options[] = {
-#define HZ3_OPTION(name, kind, standard, meaning) {"HZ3_" #name, standard, &hz3_options.name, kind},
+#define HZ3_OPTION(name, kind, standard, small, meaning) \
+    {"HZ3_" #name, HZ3_SMALL_MEMORY ? small : standard, &hz3_options.name, kind},
 #include "api/options.def"
 #undef HZ3_OPTION
 };
@@ -118,6 +133,8 @@ bool hz3_options_load(void)
         if (text && options[i].parse(text, &value)) *options[i].value = value;
     }
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(8, 4 * hz3_os.cpus);
+    if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
+        hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
     if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) hz3_options.SOFT_LIMIT = cgroup_limit();
     if (hz3_options.SOFT_LIMIT == 0) hz3_options.SOFT_LIMIT = SIZE_MAX;
     return readable;

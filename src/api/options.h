@@ -11,7 +11,7 @@ enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */
 #define HZ3_OPTION_AUTO SIZE_MAX
 struct hz3_options {
-#define HZ3_OPTION(name, kind, standard, meaning) size_t name;
+#define HZ3_OPTION(name, kind, standard, small, meaning) size_t name;
 #include "api/options.def"
 #undef HZ3_OPTION
 };

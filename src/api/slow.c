@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/collector.h"
+#include "front/remote_stash.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -81,7 +82,7 @@ static bool is_block(const void *p, unsigned cls)
 unsigned hz3_block_class(const void *p)
 {
     hz3_ensure_started();
-    unsigned cls = hz3_tag_class(hz3_tag_of(p));
+    unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE)) {
         /* A free span was freed before, whatever it was. */
         if (hz3_map_was_used(p)) hz3_crime("double free", p);
@@ -135,7 +136,20 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
     if (cls == HZ3_CLASS_LARGE) {
         hz3_large_free(p);
         hz3_collector_tick();
+    } else if (hz3_goes_home(hz3_window_of(p), p, cls)) {
+        hz3_remote_free(p, cls, hz3_owner_at(p));
     } else {
         hz3_cache_free(p, cls);
     }
+}
+
+HZ3_NOINLINE void hz3_free_home(void *p)
+{
+    unsigned cls = hz3_class_at(p);
+    if (unlikely(cls == HZ3_CLASS_NONE || (HZ3_FREE_CHECK && !hz3_is_live(p)))) {
+        hz3_free_slow(p);
+        return;
+    }
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
+    hz3_remote_free(p, cls, hz3_owner_at(p));
 }

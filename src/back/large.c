@@ -21,7 +21,7 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     if (!span) return NULL;
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
-    hz3_map_tag(span, HZ3_CLASS_LARGE);
+    hz3_map_tag(span->start, span->granules, HZ3_CLASS_LARGE, 0);
     return span;
 }
 

@@ -12,8 +12,8 @@ uint8_t *hz3_states;
 enum {
     PLACE_TRIES = 8,
     SKIP_TRIES = 64,
-    TABLE_STEP = 64 * 1024,                /* tables grow by this many bytes */
-    FOREIGN_TAG = HZ3_CLASS_NONE | 1 << 8, /* of a granule that was skipped */
+    TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
+    FOREIGN_OWNER = 1,      /* of a granule that was skipped, beside HZ3_CLASS_NONE */
 };
 #define WINDOW_MIN HZ3_MIB(4)
 /* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
@@ -32,7 +32,7 @@ static size_t spans_bytes(size_t window_bytes)
 
 static size_t tags_bytes(size_t window_bytes)
 {
-    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * sizeof(uint16_t), HZ3_GRANULE);
+    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * sizeof(struct hz3_tag), HZ3_GRANULE);
 }
 
 static size_t states_bytes(size_t window_bytes)
@@ -54,7 +54,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
     *window = (struct hz3_window){
         .base = tags + tags_bytes(bytes),
         .bytes = bytes,
-        .tags = (uint16_t *)tags,
+        .tags = (struct hz3_tag *)tags,
         .spans = (struct hz3_span *)spans,
         .reserved = reserved,
         .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
@@ -131,7 +131,7 @@ void hz3_map_start(size_t bytes)
 {
     size_t power = WINDOW_MIN;
     while (2 * power <= hz3_min(bytes, place_bytes / 2)) power *= 2;
-    if (open_window(power, WINDOW_MIN, true)) atomic_store_explicit(&hz3_window_count, 1, memory_order_release);
+    if (open_window(power, WINDOW_MIN, true)) hz3_store(hz3_window_count, 1, memory_order_release);
 }
 
 struct hz3_window *hz3_map_open_window(size_t least)
@@ -141,7 +141,7 @@ struct hz3_window *hz3_map_open_window(size_t least)
     size_t bytes = hz3_max(least, count ? 2 * hz3_windows[count - 1].bytes : WINDOW_MIN);
     if (bytes > place_bytes / 2) return NULL;
     if (!open_window(bytes, least, count == 0)) return NULL;
-    atomic_store_explicit(&hz3_window_count, count + 1, memory_order_release);
+    hz3_store(hz3_window_count, count + 1, memory_order_release);
     return &hz3_windows[count];
 }
 
@@ -161,10 +161,10 @@ static bool grow_tags(struct hz3_window *window, uint32_t upto)
 {
     if (upto <= window->tags_writable) return true;
     size_t page = hz3_os.page, all = tags_bytes(window->bytes);
-    size_t from = window->tags_writable * sizeof(uint16_t);
-    size_t to = hz3_min(hz3_round_up(upto * sizeof(uint16_t), page), all);
+    size_t from = window->tags_writable * sizeof(struct hz3_tag);
+    size_t to = hz3_min(hz3_round_up(upto * sizeof(struct hz3_tag), page), all);
     if (!hz3_os_writable((uintptr_t)window->tags + from, to - from)) return false;
-    window->tags_writable = (uint32_t)(to / sizeof(uint16_t));
+    window->tags_writable = (uint32_t)(to / sizeof(struct hz3_tag));
     return true;
 }
 
@@ -198,7 +198,7 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
         /* Somebody else's mapping: leave it alone and look further on. */
         uint32_t skipped = hz3_min(step, rest);
         if (!grow_tags(window, first + skipped)) return HZ3_MAP_REFUSED;
-        for (uint32_t g = first; g < first + skipped; g++) window->tags[g] = FOREIGN_TAG;
+        hz3_map_tag(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), skipped, HZ3_CLASS_NONE, FOREIGN_OWNER);
         window->frontier += skipped;
     }
     return HZ3_MAP_FULL;
@@ -209,11 +209,19 @@ bool hz3_map_restore(struct hz3_span *span)
     return hz3_os_map_at(span->start, (size_t)span->granules << HZ3_GRANULE_SHIFT) == HZ3_MAPPED;
 }
 
-void hz3_map_tag(struct hz3_span *span, uint16_t tag)
+void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner)
 {
-    struct hz3_window *window = hz3_window_of((void *)span->start);
-    uint16_t *tags = &window->tags[hz3_granule_of(window, (void *)span->start)];
-    for (uint32_t i = 0; i < span->granules; i++) tags[i] = tag;
+    struct hz3_window *window = hz3_window_of((void *)start);
+    struct hz3_tag *tags = &window->tags[hz3_granule_of(window, (void *)start)];
+    for (size_t i = 0; i < granules; i++) tags[i].cls = (uint8_t)cls;
+    hz3_map_own(start, granules, owner);
+}
+
+void hz3_map_own(uintptr_t start, size_t granules, unsigned owner)
+{
+    struct hz3_window *window = hz3_window_of((void *)start);
+    struct hz3_tag *tags = &window->tags[hz3_granule_of(window, (void *)start)];
+    for (size_t i = 0; i < granules; i++) hz3_set(tags[i].owner, (uint8_t)owner);
 }
 
 uintptr_t hz3_map_magazines(size_t bytes)
@@ -238,7 +246,8 @@ void hz3_map_each_span(void (*visit)(struct hz3_span *span))
 bool hz3_map_was_used(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
-    return window && hz3_granule_of(window, p) < window->frontier && hz3_tag_of(p) != FOREIGN_TAG;
+    if (!window || hz3_granule_of(window, p) >= window->frontier) return false;
+    return hz3_class_at(p) != HZ3_CLASS_NONE || hz3_owner_at(p) != FOREIGN_OWNER;
 }
 
 size_t hz3_map_metadata_bytes(void)
@@ -246,7 +255,7 @@ size_t hz3_map_metadata_bytes(void)
     size_t bytes = magazine_mapped;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
-        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(uint16_t) +
+        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(struct hz3_tag) +
                  (size_t)window->states_mapped * (HZ3_GRANULE / HZ3_UNIT);
     }
     return bytes;

@@ -3,7 +3,8 @@
  *
  * A window's address range is described by two flat tables beside it and one for all windows:
  *
- *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window; 0 where nothing is ours
+ *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window: size class and owner; 0 where
+ *                              nothing is ours
  *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
  *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 1 where
  *                                a live object starts
@@ -34,8 +35,9 @@ enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
  *            objects in `free` + live == bump <= the class's objects.
  *   const while the run lives: start, granules, kind, cls
  *   bump:      the holder (with its heap's lock); atomic, since others look whether an object is below it
- *   held, bucket, links, since, idle: central's lock of the class
+ *   owner, held, bucket, links, since, idle: central's lock of the class
  *   free, live: atomic, since the holder takes while others retire */
+enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
 struct hz3_span {
     uintptr_t start;
     uint32_t granules;
@@ -43,6 +45,7 @@ struct hz3_span {
     uint8_t cls;
     uint8_t bucket; /* run: central's list by fullness, or UNLISTED */
     uint8_t held;   /* run: enum hz3_holder */
+    uint8_t owner;  /* run: number of its heap, as in its tags */
     bool zeroed;    /* just allocated: every byte of it reads as zero */
     bool aging;     /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     _Atomic uint16_t bump;
@@ -52,13 +55,24 @@ struct hz3_span {
     size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
-    _Atomic uint64_t free[HZ3_GRANULE / HZ3_UNIT / 64]; /* bit i: object i is retired */
+    _Atomic uint64_t free[HZ3_SPAN_WORDS]; /* bit i: object i is retired */
+    /* HZ3_S121_PAGE_LOCAL_REMOTE.  Not cleared when the span changes its use: a list may still lead here. */
+    _Atomic uint64_t noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
+    struct hz3_span *next_announced; /* written by the one that set `announced` */
+    _Atomic bool announced;          /* in an owner's list, or about to be */
+};
+
+/* The class changes only while no object in the granule is live.  The owner (number of a heap) may change at any time:
+ * it is advice, and whoever read the old one errs in nothing but speed. */
+struct hz3_tag {
+    uint8_t cls;
+    HZ3_ATOMIC(uint8_t) owner;
 };
 
 struct hz3_window {
     uintptr_t base;
     size_t bytes;
-    uint16_t *tags;
+    struct hz3_tag *tags;
     struct hz3_span *spans;
     uint32_t frontier;      /* granules below it were mapped at some time */
     uint32_t tags_writable; /* granules whose tags are */
@@ -91,7 +105,7 @@ size_t hz3_map_metadata_bytes(void);
 /* Magazines live in one range of their own, so that 26 bits name one; never unmapped. */
 enum { HZ3_MAGAZINE_AREA_BITS = 34 };
 extern uintptr_t hz3_magazine_area;
-/* The next never used `bytes` of it (a multiple of 256 dividing 64 KiB), or 0.  Caller holds the magazine lock. */
+/* The next never used `bytes` of it (a multiple of 256, 64 KiB at most), or 0.  Caller holds the magazine lock. */
 uintptr_t hz3_map_magazines(size_t bytes);
 
 HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
@@ -103,7 +117,7 @@ HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
 HZ3_INLINE struct hz3_window *hz3_window_of(const void *p)
 {
     if (likely(hz3_window_has(&hz3_windows[0], p))) return &hz3_windows[0];
-    uint32_t count = atomic_load_explicit(&hz3_window_count, memory_order_acquire);
+    uint32_t count = hz3_load(hz3_window_count, memory_order_acquire);
     for (uint32_t i = 1; i < count; i++)
         if (hz3_window_has(&hz3_windows[i], p)) return &hz3_windows[i];
     return NULL;
@@ -114,15 +128,18 @@ HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
     return ((uintptr_t)p - window->base) >> HZ3_GRANULE_SHIFT;
 }
 
-HZ3_INLINE unsigned hz3_tag_class(uint16_t tag)
-{
-    return tag & 0xff;
-}
-
-HZ3_INLINE uint16_t hz3_tag_of(const void *p)
+/* The class of whatever p lies in: a size class, LARGE, or NONE where nothing is ours. */
+HZ3_INLINE unsigned hz3_class_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
-    return window ? window->tags[hz3_granule_of(window, p)] : HZ3_CLASS_NONE;
+    return window ? window->tags[hz3_granule_of(window, p)].cls : (unsigned)HZ3_CLASS_NONE;
+}
+
+/* The heap that the run p lies in belongs to. */
+HZ3_INLINE unsigned hz3_owner_at(const void *p)
+{
+    const struct hz3_window *window = hz3_window_of(p);
+    return hz3_get(window->tags[hz3_granule_of(window, p)].owner);
 }
 
 /* The state byte of the unit p lies in.  p's tag is, or is about to be, not NONE. */
@@ -147,6 +164,8 @@ HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
     return &window->spans[hz3_granule_of(window, p)];
 }
 
-/* Marks every granule of the span as `tag`'s. */
-void hz3_map_tag(struct hz3_span *span, uint16_t tag);
+/* Tags the granules from `start` on. */
+void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner);
+/* The same for the owner alone, also where objects are live. */
+void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
 #endif

@@ -124,7 +124,7 @@ static struct hz3_span *make(struct hz3_window *window, size_t first, size_t gra
         span[granules - 1].start = span->start;
         span[granules - 1].kind = (uint8_t)kind;
     }
-    *gauge(kind) += span_bytes(span);
+    hz3_add(*gauge(kind), span_bytes(span));
     return span;
 }
 
@@ -133,7 +133,7 @@ static void unmake(struct hz3_span *span)
 {
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     hz3_assert(kind != HZ3_SPAN_NONE);
-    *gauge(kind) -= span_bytes(span);
+    hz3_sub(*gauge(kind), span_bytes(span));
     if (kind <= HZ3_SPAN_UNMAPPED) {
         bin_remove(span);
         if (kind == HZ3_SPAN_DIRTY) age_remove(span);
@@ -294,7 +294,7 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    hz3_map_tag(span, HZ3_CLASS_NONE);
+    hz3_map_tag(span->start, span->granules, HZ3_CLASS_NONE, 0);
     hz3_lock(&hz3_pages_lock);
     unmake(span);
     release(window, first, granules, kind, now);
@@ -318,7 +318,7 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), rest = span->granules - granules;
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
-    for (size_t i = granules; i < span->granules; i++) window->tags[first + i] = HZ3_CLASS_NONE;
+    hz3_map_tag(span->start + (granules << HZ3_GRANULE_SHIFT), rest, HZ3_CLASS_NONE, 0);
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_lock(&hz3_pages_lock);
     unmake(span);
@@ -344,7 +344,7 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
         make(window, first, granules, kind);
     }
     hz3_unlock(&hz3_pages_lock);
-    if (grown) hz3_map_tag(span, window->tags[first]);
+    if (grown) hz3_map_tag(span->start, granules, window->tags[first].cls, 0);
     return grown;
 }
 

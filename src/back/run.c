@@ -6,29 +6,36 @@
 
 enum { WORD = 64 };
 
-static size_t index_of(const struct hz3_span *run, const void *p)
+size_t hz3_run_index(const struct hz3_span *run, const void *p)
 {
     return ((uintptr_t)p - run->start) * hz3_class_info[run->cls].magic >> 40;
 }
 
 bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 {
-    size_t i = index_of(run, p);
+    size_t i = hz3_run_index(run, p);
     return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
 }
 
-struct hz3_span *hz3_run_new(unsigned cls)
+struct hz3_span *hz3_run_new(unsigned cls, unsigned owner)
 {
     const struct hz3_class_info *info = &hz3_class_info[cls];
     struct hz3_span *run = hz3_pages_alloc(info->granules, 1, HZ3_SPAN_RUN);
     if (!run) return NULL;
     run->cls = (uint8_t)cls;
+    run->owner = (uint8_t)owner;
     hz3_set(run->bump, 0);
     hz3_set(run->live, 0);
     for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(run->free[w], 0);
     for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
-    hz3_map_tag(run, (uint16_t)cls);
+    hz3_map_tag(run->start, run->granules, cls, owner);
     return run;
+}
+
+void hz3_run_give(struct hz3_span *run, unsigned owner)
+{
+    run->owner = (uint8_t)owner;
+    hz3_map_own(run->start, run->granules, owner);
 }
 
 void hz3_run_free(struct hz3_span *run)
@@ -48,7 +55,7 @@ static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want
             objects[got++] = (void *)(run->start + i * size);
         }
         /* Acquire: with the retirer's release it orders the last use of the object before its next. */
-        if (bits != left) atomic_fetch_and_explicit(&run->free[w], ~(bits ^ left), memory_order_acquire);
+        if (bits != left) hz3_fetch_and(run->free[w], ~(bits ^ left), memory_order_acquire);
     }
     return got;
 }
@@ -68,9 +75,9 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
 void hz3_run_retire(struct hz3_span *run, void *p)
 {
     if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
-    size_t i = index_of(run, p);
+    size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
-    uint64_t was = atomic_fetch_or_explicit(&run->free[i / WORD], bit, memory_order_release);
+    uint64_t was = hz3_fetch_or(run->free[i / WORD], bit, memory_order_release);
     if (unlikely(was & bit)) hz3_crime("double free", p);
     hz3_sub(run->live, 1);
 }

@@ -6,8 +6,10 @@
 
 #include "back/map.h"
 
-/* A run with no object handed out, or NULL: no memory. */
-struct hz3_span *hz3_run_new(unsigned cls);
+/* A run of heap `owner`'s with no object handed out, or NULL: no memory. */
+struct hz3_span *hz3_run_new(unsigned cls, unsigned owner);
+/* Makes `owner` the run's heap.  Central's lock of the class is held. */
+void hz3_run_give(struct hz3_span *run, unsigned owner);
 void hz3_run_free(struct hz3_span *run); /* live == 0 */
 
 /* Holder only.  Takes up to `want` objects, lowest address first; returns how many. */
@@ -19,6 +21,8 @@ void hz3_run_retire(struct hz3_span *run, void *p);
 /* Holder only.  Gives back every page without a live object; returns the bytes asked for. */
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);
 
+/* Which object of the run p lies in. */
+size_t hz3_run_index(const struct hz3_span *run, const void *p);
 /* Whether p is where an object of the run starts that was handed out at some time. */
 bool hz3_run_is_object(const struct hz3_span *run, const void *p);
 #endif

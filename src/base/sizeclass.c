@@ -4,7 +4,7 @@ uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 struct hz3_class_info hz3_class_info[HZ3_BINS];
 
 enum {
-    LINEAR_MAX = 128,
+    LINEAR_MAX = HZ3_LINEAR_CLASSES * HZ3_UNIT,
     STEPS_PER_DOUBLING = 8,
     LOAD_MAX = 30,           /* slots of a magazine */
     LOAD_MIN = 4,            /* objects in a magazine of the largest class */

@@ -1,5 +1,5 @@
-/* Size classes: 16-byte steps to 128 bytes, then 8 per doubling to 64 KiB; at most 12.5 % waste.
- * Longer linear steps cost far more memory (runs that stay half empty) than they save. */
+/* Size classes: HZ3_SMALL_NUM_SC steps of 16 bytes, then 8 per doubling to 64 KiB; at most 12.5 % waste.
+ * More linear steps cost far more memory (runs that stay half empty) than they save. */
 #ifndef HZ3_BASE_SIZECLASS_H
 #define HZ3_BASE_SIZECLASS_H
 

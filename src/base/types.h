@@ -9,7 +9,11 @@
  *   object       what malloc returns; its state is kept out of band, never in it
  *   magazine     a 256-byte block that holds up to 30 pointers to free objects of one class
  *   loaded, previous   the two magazines a thread holds per class (Bonwick & Adams, USENIX 2001)
- *   heap         (the work orders' shard) what threads carve new objects from; advice, never correctness
+ *   heap         (the work orders' shard) what threads carve new objects from
+ *   owner        the heap that carved an object's run last; advice, never correctness
+ *   remote free  a free by a thread of another heap than the object's owner
+ *   to adopt     to cache an object of another owner's; else it goes home: to its owner's stash
+ *   bin          of the owner stash: what waits for one owner, in one class (and instance)
  *   to retire    to put an object back into its run's bitmap
  *   held run     a run that one heap (or the purger) carves from; listed runs belong to central
  *   dirty, clean a free span whose pages may hold data / are known to read as zero and cost no memory
@@ -18,11 +22,11 @@
 #ifndef HZ3_BASE_TYPES_H
 #define HZ3_BASE_TYPES_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "atomic.h"
 #include "compiler.h"
 #include "hz3_flags.h"
 
@@ -32,11 +36,11 @@ enum {
     HZ3_UNIT_SHIFT = 4, /* every object starts on a multiple of 16 bytes */
     HZ3_UNIT = 1 << HZ3_UNIT_SHIFT,
     HZ3_SMALL_MAX = 64 * 1024, /* largest size of a class */
-    HZ3_CLASSES = 80,
+    HZ3_LINEAR_CLASSES = HZ3_SMALL_NUM_SC, /* in steps of 16 bytes; after them 8 to each doubling */
+    HZ3_CLASSES = HZ3_LINEAR_CLASSES + 8 * (12 - __builtin_ctz(HZ3_LINEAR_CLASSES)),
     HZ3_CLASS_NONE = 0,                /* tag of a granule that holds no object */
     HZ3_CLASS_LARGE = HZ3_CLASSES + 1, /* tag of a large block's granules */
     HZ3_BINS = HZ3_CLASSES + 2,        /* classes and the two tags above, which never hold a magazine */
-    HZ3_HEAPS_MAX = 256,
 };
 
 #define HZ3_KIB(n) ((size_t)(n) << 10)
@@ -55,10 +59,4 @@ HZ3_INLINE size_t hz3_round_up(size_t n, size_t power_of_two)
 {
     return (n + power_of_two - 1) & ~(power_of_two - 1);
 }
-
-/* Relaxed access to an atomic: for counters, and for words whose order another atomic keeps. */
-#define hz3_get(a)    atomic_load_explicit(&(a), memory_order_relaxed)
-#define hz3_set(a, v) atomic_store_explicit(&(a), (v), memory_order_relaxed)
-#define hz3_add(a, v) atomic_fetch_add_explicit(&(a), (v), memory_order_relaxed)
-#define hz3_sub(a, v) atomic_fetch_sub_explicit(&(a), (v), memory_order_relaxed)
 #endif

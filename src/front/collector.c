@@ -3,6 +3,8 @@
 
 #include "back/pages.h"
 #include "front/thread_cache.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
 
 #include <errno.h>
@@ -28,13 +30,16 @@ static _Atomic size_t resume_above = START_BYTES; /* waiting bytes from which a 
 
 static size_t waiting_bytes(void)
 {
-    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes);
+    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes) + hz3_owner_stash_waiting();
 }
 
 /* One round over everything that has been idle for `age` ms; returns the bytes given back. */
 static size_t pass(uint32_t age, bool break_huge_pages)
 {
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
+    hz3_owner_stash_trim(age == 0);
     hz3_transfer_trim(age == 0);
+    hz3_central_trim(age == 0);
     for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
     size_t purged = hz3_central_purge(age, break_huge_pages);
     return purged + hz3_pages_purge(age, 0, break_huge_pages);
@@ -75,8 +80,8 @@ static void *background(void *unused)
         }
         /* What cannot be given back (locked memory, say) does not count again. */
         hz3_set(resume_above, START_BYTES + (refused ? waiting_bytes() : 0));
-        atomic_store(&running, false); /* before the look below, as hz3_collector_nudge looks after it counted */
-    } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) && !atomic_exchange(&running, true));
+        hz3_store(running, false, memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
+    } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) && !hz3_exchange(running, true, memory_order_seq_cst));
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(forbidden)) hz3_os_wait(&never, 0, 0);
     return unused;
@@ -84,7 +89,7 @@ static void *background(void *unused)
 
 static HZ3_COLD void start_background(void)
 {
-    if (atomic_exchange(&running, true)) return;
+    if (hz3_exchange(running, true, memory_order_seq_cst)) return;
     int saved = errno;
     pthread_t thread;
     pthread_attr_t attributes;
@@ -108,7 +113,7 @@ void hz3_collector_nudge(void)
     /* glibc frees what threads leave behind under the lock that creating a thread takes. */
     if (hz3_thread.by_loader) return;
     if (likely(waiting_bytes() < hz3_get(resume_above)) || !hz3_get(allowed)) return;
-    atomic_thread_fence(memory_order_seq_cst);
+    hz3_fence(memory_order_seq_cst);
     if (!hz3_get(running)) start_background();
 }
 

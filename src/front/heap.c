@@ -1,11 +1,8 @@
 #include "front/heap.h"
 
-struct hz3_heap hz3_heaps[HZ3_HEAPS_MAX];
-unsigned hz3_heap_count = 1;
-
 void hz3_heap_start(unsigned count)
 {
-    hz3_heap_count = hz3_max(1u, hz3_min(count, (unsigned)HZ3_HEAPS_MAX));
+    hz3_heap_count = hz3_max(1u, hz3_min(count, (unsigned)HZ3_NUM_SHARDS));
 }
 
 struct hz3_heap *hz3_heap_join(void)

@@ -5,9 +5,6 @@
 
 #include "middle/central.h"
 
-extern struct hz3_heap hz3_heaps[HZ3_HEAPS_MAX];
-extern unsigned hz3_heap_count; /* const after start */
-
 void hz3_heap_start(unsigned count);
 struct hz3_heap *hz3_heap_join(void);
 void hz3_heap_leave(struct hz3_heap *heap);

@@ -4,6 +4,9 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/collector.h"
+#include "front/remote_stash.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
 
 #include <pthread.h>
 
@@ -26,6 +29,7 @@ static struct hz3_thread *threads;
 static _Atomic unsigned joined;     /* threads now: written under hz3_threads_lock, as the two below */
 static unsigned crowd;              /* the most since a crowd dispersed */
 static struct hz3_cache_stats dead; /* the counters of threads that left */
+static struct hz3_counters dead_counters;
 static size_t thread_budget, total_budget;
 static _Atomic size_t total_reserved;
 static pthread_key_t exit_key;
@@ -45,12 +49,12 @@ static bool is_empty(void **top)
 static void go_inside(struct hz3_thread *self)
 {
     hz3_set(self->inside, true);
-    atomic_thread_fence(memory_order_release);
+    hz3_fence(memory_order_release);
 }
 
 static void go_outside(struct hz3_thread *self)
 {
-    atomic_store_explicit(&self->inside, false, memory_order_release);
+    hz3_store(self->inside, false, memory_order_release);
 }
 
 /* ---- empty magazines ---- */
@@ -115,13 +119,45 @@ static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slo
 
 /* ---- magazines leave ---- */
 
+/* The heap to which all of the magazine belongs; HZ3_NO_OWNER: it is the thread's own, or there are several. */
+static int owner_of(const struct hz3_thread *self, const struct hz3_magazine *magazine)
+{
+    if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
+    unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
+    if (owner == self->owner) return HZ3_NO_OWNER;
+    while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
+    return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
+}
+
+/* HZ3_OVERFLOW_SORT: sends home what is not the thread's own; the rest stays in the magazine. */
+static void sort_by_owner(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    struct hz3_stock *stock = hz3_stock_get();
+    unsigned top = magazine->header.floor;
+    for (unsigned i = top + 1; stock && i <= magazine->header.top; i++) {
+        void *p = magazine->word[i];
+        unsigned owner = hz3_owner_at(p);
+        if (owner == self->owner)
+            magazine->word[++top] = p;
+        else
+            hz3_remote_put(stock, p, cls, owner);
+    }
+    if (stock) magazine->header.top = (uint8_t)top;
+}
+
 /* Leaves a magazine that is no longer wanted here to others; it may be the stub, empty or anything. */
 static void discharge(struct hz3_thread *self, unsigned cls, void **top)
 {
     if (is_stub(top)) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
-    if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_transfer_push(cls, magazine)) {
+    int owner = count ? owner_of(self, magazine) : HZ3_NO_OWNER;
+    if (HZ3_OVERFLOW_SORT && count && owner == HZ3_NO_OWNER && self == &hz3_thread) {
+        sort_by_owner(self, cls, magazine);
+        count = hz3_magazine_count(magazine);
+    }
+    /* An emptier one would give the next thread little. */
+    if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_remote_send(owner, cls, magazine)) {
         self->stats.overflow++;
         return;
     }
@@ -140,18 +176,39 @@ static void discharge_class(struct hz3_thread *self, unsigned cls)
     discharge(self, cls, previous);
 }
 
+/* What waits, what was drained too much, what was taken for next time. */
+static void flush_stock(struct hz3_stock *stock)
+{
+    hz3_remote_flush(stock, UINT32_MAX);
+    hz3_owner_stash_flush_spill(stock);
+    for (unsigned cls = 1; cls < HZ3_STOCK_CENTRAL; cls++) {
+        struct hz3_magazine *magazine = stock->central[cls];
+        stock->central[cls] = NULL;
+        if (!magazine) continue;
+        hz3_central_retire_magazine(cls, magazine);
+        hz3_magazine_put(cls, magazine);
+    }
+}
+
+static void flush(struct hz3_thread *thread)
+{
+    if (*thread->stock) flush_stock(*thread->stock); /* first, since what is refused is adopted */
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(thread, cls);
+}
+
 void hz3_cache_flush(void)
 {
     struct hz3_thread *self = &hz3_thread;
     if (self->state != HZ3_THREAD_JOINED) return;
     go_inside(self);
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(self, cls);
+    flush(self);
     go_outside(self);
 }
 
 /* Classes that nobody asked for since the last epoch give back their previous magazine and half of what they earned. */
 static void pass_epoch(struct hz3_thread *self)
 {
+    if (hz3_stock) flush_stock(hz3_stock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         bool missed = self->missed[cls];
         self->missed[cls] = false;
@@ -178,11 +235,15 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
 static void strike_off(struct hz3_thread *thread)
 {
     while (thread->spare) hz3_magazine_put(0, get_magazine(thread, 0));
+    if (*thread->stock) hz3_stock_put(*thread->stock);
+    *thread->stock = NULL;
     hz3_sub(total_reserved, thread->reserved);
     hz3_heap_leave(thread->heap);
     *(thread->prev ? &thread->prev->next : &threads) = thread->next;
     if (thread->next) thread->next->prev = thread->prev;
     add_stats(&dead, &thread->stats);
+    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
+    hz3_counters_add(&dead_counters, thread->counters);
     joined--;
 }
 
@@ -212,6 +273,10 @@ static HZ3_COLD void join(struct hz3_thread *self)
         return;
     }
     self->heap = hz3_heap_join();
+    self->owner = (uint8_t)hz3_heap_number(self->heap);
+    self->stock = &hz3_stock;
+    self->counters = &hz3_counters;
+    self->rmw = &hz3_rmw_count;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
     hz3_lock(&hz3_threads_lock);
     self->next = threads;
@@ -240,10 +305,12 @@ void hz3_cache_after_fork(bool whole)
     for (struct hz3_thread *gone = threads; gone; gone = next) {
         next = gone->next;
         if (gone == self) continue;
-        if (whole && !hz3_get(gone->inside))
-            for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(gone, cls);
-        else
+        if (whole && !hz3_get(gone->inside)) {
+            flush(gone);
+        } else {
             gone->spare = NULL;
+            *gone->stock = NULL;
+        }
         strike_off(gone);
     }
     crowd = joined;
@@ -276,7 +343,7 @@ static void *take_one(struct hz3_thread *self, unsigned cls)
     void *p;
     enum hz3_refill_source source;
     struct hz3_heap *heap = self->heap ? self->heap : &hz3_heaps[0];
-    return hz3_central_refill(heap, cls, &p, 1, &source) ? p : NULL;
+    return hz3_central_refill(heap, cls, &p, 1, true, &source) ? p : NULL;
 }
 
 static void *pop(struct hz3_thread *self, unsigned cls)
@@ -286,7 +353,7 @@ static void *pop(struct hz3_thread *self, unsigned cls)
     return p;
 }
 
-/* Makes `magazine`, from the transfer cache, the loaded one and the empty loaded one the previous. */
+/* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
     void **previous = self->previous[cls];
@@ -302,21 +369,141 @@ static void **open_magazine(struct hz3_thread *self, unsigned cls, struct hz3_ma
     return hz3_magazine_open(magazine, self->capacity[cls]);
 }
 
-/* Fills the loaded magazine, which is empty, from central; the lowest address comes out first. */
-static bool refill(struct hz3_thread *self, unsigned cls)
+/* How many objects a refill asks for: above a magazine's slots, both are filled. */
+static unsigned batch(const struct hz3_thread *self, unsigned cls)
 {
-    void *objects[HZ3_MAGAZINE_LAST];
-    enum hz3_refill_source source;
-    struct hz3_magazine *magazine = is_stub(self->top[cls]) ? get_magazine(self, cls) : hz3_magazine_of(self->top[cls]);
+    unsigned room = self->capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
+    return hz3_min(room, (unsigned)HZ3_SMALL_V2_REFILL_BATCH);
+}
+
+/* Puts n objects into the magazine at *top, which is empty; the first comes out first. */
+static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **objects, unsigned n)
+{
+    void **last = open_magazine(self, cls, hz3_magazine_of(*top));
+    while (n) *++last = objects[--n];
+    *top = last;
+}
+
+/* Sees to it that the loaded magazine, which is empty, and, if n objects need it, the previous one are no stubs. */
+static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
+{
+    void ***tops[] = {&self->top[cls], &self->previous[cls]};
+    for (int i = 0; i < (n > self->capacity[cls] ? 2 : 1); i++) {
+        struct hz3_magazine *magazine = is_stub(*tops[i]) ? get_magazine(self, cls) : hz3_magazine_of(*tops[i]);
+        if (!magazine) return false;
+        *tops[i] = open_magazine(self, cls, magazine);
+    }
+    return true;
+}
+
+/* S145: what central gave beyond the need waits for next time. */
+static void keep_for_later(unsigned cls, void **objects, unsigned n)
+{
+    struct hz3_stock *stock = n ? hz3_stock_get() : NULL;
+    struct hz3_magazine *magazine = stock ? hz3_magazine_get(cls) : NULL;
+    if (magazine) {
+        void **top = hz3_magazine_open(magazine, n);
+        for (unsigned i = n; i--;) *++top = objects[i];
+        stock->central[cls] = hz3_magazine_close(top);
+    } else if (n) {
+        hz3_central_retire(cls, objects, n);
+    }
+}
+
+static struct hz3_magazine *take_kept(unsigned cls)
+{
+    struct hz3_magazine *magazine = HZ3_S145_CENTRAL_LOCAL_CACHE && hz3_stock ? hz3_stock->central[cls] : NULL;
+    if (magazine) hz3_stock->central[cls] = NULL;
+    return magazine;
+}
+
+/* Up to `want` objects that other threads left for this heap, or, to steal, for any. */
+static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
+{
+    return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
+                 : hz3_owner_stash_pop_batch(self->owner, cls, objects, want);
+}
+
+/* Refills the loaded magazine from the owner stash. */
+static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
+{
+    if (!HZ3_STASH_POPS) return false;
+    HZ3_COUNT(HZ3_S74_STATS, s44_calls, 1);
+    if (HZ3_S44_TRANSPORT_LIST) {
+        void *objects[HZ3_SMALL_V2_REFILL_BATCH];
+        unsigned want = batch(self, cls), n;
+        if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
+        unsigned first = hz3_min(n, self->capacity[cls]);
+        fill(self, cls, &self->top[cls], objects, first);
+        if (n > first) fill(self, cls, &self->previous[cls], objects + first, n - first);
+        HZ3_COUNT(HZ3_S74_STATS, s44, n);
+        return true;
+    }
+    struct hz3_magazine *magazine =
+        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->owner, cls);
     if (!magazine) return false;
-    unsigned want = self->capacity[cls], got = hz3_central_refill(self->heap, cls, objects, want, &source);
-    void **top = open_magazine(self, cls, magazine);
-    for (unsigned i = got; i--;) *++top = objects[i];
-    self->top[cls] = top;
+    HZ3_COUNT(HZ3_S74_STATS, s44, hz3_magazine_count(magazine));
+    load(self, cls, magazine);
+    return true;
+}
+
+/* Refills the loaded magazine with one that somebody left whole: in the transfer cache, here, in central. */
+static bool take_whole(struct hz3_thread *self, unsigned cls)
+{
+    struct hz3_magazine *magazine;
+    HZ3_COUNT(HZ3_S74_STATS, s42_calls, 1);
+    if ((magazine = hz3_transfer_pop(cls))) {
+        self->stats.transfer++;
+        HZ3_COUNT(HZ3_S74_STATS, s42, hz3_magazine_count(magazine));
+    } else if ((magazine = take_kept(cls))) {
+        self->stats.kept++;
+        HZ3_COUNT(HZ3_S74_STATS, kept, hz3_magazine_count(magazine));
+    } else if ((magazine = hz3_central_get_magazine(cls))) {
+        self->stats.central_magazine++;
+        HZ3_COUNT(HZ3_S74_STATS, central, hz3_magazine_count(magazine));
+    }
+    if (magazine) load(self, cls, magazine);
+    return magazine;
+}
+
+/* Fills the loaded magazine from runs; `fresh`: if need be from a new one. */
+static bool refill(struct hz3_thread *self, unsigned cls, bool fresh)
+{
+    enum { MORE = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_S145_CACHE_BATCH : 0 };
+    void *objects[HZ3_SMALL_V2_REFILL_BATCH + MORE];
+    enum hz3_refill_source source;
+    unsigned want = batch(self, cls);
+    if (!have_magazines(self, cls, want)) return false;
+    unsigned got = hz3_central_refill(self->heap, cls, objects, want + MORE, fresh, &source);
+    unsigned now = hz3_min(got, want), first = hz3_min(now, self->capacity[cls]);
+    fill(self, cls, &self->top[cls], objects, first);
+    if (now > first) fill(self, cls, &self->previous[cls], objects + first, now - first);
+    if (MORE) keep_for_later(cls, objects + now, got - now);
+    HZ3_COUNT(HZ3_S74_STATS, run, got);
     self->stats.held += source == HZ3_REFILL_HELD;
     self->stats.central += source == HZ3_REFILL_CENTRAL;
     self->stats.fresh += source == HZ3_REFILL_FRESH;
     return got;
+}
+
+/* Down the stairs; each step is looked at before it is touched. */
+static bool find_objects(struct hz3_thread *self, unsigned cls)
+{
+    HZ3_COUNT(HZ3_S74_STATS, refills, 1);
+    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_stock) hz3_remote_flush(hz3_stock, HZ3_REMOTE_FLUSH_BUDGET);
+    if (!is_empty(self->top[cls])) return true; /* with what the stash refused */
+    hz3_page_remote_collect(self->owner, cls);
+    if (take_from_stash(self, cls, false)) {
+        self->stats.stash++;
+        return true;
+    }
+    if (take_whole(self, cls) || refill(self, cls, false)) return true;
+    if (take_from_stash(self, cls, true)) {
+        self->stats.stolen++;
+        return true;
+    }
+    hz3_page_remote_collect_all(cls);
+    return refill(self, cls, true);
 }
 
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
@@ -331,13 +518,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     }
     earn_capacity(self, cls);
     if (!self->capacity[cls]) return take_one(self, cls);
-    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
-    if (magazine) {
-        self->stats.transfer++;
-        load(self, cls, magazine);
-        return pop(self, cls);
-    }
-    return refill(self, cls) ? pop(self, cls) : take_one(self, cls);
+    return find_objects(self, cls) ? pop(self, cls) : take_one(self, cls);
 }
 
 /* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
@@ -348,10 +529,10 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     if (is_stub(previous) || !is_empty(previous)) {
         earn_capacity(self, cls);
         if (!self->capacity[cls] || !(magazine = get_magazine(self, cls))) return false;
-        discharge(self, cls, previous);
     }
     self->previous[cls] = self->top[cls];
     self->top[cls] = open_magazine(self, cls, magazine);
+    if (hz3_magazine_of(previous) != magazine) discharge(self, cls, previous); /* last: it may free in its turn */
     return true;
 }
 
@@ -362,10 +543,32 @@ static bool is_full(void **top)
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
-    if (!is_full(self->top[cls]) || load_empty(self, cls)) /* enter() may have made room */
-        *++self->top[cls] = p;
+    while (is_full(self->top[cls])) /* enter() may have made room, load_empty may have used it */
+        if (!load_empty(self, cls)) {
+            hz3_central_retire(cls, &p, 1);
+            return;
+        }
+    *++self->top[cls] = p;
+}
+
+void hz3_cache_adopt(void *p, unsigned cls)
+{
+    if (hz3_thread.state == HZ3_THREAD_JOINED)
+        free_inside(&hz3_thread, p, cls);
     else
         hz3_central_retire(cls, &p, 1);
+}
+
+bool hz3_cache_enter(void)
+{
+    if (!enter(&hz3_thread)) return false;
+    go_inside(&hz3_thread);
+    return true;
+}
+
+void hz3_cache_leave(void)
+{
+    go_outside(&hz3_thread);
 }
 
 HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
@@ -407,14 +610,32 @@ HZ3_RACY static size_t magazine_objects(void **top)
     return is_stub(top) || top < floor ? 0 : (size_t)(top - floor); /* below: it is just being changed */
 }
 
-HZ3_RACY size_t hz3_cache_bytes(void)
+HZ3_RACY static size_t stock_objects(const struct hz3_stock *stock, unsigned cls)
 {
-    size_t bytes = 0;
+    if (!stock) return 0;
+    size_t objects = hz3_remote_objects(stock, cls) + hz3_owner_stash_spilled(stock, cls);
+    if (cls < HZ3_STOCK_CENTRAL && stock->central[cls]) objects += hz3_magazine_count(stock->central[cls]);
+    return objects;
+}
+
+HZ3_RACY size_t hz3_cache_objects(unsigned cls)
+{
+    size_t objects = 0;
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
-        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-            bytes +=
-                hz3_class_size(cls) * (magazine_objects(thread->top[cls]) + magazine_objects(thread->previous[cls]));
+        objects += magazine_objects(thread->top[cls]) + magazine_objects(thread->previous[cls]) +
+                   stock_objects(*thread->stock, cls);
     hz3_unlock(&hz3_threads_lock);
-    return bytes;
+    return objects;
+}
+
+void hz3_cache_counters_sum(struct hz3_counters *sum)
+{
+    hz3_lock(&hz3_threads_lock);
+    *sum = dead_counters;
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) {
+        if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
+        hz3_counters_add(sum, thread->counters);
+    }
+    hz3_unlock(&hz3_threads_lock);
 }

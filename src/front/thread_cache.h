@@ -1,6 +1,7 @@
 /* What a thread holds: per class a loaded and a previous magazine (Bonwick & Adams), reached by one TLS word,
  * `top[class]`.  The fast paths (api/entry.c) are all that usually runs; the slow paths here swap the
- * two, then trade whole magazines with the transfer cache, then refill from, or retire to, central.
+ * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a new
+ * one, whatever waits for other owners.
  *
  * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
  * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
@@ -10,6 +11,8 @@
 #define HZ3_FRONT_THREAD_CACHE_H
 
 #include "front/heap.h"
+#include "middle/counters.h"
+#include "middle/stock.h"
 #include "middle/transfer_cache.h"
 
 enum hz3_thread_state {
@@ -20,8 +23,9 @@ enum hz3_thread_state {
 };
 
 struct hz3_cache_stats {
-    uint64_t swap, transfer, held, central, fresh; /* mallocs that found the bin empty, by what served them */
-    uint64_t overflow, retired;                    /* full magazines that went to the transfer cache, to central */
+    /* Mallocs that found the bin empty, by what served them. */
+    uint64_t swap, stash, transfer, kept, central_magazine, held, central, stolen, fresh;
+    uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 
 struct hz3_thread {
@@ -29,12 +33,16 @@ struct hz3_thread {
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
     bool missed[HZ3_BINS]; /* since the thread's last epoch */
+    uint8_t owner; /* number of `heap` */
     enum hz3_thread_state state;
     bool by_loader;      /* the last slow free was the dynamic loader's, which may hold locks of libc's */
     _Atomic bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;
-    struct hz3_magazine *spare; /* empty ones, linked by word[1] */
+    struct hz3_stock **stock;       /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_counters *counters;  /* the same */
+    uint64_t *rmw;                  /* the same */
+    struct hz3_magazine *spare;     /* empty ones, linked by word[1] */
     unsigned spares;
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
@@ -69,6 +77,13 @@ HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)
     hz3_thread.top[cls] = top;
 }
 
+/* Around what else a joined thread does to its cache in a slow path (front/remote_stash).  False: this thread has no
+ * cache, now or any more. */
+bool hz3_cache_enter(void);
+void hz3_cache_leave(void);
+/* Between these: p joins this thread's magazines. */
+void hz3_cache_adopt(void *p, unsigned cls);
+
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 void hz3_cache_start(void);
@@ -80,5 +95,6 @@ void hz3_cache_after_fork(bool whole);
 
 /* Sums over all threads, dead ones too; of live ones as they happen to be. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
-size_t hz3_cache_bytes(void); /* in magazines of live threads */
+size_t hz3_cache_objects(unsigned cls); /* in magazines and stocks of live threads */
+void hz3_cache_counters_sum(struct hz3_counters *sum);
 #endif

@@ -11,7 +11,11 @@ static struct central {
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
     _Atomic uint64_t retired;         /* objects, ever; written under lock */
+    struct hz3_stack magazines;       /* whole ones; under lock unless HZ3_S142_CENTRAL_LOCKFREE */
 } HZ3_CACHE_ALIGNED centrals[HZ3_BINS];
+
+struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
+unsigned hz3_heap_count = 1;
 
 _Atomic size_t hz3_central_idle_bytes;
 static _Atomic uint32_t purging; /* runs that are held by a purger */
@@ -75,13 +79,24 @@ static void file(struct central *central, struct hz3_span *run)
     }
 }
 
-static struct hz3_span *pick(struct central *central)
+/* Makes the run, which nobody holds, the heap's; what is out of it counts as live there. */
+static void give(struct hz3_span *run, struct hz3_heap *heap)
+{
+    size_t live = hz3_get(run->live) * hz3_class_size(run->cls);
+    if (run->owner == hz3_heap_number(heap)) return;
+    hz3_sub(hz3_heaps[run->owner].live, live);
+    hz3_add(heap->live, live);
+    hz3_run_give(run, hz3_heap_number(heap));
+}
+
+static struct hz3_span *pick(struct central *central, struct hz3_heap *heap)
 {
     for (int bucket = BUCKETS - 1; bucket >= 0; bucket--) {
         struct hz3_span *run = central->listed[bucket];
         if (!run) continue;
         unlist(central, run);
         run->held = HZ3_HELD_BY_HEAP;
+        give(run, heap);
         return run;
     }
     return NULL;
@@ -95,9 +110,9 @@ static void let_go(struct central *central, struct hz3_span *run)
     file(central, run);
 }
 
-static struct hz3_span *fresh(unsigned cls)
+static struct hz3_span *fresh_run(unsigned cls, struct hz3_heap *heap)
 {
-    struct hz3_span *run = hz3_run_new(cls);
+    struct hz3_span *run = hz3_run_new(cls, hz3_heap_number(heap));
     if (run) {
         run->idle = 0;
         run->held = HZ3_HELD_BY_HEAP;
@@ -107,7 +122,7 @@ static struct hz3_span *fresh(unsigned cls)
     return run;
 }
 
-unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want,
+unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want, bool fresh,
                             enum hz3_refill_source *source)
 {
     struct central *central = &centrals[cls];
@@ -118,17 +133,18 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
     if (!got) {
         hz3_lock(&central->lock);
         if (run) let_go(central, run);
-        run = pick(central);
+        run = pick(central, heap);
         hz3_unlock(&central->lock);
         *source = HZ3_REFILL_CENTRAL;
         if (!run) {
-            run = fresh(cls);
+            run = fresh ? fresh_run(cls, heap) : NULL;
             *source = run ? HZ3_REFILL_FRESH : HZ3_REFILL_NONE;
         }
         heap->held[cls] = run;
         if (run) got = hz3_run_take(run, objects, want);
     }
     hz3_set(heap->taken[cls], hz3_get(heap->taken[cls]) + got);
+    hz3_add(heap->live, got * hz3_class_size(cls));
     hz3_unlock(&heap->lock);
     return got;
 }
@@ -142,6 +158,7 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
         unsigned first = i;
         do hz3_run_retire(run, objects[i++]);
         while (i < n && hz3_run_of(objects[i]) == run);
+        hz3_sub(hz3_heaps[run->owner].live, (i - first) * hz3_class_size(cls));
         if (run->held) continue;
         age_append(central, run, i - first);
         file(central, run);
@@ -154,6 +171,61 @@ void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine)
 {
     hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], hz3_magazine_count(magazine));
 }
+
+/* ---- whole magazines ---- */
+
+static void lock_magazines(struct central *central)
+{
+    if (!HZ3_S142_CENTRAL_LOCKFREE) hz3_lock(&central->lock);
+}
+
+static void unlock_magazines(struct central *central)
+{
+    if (!HZ3_S142_CENTRAL_LOCKFREE) hz3_unlock(&central->lock);
+}
+
+bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
+{
+    struct central *central = &centrals[cls];
+    if (!HZ3_CENTRAL_MAGAZINES || hz3_stack_count(&central->magazines) >= HZ3_STACK_MAX) return false;
+    lock_magazines(central);
+    hz3_stack_push(&central->magazines, magazine);
+    unlock_magazines(central);
+    return true;
+}
+
+struct hz3_magazine *hz3_central_get_magazine(unsigned cls)
+{
+    struct central *central = &centrals[cls];
+    if (!HZ3_CENTRAL_MAGAZINES || !hz3_stack_count(&central->magazines)) return NULL;
+    lock_magazines(central);
+    struct hz3_magazine *magazine = hz3_stack_pop(&central->magazines);
+    unlock_magazines(central);
+    return magazine;
+}
+
+void hz3_central_trim(bool all)
+{
+    for (unsigned cls = 1; HZ3_CENTRAL_MAGAZINES && cls <= HZ3_CLASSES; cls++) {
+        unsigned count = hz3_stack_count(&centrals[cls].magazines), most = all ? count : (count + 1) / 2;
+        struct hz3_magazine *magazine;
+        while (most-- && (magazine = hz3_central_get_magazine(cls))) {
+            hz3_central_retire_magazine(cls, magazine);
+            hz3_magazine_put(cls, magazine);
+        }
+    }
+}
+
+size_t hz3_central_cached(unsigned cls)
+{
+    if (!HZ3_CENTRAL_MAGAZINES) return 0;
+    lock_magazines(&centrals[cls]);
+    size_t objects = hz3_stack_objects(&centrals[cls].magazines);
+    unlock_magazines(&centrals[cls]);
+    return objects;
+}
+
+/* ---- home ---- */
 
 void hz3_central_release_heap(struct hz3_heap *heap)
 {

@@ -1,6 +1,7 @@
-/* Central (S142 of the work orders): per class, the runs that have room, by fullness.  Refill takes
- * from the fullest, so that sparse runs drain, empty and go back to the page pool.  Any thread may retire any
- * object here, so nothing ever waits for its owner.
+/* Central: per class, the runs that have room, by fullness.  Refill takes from the fullest, so that sparse runs drain,
+ * empty and go back to the page pool.  Any thread may retire any object here, so nothing ever waits for its owner.
+ * With HZ3_CENTRAL_MAGAZINES whole magazines wait here too, and are looked for first; under the lock of the class,
+ * or, as S142 of the work orders has it, without one.
  *
  * A heap is what threads carve from: it holds at most one run per class.  Threads are spread over the heaps;
  * a shared heap costs its users one short lock per refill and nothing else.
@@ -16,17 +17,34 @@ struct hz3_heap {
     struct hz3_span *held[HZ3_BINS];  /* under lock: the run of each class to carve from, or NULL */
     _Atomic uint64_t taken[HZ3_BINS]; /* objects, ever; written under lock */
     _Atomic uint32_t threads;         /* that use it */
+    _Atomic uint32_t node;            /* HZ3_ADOPT=2: NUMA node of the thread that came last */
+    _Atomic size_t live HZ3_CACHE_ALIGNED; /* bytes of its runs' objects that are out, cached ones too */
 } HZ3_CACHE_ALIGNED;
+
+extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
+extern unsigned hz3_heap_count; /* const after start */
+
+HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
+{
+    return (unsigned)(heap - hz3_heaps);
+}
 
 enum hz3_refill_source { HZ3_REFILL_HELD, HZ3_REFILL_CENTRAL, HZ3_REFILL_FRESH, HZ3_REFILL_NONE };
 
-/* Takes up to `want` objects of a class from the heap's run, or another with room, or a fresh one; returns how many
- * (0: no memory) and tells where they are from. */
-unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want,
+/* Takes up to `want` objects of a class from the heap's run, or another with room, or, if `fresh`, a new one; returns
+ * how many (0: there are none, or no memory) and tells where they are from. */
+unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want, bool fresh,
                             enum hz3_refill_source *source);
 /* Puts objects of one class back into their runs, under one lock. */
 void hz3_central_retire(unsigned cls, void **objects, unsigned n);
 void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine);
+
+/* Leaves a magazine here whole.  False: there is no room for magazines. */
+bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);
+struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
+/* Takes apart half of the magazines, or all. */
+void hz3_central_trim(bool all);
+size_t hz3_central_cached(unsigned cls); /* objects in magazines */
 
 /* The heap lets go of its runs that have retired objects, so that they can be purged, or given back when empty. */
 void hz3_central_release_heap(struct hz3_heap *heap);

@@ -15,6 +15,7 @@
 #define HZ3_MIDDLE_MAGAZINE_H
 
 #include "back/map.h"
+#include "middle/stack.h"
 #include "os/lock.h"
 
 enum { HZ3_MAGAZINE_BYTES = 256, HZ3_MAGAZINE_LAST = 31 };
@@ -22,8 +23,9 @@ enum { HZ3_MAGAZINE_BYTES = 256, HZ3_MAGAZINE_LAST = 31 };
 struct hz3_magazine {
     union {
         struct {
-            _Atomic uint32_t next; /* number of the magazine below in a stack, 0: none */
-            uint8_t floor, top;    /* word indices */
+            HZ3_ATOMIC(uint32_t) next; /* number of the magazine below in a stack, 0: none */
+            uint8_t floor, top;        /* word indices */
+            uint16_t key;              /* an outgoing one's owner and class; written by its thread */
         } header;
         void *word[HZ3_MAGAZINE_BYTES / sizeof(void *)];
     };
@@ -61,25 +63,36 @@ HZ3_INLINE unsigned hz3_magazine_count(const struct hz3_magazine *magazine)
     return (unsigned)(magazine->header.top - magazine->header.floor);
 }
 
-/* A stack with many pushers and poppers: one word, changed by compare-and-swap.
- *
- *      | pops so far: 28 bits | magazines in it: 10 bits | number of the top one: 26 bits |
- *
- * The count of pops defeats ABA: to be fooled, a popper has to be preempted between its load and its
- * swap for an exact multiple of 2^28 pops.  Reading the link of a magazine that has left the stack is
- * harmless: magazines are never unmapped. */
-struct hz3_magazine_stack {
-    _Atomic uint64_t head;
-} HZ3_CACHE_ALIGNED;
-
-enum { HZ3_STACK_MAX = 1000 }; /* a stack whose count is asked for holds no more */
-
-void hz3_stack_push(struct hz3_magazine_stack *stack, struct hz3_magazine *magazine);
-struct hz3_magazine *hz3_stack_pop(struct hz3_magazine_stack *stack); /* or NULL */
-HZ3_INLINE unsigned hz3_stack_count(struct hz3_magazine_stack *stack)
+/* Numbers count from 1; 0 is no magazine. */
+HZ3_INLINE uint32_t hz3_magazine_number(const struct hz3_magazine *magazine)
 {
-    return hz3_get(stack->head) >> 26 & 0x3ff;
+    return (uint32_t)(((uintptr_t)magazine - hz3_magazine_area) / HZ3_MAGAZINE_BYTES + 1);
 }
+
+HZ3_INLINE struct hz3_magazine *hz3_magazine_numbered(uint32_t number)
+{
+    return number ? (struct hz3_magazine *)(hz3_magazine_area + (number - 1ul) * HZ3_MAGAZINE_BYTES) : NULL;
+}
+
+static inline HZ3_ATOMIC(uint32_t) * hz3_stack_link(uint32_t number)
+{
+    return &hz3_magazine_numbered(number)->header.next;
+}
+
+/* The magazine below in a stack that was taken whole. */
+HZ3_INLINE struct hz3_magazine *hz3_magazine_below(struct hz3_magazine *magazine)
+{
+    return hz3_magazine_numbered(hz3_get(magazine->header.next));
+}
+
+void hz3_stack_push(struct hz3_stack *stack, struct hz3_magazine *magazine);
+struct hz3_magazine *hz3_stack_pop(struct hz3_stack *stack); /* or NULL */
+HZ3_INLINE unsigned hz3_stack_count(struct hz3_stack *stack)
+{
+    return hz3_stack_count_of(hz3_get(stack->head));
+}
+/* Objects in its magazines.  Takes them all out to look, and puts them back. */
+size_t hz3_stack_objects(struct hz3_stack *stack);
 
 /* Empty magazines.  `hint` spreads threads over several stacks. */
 struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */

@@ -6,10 +6,10 @@
 enum { MAGAZINES_MIN = 4 };
 
 static struct {
-    struct hz3_magazine_stack stack;
+    struct hz3_stack stack;
     _Atomic unsigned low; /* fewest magazines in it since the last trim */
     unsigned max;         /* const after start */
-} cache[HZ3_BINS];
+} HZ3_CACHE_ALIGNED cache[HZ3_BINS];
 
 void hz3_transfer_start(size_t bytes)
 {
@@ -50,14 +50,5 @@ void hz3_transfer_trim(bool all)
 
 size_t hz3_transfer_objects(unsigned cls)
 {
-    /* A magazine's fill is only readable once it is ours: take all, count, put back. */
-    struct hz3_magazine *taken[HZ3_STACK_MAX], *magazine;
-    size_t objects = 0;
-    unsigned n = 0;
-    while (n < HZ3_STACK_MAX && (magazine = hz3_stack_pop(&cache[cls].stack))) {
-        objects += hz3_magazine_count(magazine);
-        taken[n++] = magazine;
-    }
-    while (n) hz3_stack_push(&cache[cls].stack, taken[--n]);
-    return objects;
+    return hz3_stack_objects(&cache[cls].stack);
 }

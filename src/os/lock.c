@@ -20,11 +20,8 @@ void hz3_lock_slow(struct hz3_lock *lock)
     for (;;) {
         uint32_t seen = 0;
         /* Others may sleep behind us: take it with the waiters' bit. */
-        if (atomic_compare_exchange_strong_explicit(&lock->word, &seen, hz3_lock_self() | 1, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return;
-        if ((seen & 1) || atomic_compare_exchange_strong_explicit(&lock->word, &seen, seen | 1, memory_order_relaxed,
-                                                                  memory_order_relaxed))
+        if (hz3_cas(lock->word, &seen, hz3_lock_self() | 1, memory_order_acquire, memory_order_relaxed)) return;
+        if ((seen & 1) || hz3_cas(lock->word, &seen, seen | 1, memory_order_relaxed, memory_order_relaxed))
             hz3_os_wait(&lock->word, seen | 1, 0);
     }
 }

@@ -24,8 +24,7 @@ HZ3_INLINE uint32_t hz3_lock_self(void)
 HZ3_INLINE bool hz3_trylock(struct hz3_lock *lock)
 {
     uint32_t unlocked = 0;
-    return atomic_compare_exchange_strong_explicit(&lock->word, &unlocked, hz3_lock_self(), memory_order_acquire,
-                                                   memory_order_relaxed);
+    return hz3_cas(lock->word, &unlocked, hz3_lock_self(), memory_order_acquire, memory_order_relaxed);
 }
 
 HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
@@ -36,7 +35,7 @@ HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
 HZ3_INLINE void hz3_unlock(struct hz3_lock *lock)
 {
     if (unlikely(lock->forking)) return; /* by the thread that forks, in somebody's atfork handler */
-    if (unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) & 1)) hz3_os_wake(&lock->word);
+    if (unlikely(hz3_exchange(lock->word, 0, memory_order_release) & 1)) hz3_os_wake(&lock->word);
 }
 
 HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)

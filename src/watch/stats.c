@@ -3,12 +3,15 @@
 #include "back/large.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
 
 #define STRING(x)   #x
 #define EXPANDED(x) STRING(x)
 
 const char hz3_config_text[] = "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT
-#define HZ3_FLAG(name, scale, fast, values, what, verdict) " " #name "=" EXPANDED(name)
+#define HZ3_LANES(...)
+#define HZ3_FLAG(name, ...) " " #name "=" EXPANDED(name)
 #include "base/flags.def"
 #undef HZ3_FLAG
     ;
@@ -18,12 +21,16 @@ void hz3_stats_read(struct hz3_stats *stats)
     *stats = (struct hz3_stats){0};
     size_t small = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        hz3_page_remote_collect_all(cls);
         uint64_t retired = hz3_central_retired(cls), taken = 0; /* in this order: what is retired was taken */
         for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
         small += (size_t)(taken - retired) * hz3_class_size(cls);
-        stats->cached += hz3_transfer_objects(cls) * hz3_class_size(cls);
+        stats->stashed += hz3_owner_stash_objects(cls) * hz3_class_size(cls);
+        stats->transfer += hz3_transfer_objects(cls) * hz3_class_size(cls);
+        stats->central += hz3_central_cached(cls) * hz3_class_size(cls);
+        stats->cached += hz3_cache_objects(cls) * hz3_class_size(cls);
     }
-    stats->cached += hz3_cache_bytes();
+    stats->cached += stats->stashed + stats->transfer + stats->central;
     stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
     stats->active = hz3_get(hz3_pages_stats.used);
     stats->dirty = hz3_get(hz3_pages_stats.dirty);
@@ -37,12 +44,14 @@ void hz3_stats_read(struct hz3_stats *stats)
 
 /* One row per figure, so that text and JSON cannot differ. */
 #define FIGURES(row) \
-    row(allocated, s.allocated) row(cached, s.cached) row(active, s.active) row(resident, s.resident) \
-        row(mapped, s.mapped) row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) \
+    row(allocated, s.allocated) row(cached, s.cached) row(stashed, s.stashed) row(in_transfer_cache, s.transfer) \
+        row(in_central, s.central) row(active, s.active) row(resident, s.resident) row(mapped, s.mapped) row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) \
             row(purged, s.purged)
 #define SOURCES(row) \
-    row(swap, s.cache.swap) row(transfer, s.cache.transfer) row(held_run, s.cache.held) row(central, s.cache.central) \
-        row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) row(retired, s.cache.retired)
+    row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) \
+        row(kept, s.cache.kept) row(central_magazine, s.cache.central_magazine) row(held_run, s.cache.held) \
+        row(central, s.cache.central) row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) \
+         row(overflow, s.cache.overflow) row(retired, s.cache.retired)
 
 void hz3_stats_text(struct hz3_text *text)
 {

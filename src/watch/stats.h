@@ -8,7 +8,10 @@
 /* Bytes, in the words the field uses.  allocated <= active <= mapped. */
 struct hz3_stats {
     size_t allocated; /* in live objects and blocks */
-    size_t cached;    /* in magazines: of threads and of the transfer cache */
+    size_t cached;    /* objects that wait for the next malloc: with threads, and in the three below */
+    size_t stashed;   /* in owner stashes */
+    size_t transfer;  /* in the transfer cache */
+    size_t central;   /* in central's magazines */
     size_t active;    /* in runs and large blocks */
     size_t resident;  /* active and dirty spans: an upper bound, untouched pages count */
     size_t mapped;    /* address space of the heap that is mapped */

@@ -12,7 +12,7 @@ static unsigned take(struct hz3_heap *heap, unsigned cls, void **objects, unsign
 {
     enum hz3_refill_source source;
     unsigned got = 0, more;
-    while (got < n && (more = hz3_central_refill(heap, cls, objects + got, hz3_min(n - got, 30u), &source)))
+    while (got < n && (more = hz3_central_refill(heap, cls, objects + got, hz3_min(n - got, 30u), true, &source)))
         got += more;
     return got;
 }
@@ -20,18 +20,18 @@ static unsigned take(struct hz3_heap *heap, unsigned cls, void **objects, unsign
 static void empty_runs_go_home(void **state)
 {
     (void)state;
-    static struct hz3_heap heap;
+    struct hz3_heap *heap = &hz3_heaps[1];
     static void *objects[10 * PER_RUN];
     unsigned cls = hz3_class_of(SIZE);
     size_t used = hz3_get(hz3_pages_stats.used);
     uint64_t retired = hz3_central_retired(cls);
-    assert_int_equal(take(&heap, cls, objects, 10 * PER_RUN), 10 * PER_RUN);
+    assert_int_equal(take(heap, cls, objects, 10 * PER_RUN), 10 * PER_RUN);
     assert_int_equal(hz3_get(hz3_pages_stats.used), used + 10 * HZ3_GRANULE);
     for (unsigned i = 0; i < 10 * PER_RUN; i += 20) hz3_central_retire(cls, objects + i, 20);
     assert_int_equal(hz3_central_retired(cls) - retired, 10 * PER_RUN);
-    assert_int_equal(hz3_get(heap.taken[cls]), 10 * PER_RUN);
+    assert_int_equal(hz3_get(heap->taken[cls]), 10 * PER_RUN);
     assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_GRANULE); /* the one the heap holds */
-    hz3_central_release_heap(&heap);
+    hz3_central_release_heap(heap);
     assert_int_equal(hz3_get(hz3_pages_stats.used), used);
     assert_int_equal(hz3_get(hz3_central_idle_bytes), 0);
 }
@@ -39,29 +39,29 @@ static void empty_runs_go_home(void **state)
 static void the_fullest_run_is_refilled_first(void **state)
 {
     (void)state;
-    static struct hz3_heap heap;
+    struct hz3_heap *heap = &hz3_heaps[2];
     static void *objects[3 * PER_RUN];
     unsigned cls = hz3_class_of(SIZE);
-    assert_int_equal(take(&heap, cls, objects, 3 * PER_RUN), 3 * PER_RUN);
+    assert_int_equal(take(heap, cls, objects, 3 * PER_RUN), 3 * PER_RUN);
     /* The second run keeps 60 of 64, the first 10. */
     hz3_central_retire(cls, objects, PER_RUN - 10);
     hz3_central_retire(cls, objects + PER_RUN, 4);
     void *again[4];
-    struct hz3_heap other = {0};
-    assert_int_equal(take(&other, cls, again, 4), 4);
+    struct hz3_heap *other = &hz3_heaps[4];
+    assert_int_equal(take(other, cls, again, 4), 4);
     assert_memory_equal(again, objects + PER_RUN, sizeof again);
     hz3_central_retire(cls, objects + PER_RUN - 10, 2 * PER_RUN + 10);
-    hz3_central_release_heap(&heap);
-    hz3_central_release_heap(&other);
+    hz3_central_release_heap(heap);
+    hz3_central_release_heap(other);
 }
 
 static void idle_runs_are_purged_once(void **state)
 {
     (void)state;
-    static struct hz3_heap heap;
+    struct hz3_heap *heap = &hz3_heaps[3];
     static void *objects[4 * PER_RUN];
     unsigned cls = hz3_class_of(SIZE);
-    assert_int_equal(take(&heap, cls, objects, 4 * PER_RUN), 4 * PER_RUN);
+    assert_int_equal(take(heap, cls, objects, 4 * PER_RUN), 4 * PER_RUN);
     for (unsigned i = 0; i < 4 * PER_RUN; i++) memset(objects[i], 1, SIZE);
     for (unsigned i = 1; i < 3 * PER_RUN; i++)
         if (i % PER_RUN) hz3_central_retire(cls, &objects[i], 1); /* each of three runs keeps its first object */
@@ -73,7 +73,7 @@ static void idle_runs_are_purged_once(void **state)
     for (unsigned i = 0; i < 3; i++) assert_int_equal(*(char *)objects[i * PER_RUN], 1);
     for (unsigned i = 0; i < 3; i++) hz3_central_retire(cls, &objects[i * PER_RUN], 1);
     hz3_central_retire(cls, objects + 3 * PER_RUN, PER_RUN);
-    hz3_central_release_heap(&heap);
+    hz3_central_release_heap(heap);
 }
 
 RUN(cmocka_unit_test(empty_runs_go_home), cmocka_unit_test(the_fullest_run_is_refilled_first),

@@ -33,7 +33,7 @@ static void a_floor_bounds_capacity(void **state)
 static void a_stack_is_last_in_first_out_and_counts(void **state)
 {
     (void)state;
-    struct hz3_magazine_stack stack = {0};
+    struct hz3_stack stack = {0};
     struct hz3_magazine *magazines[100];
     assert_null(hz3_stack_pop(&stack));
     for (unsigned i = 0; i < 100; i++) {
@@ -50,7 +50,7 @@ static void a_stack_is_last_in_first_out_and_counts(void **state)
 }
 
 enum { THREADS = 4, MAGAZINES = 8, ROUNDS = 200000 };
-static struct hz3_magazine_stack contended;
+static struct hz3_stack contended;
 
 /* Pops, claims, releases and pushes; a magazine in two hands at once shows in its claim. */
 static void *pop_and_push(void *unused)

@@ -17,7 +17,7 @@ static void extension_is_contiguous_and_nobodys(void **state)
     for (size_t i = 0; i < 5 * (size_t)HZ3_GRANULE; i += 4096) assert_int_equal(p[i], 0);
     memset(p, 1, 5 * (size_t)HZ3_GRANULE);
     assert_ptr_equal(hz3_window_of(p), window);
-    assert_int_equal(hz3_tag_class(hz3_tag_of(p)), HZ3_CLASS_NONE);
+    assert_int_equal(hz3_class_at(p), HZ3_CLASS_NONE);
 }
 
 static void taken_places_are_skipped(void **state)
@@ -32,7 +32,7 @@ static void taken_places_are_skipped(void **state)
     assert_true(first >= 0);
     assert_true((char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT) > theirs);
     assert_int_equal(theirs[7], 42);
-    assert_int_equal(hz3_tag_class(hz3_tag_of(theirs)), HZ3_CLASS_NONE);
+    assert_int_equal(hz3_class_at(theirs), HZ3_CLASS_NONE);
 }
 
 static void far_windows_are_found(void **state)
@@ -57,7 +57,7 @@ static void nothing_is_at_strange_addresses(void **state)
     assert_null(hz3_window_of(&local));
     assert_null(hz3_window_of((void *)UINTPTR_MAX));
     char *beyond = (char *)hz3_windows[0].base + hz3_windows[0].bytes - 1;
-    assert_int_equal(hz3_tag_class(hz3_tag_of(beyond)), HZ3_CLASS_NONE);
+    assert_int_equal(hz3_class_at(beyond), HZ3_CLASS_NONE);
 }
 
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),

@@ -20,7 +20,7 @@ static void every_object_once_in_order(void **state)
     (void)state;
     static void *objects[4096], *again[4096];
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls += 3) {
-        struct hz3_span *run = hz3_run_new(cls);
+        struct hz3_span *run = hz3_run_new(cls, 0);
         assert_non_null(run);
         unsigned n = take_all(run, objects);
         assert_int_equal(n, hz3_class_info[cls].objects);
@@ -29,7 +29,7 @@ static void every_object_once_in_order(void **state)
             assert_true(hz3_run_is_object(run, objects[i]));
             assert_false(hz3_run_is_object(run, (char *)objects[i] + 8));
             assert_ptr_equal(hz3_run_of(objects[i]), run);
-            assert_int_equal(hz3_tag_class(hz3_tag_of(objects[i])), cls);
+            assert_int_equal(hz3_class_at(objects[i]), cls);
         }
         for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[(i * 7919u) % n]); /* prime: a permutation */
         assert_int_equal(hz3_get(run->live), 0);
@@ -45,7 +45,7 @@ static void purge_spares_pages_with_live_objects(void **state)
     (void)state;
     static void *objects[4096];
     unsigned cls = hz3_class_of(1008);
-    struct hz3_span *run = hz3_run_new(cls);
+    struct hz3_span *run = hz3_run_new(cls, 0);
     unsigned n = take_all(run, objects);
     memset((void *)run->start, 0xee, HZ3_GRANULE);
     for (unsigned i = 0; i < n; i++)

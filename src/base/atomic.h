@@ -1,0 +1,53 @@
+/* The seam every atomic operation goes through.  Here it is C11; the model checker puts its own header of this
+ * name in front (tests/model), so that it explores the code that ships.  With HZ3_DELAY a random pause follows each
+ * operation; with HZ3_ATOMIC_STATS each thread counts its read-modify-writes. */
+#ifndef HZ3_BASE_ATOMIC_H
+#define HZ3_BASE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "compiler.h"
+#include "hz3_flags.h"
+
+#define HZ3_ATOMIC(type) _Atomic(type)
+
+extern HZ3_HIDDEN _Thread_local uint64_t hz3_rmw_count; /* read-modify-writes of this thread */
+void hz3_delay(void);
+
+static inline void hz3_after_access(void)
+{
+    if (HZ3_DELAY) hz3_delay();
+}
+
+static inline void hz3_after_rmw(void)
+{
+    if (HZ3_ATOMIC_STATS) hz3_rmw_count++;
+    hz3_after_access();
+}
+
+#define HZ3_THEN(after, operation) \
+    (__extension__({ \
+        __auto_type result_ = (operation); \
+        after(); \
+        result_; \
+    }))
+
+/* a: the atomic itself, not its address.  A failed compare-and-swap leaves what it saw in *expected. */
+#define hz3_load(a, order) HZ3_THEN(hz3_after_access, atomic_load_explicit(&(a), order))
+#define hz3_store(a, v, order) (atomic_store_explicit(&(a), (v), order), hz3_after_access())
+#define hz3_exchange(a, v, order)  HZ3_THEN(hz3_after_rmw, atomic_exchange_explicit(&(a), (v), order))
+#define hz3_fetch_or(a, v, order)  HZ3_THEN(hz3_after_rmw, atomic_fetch_or_explicit(&(a), (v), order))
+#define hz3_fetch_and(a, v, order) HZ3_THEN(hz3_after_rmw, atomic_fetch_and_explicit(&(a), (v), order))
+#define hz3_cas(a, expected, v, success, failure) \
+    HZ3_THEN(hz3_after_rmw, atomic_compare_exchange_strong_explicit(&(a), (expected), (v), success, failure))
+#define hz3_cas_weak(a, expected, v, success, failure) \
+    HZ3_THEN(hz3_after_rmw, atomic_compare_exchange_weak_explicit(&(a), (expected), (v), success, failure))
+#define hz3_fence(order) atomic_thread_fence(order)
+
+/* Relaxed: for counters, and for words whose order another atomic keeps. */
+#define hz3_get(a)    hz3_load(a, memory_order_relaxed)
+#define hz3_set(a, v) hz3_store(a, v, memory_order_relaxed)
+#define hz3_add(a, v) HZ3_THEN(hz3_after_rmw, atomic_fetch_add_explicit(&(a), (v), memory_order_relaxed))
+#define hz3_sub(a, v) HZ3_THEN(hz3_after_rmw, atomic_fetch_sub_explicit(&(a), (v), memory_order_relaxed))
+#endif

@@ -1,0 +1,206 @@
+#include "front/remote_stash.h"
+
+#include "base/check.h"
+#include "base/sizeclass.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
+
+enum { OUTGOING_BYTES = 16 * 1024 }; /* in one outgoing magazine, but one object at least */
+
+bool hz3_remote_send(int owner, unsigned cls, struct hz3_magazine *magazine)
+{
+    return (owner != HZ3_NO_OWNER && hz3_owner_stash_push_magazine((unsigned)owner, cls, magazine)) ||
+           hz3_transfer_push(cls, magazine) || hz3_central_put_magazine(cls, magazine);
+}
+
+/* ---- dense ---- */
+
+static void ***slot_of(struct hz3_stock *stock, unsigned key)
+{
+    return &stock->outgoing[(key * 0x9e3779b1u >> 16) % HZ3_OUTGOING];
+}
+
+static unsigned key_of(unsigned cls, unsigned owner)
+{
+    return owner << 8 | cls;
+}
+
+static bool is_full(void **top)
+{
+    return (uintptr_t)(top + 1) % HZ3_MAGAZINE_BYTES == 0;
+}
+
+static unsigned capacity_of(unsigned cls)
+{
+    if (HZ3_S146_OVERFLOW_BATCH) return hz3_min(HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load);
+    return hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
+}
+
+/* Ends an outgoing magazine, if there is one: it is sent, or its objects are retired. */
+static void send(void ***slot)
+{
+    void **top = *slot;
+    *slot = HZ3_STUB_TOP;
+    if (top == HZ3_STUB_TOP) return;
+    struct hz3_magazine *magazine = hz3_magazine_close(top);
+    unsigned cls = magazine->header.key & 0xff, owner = magazine->header.key >> 8;
+    if (!hz3_magazine_count(magazine)) {
+        hz3_magazine_put(cls, magazine);
+    } else if (!hz3_remote_send((int)owner, cls, magazine)) {
+        hz3_central_retire_magazine(cls, magazine);
+        hz3_magazine_put(cls, magazine);
+    }
+}
+
+static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
+{
+    unsigned key = key_of(cls, owner);
+    void ***slot = slot_of(stock, key);
+    if (hz3_magazine_of(*slot)->header.key != key || is_full(*slot)) {
+        send(slot);
+        struct hz3_magazine *magazine = hz3_magazine_get(cls);
+        if (!magazine) {
+            hz3_central_retire(cls, &p, 1);
+            return;
+        }
+        magazine->header.key = (uint16_t)key;
+        *slot = hz3_magazine_open(magazine, capacity_of(cls));
+    }
+    *++*slot = p;
+}
+
+/* ---- sparse ---- */
+
+static void push_list(void *head, void *tail, unsigned n, unsigned cls, unsigned owner)
+{
+    if (n == 1 ? hz3_owner_stash_push_one(owner, cls, head) : hz3_owner_stash_push_list(owner, cls, head, tail, n)) return;
+    for (void *p = head, *next; n--; p = next) {
+        next = *(void **)p; /* of the last one: whatever it holds */
+        hz3_cache_adopt(p, cls);
+    }
+}
+
+/* S97: one push for all of the n entries that have the first one's owner and class; returns how many were left. */
+static unsigned push_bucket(void **entry, unsigned n)
+{
+    unsigned cls = hz3_class_at(entry[0]), owner = hz3_owner_at(entry[0]), left = 0, count = 1;
+    void *tail = entry[0], *head = entry[0];
+    for (unsigned i = 1; i < n; i++) {
+        if (count == hz3_class_info[cls].load || hz3_class_at(entry[i]) != cls || hz3_owner_at(entry[i]) != owner) {
+            entry[left++] = entry[i];
+        } else {
+            *(void **)tail = entry[i];
+            tail = entry[i];
+            count++;
+        }
+    }
+    push_list(head, tail, count, cls, owner);
+    return left;
+}
+
+static void *take_oldest(struct hz3_stock *stock)
+{
+    void *p = stock->ring[stock->ring_first];
+    stock->ring_first = (stock->ring_first + 1) % HZ3_RING;
+    stock->ring_count--;
+    return p;
+}
+
+static void flush_ring(struct hz3_stock *stock, unsigned budget)
+{
+    void *entry[HZ3_RING];
+    unsigned n = 0;
+    while (n < budget && stock->ring_count) entry[n++] = take_oldest(stock);
+    if (HZ3_S97_REMOTE_STASH_BUCKET)
+        while (n) n = push_bucket(entry, n);
+    else
+        for (unsigned i = 0; i < n; i++) push_list(entry[i], entry[i], 1, hz3_class_at(entry[i]), hz3_owner_at(entry[i]));
+}
+
+static void put_in_ring(struct hz3_stock *stock, void *p)
+{
+    if (stock->ring_count == HZ3_RING) {
+        if (HZ3_S97_REMOTE_STASH_BUCKET) {
+            flush_ring(stock, HZ3_RING);
+        } else {
+            void *out = take_oldest(stock);
+            unsigned cls = hz3_class_at(out), owner = hz3_owner_at(out);
+            if (HZ3_S146_OVERFLOW_BATCH)
+                gather(stock, out, cls, owner);
+            else
+                push_list(out, out, 1, cls, owner);
+        }
+    }
+    stock->ring[(stock->ring_first + stock->ring_count++) % HZ3_RING] = p;
+}
+
+/* ---- both ---- */
+
+void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
+{
+    if (HZ3_S121_PAGE_LOCAL_REMOTE)
+        hz3_page_remote_note(p, cls, owner);
+    else if (HZ3_REMOTE_STASH_SPARSE)
+        put_in_ring(stock, p);
+    else
+        gather(stock, p, cls, owner);
+}
+
+void hz3_remote_flush(struct hz3_stock *stock, unsigned budget)
+{
+    if (HZ3_REMOTE_STASH_SPARSE) flush_ring(stock, hz3_min(budget, (unsigned)HZ3_RING));
+    if (HZ3_REMOTE_STASH_SPARSE && !HZ3_S146_OVERFLOW_BATCH) return;
+    for (unsigned i = 0; i < HZ3_STOCK_OUTGOING && budget; i++) {
+        if (stock->outgoing[i] == HZ3_STUB_TOP) continue;
+        send(&stock->outgoing[i]);
+        budget--;
+    }
+}
+
+static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
+{
+    if (!hz3_cache_enter()) {
+        hz3_central_retire(cls, &p, 1);
+        return;
+    }
+    struct hz3_stock *stock = hz3_stock_get();
+    if (stock)
+        hz3_remote_put(stock, p, cls, owner);
+    else
+        hz3_cache_adopt(p, cls);
+    hz3_cache_leave();
+}
+
+void hz3_remote_free(void *p, unsigned cls, unsigned owner)
+{
+    if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_crime("interior pointer freed", p);
+    bool near = HZ3_ADOPT == 2 && hz3_class_size(cls) >= HZ3_ADOPT_MIN &&
+                hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[hz3_thread.owner].node);
+    if (near) {
+        hz3_cache_free(p, cls);
+        return;
+    }
+    if (!HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE && likely(hz3_stock != NULL)) {
+        unsigned key = key_of(cls, owner);
+        void ***slot = slot_of(hz3_stock, key);
+        if (likely(hz3_magazine_of(*slot)->header.key == key && !is_full(*slot))) {
+            (*slot)[1] = p;
+            ++*slot;
+            return;
+        }
+    }
+    remote_free_slow(p, cls, owner);
+}
+
+size_t hz3_remote_objects(const struct hz3_stock *stock, unsigned cls)
+{
+    size_t objects = 0;
+    for (unsigned i = 0; i < HZ3_STOCK_OUTGOING; i++) {
+        const struct hz3_magazine *magazine = hz3_magazine_of(stock->outgoing[i]);
+        if (stock->outgoing[i] != HZ3_STUB_TOP && (magazine->header.key & 0xff) == cls)
+            objects += (size_t)(stock->outgoing[i] - &magazine->word[magazine->header.floor]);
+    }
+    for (unsigned i = 0; HZ3_REMOTE_STASH_SPARSE && i < stock->ring_count; i++)
+        objects += hz3_class_at(stock->ring[(stock->ring_first + i) % HZ3_RING]) == cls;
+    return objects;
+}

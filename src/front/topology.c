@@ -1,0 +1,53 @@
+#define _GNU_SOURCE
+#include "front/topology.h"
+
+#include "base/print.h"
+#include "middle/instances.h"
+#include "os/os.h"
+
+#include <sched.h>
+
+enum {
+    MISSING_MAX = 64, /* numbers of processors that are not there, one after another, after which there are no more */
+    LEVELS = 4,       /* of caches; the instruction cache is one of them */
+};
+
+/* The number at the start of the file, or -1. */
+static long first_number(const char *cpus, unsigned cpu, const char *file, int level)
+{
+    char path[256], text[64];
+    struct hz3_text name = {path, sizeof path, 0};
+    hz3_print(&name, "%s/cpu%u/cache/index%d/%s", cpus, cpu, level, file);
+    if (hz3_os_read_file(path, text, sizeof text) <= 0 || text[0] < '0' || text[0] > '9') return -1;
+    long n = 0;
+    for (const char *digit = text; *digit >= '0' && *digit <= '9'; digit++) n = n * 10 + (*digit - '0');
+    return n;
+}
+
+/* The first of the processors that share the last cache of this one, or -1. */
+static long sharers_first(const char *cpus, unsigned cpu)
+{
+    for (int level = LEVELS - 1; level >= 0; level--) {
+        long first = first_number(cpus, cpu, "shared_cpu_list", level);
+        if (first >= 0) return first;
+    }
+    return -1;
+}
+
+unsigned hz3_topology_instances(const char *cpus)
+{
+    unsigned caches = 0, instances = 1;
+    for (unsigned cpu = 0, missing = 0; missing < MISSING_MAX; cpu++) {
+        long first = sharers_first(cpus, cpu);
+        missing = first < 0 ? missing + 1 : 0;
+        caches += first == (long)cpu; /* each is counted at the first that shares it */
+    }
+    while (instances < caches && instances < HZ3_INSTANCES_MAX) instances *= 2;
+    return instances;
+}
+
+unsigned hz3_topology_node(void)
+{
+    unsigned cpu, node;
+    return getcpu(&cpu, &node) == 0 ? node : 0;
+}

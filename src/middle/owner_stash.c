@@ -1,0 +1,230 @@
+#include "middle/owner_stash.h"
+
+#include "base/sizeclass.h"
+#include "middle/central.h"
+#include "middle/owner_stash_transport.h"
+
+#define IN_FLIGHT_MIN  HZ3_MIB(1)
+#define LIVE_SHARE     8
+#define UNBOOKED_BYTES HZ3_KIB(512) /* that the bins of one owner may hold beyond what is booked; counted as held */
+
+#define BY_TRANSPORT(verb) (HZ3_S44_TRANSPORT_LIST ? hz3_linked_##verb : hz3_magazines_##verb)
+
+unsigned hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
+_Thread_local unsigned hz3_instances_turn;
+
+static struct hz3_stash stashes[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1];
+static struct {
+    uint32_t unit; /* bytes of what a bin counts: an object, or a full magazine */
+    uint32_t step; /* units that are booked at a time, so that not every push writes in_flight */
+} booking[HZ3_BINS]; /* const after start */
+/* The heads as the collector last saw them. */
+static uint64_t seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
+
+/* ---- what is on its way is bounded ---- */
+
+void hz3_owner_stash_start(unsigned instances)
+{
+    hz3_instances_set = instances;
+    size_t left = UNBOOKED_BYTES;
+    for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) {
+        size_t size = hz3_class_size(sc), unit = size * (HZ3_S44_TRANSPORT_LIST ? 1 : hz3_class_info[sc].load);
+        size_t step = HZ3_S44_TRANSPORT_LIST ? hz3_max(1, UNBOOKED_BYTES / HZ3_CLASSES / unit) : 1 + (unit <= left);
+        left -= (step - 1) * unit;
+        booking[sc].unit = (uint32_t)unit;
+        booking[sc].step = (uint32_t)step;
+    }
+}
+
+static size_t booked(unsigned sc, uint32_t count)
+{
+    return (size_t)((int32_t)count / (int32_t)booking[sc].step) * booking[sc].step * booking[sc].unit;
+}
+
+void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint32_t after)
+{
+    size_t more = booked(sc, after) - booked(sc, before); /* modulo 2^64 where it is less */
+    if (more) hz3_add(stash->in_flight, more);
+}
+
+static bool has_room(unsigned owner, unsigned sc, unsigned units)
+{
+    size_t bound = hz3_max(IN_FLIGHT_MIN, hz3_get(hz3_heaps[owner].live) / LIVE_SHARE) - UNBOOKED_BYTES;
+    return hz3_get(stashes[owner].in_flight) + (size_t)units * booking[sc].unit <= bound;
+}
+
+size_t hz3_owner_stash_in_flight(unsigned owner)
+{
+    return hz3_get(stashes[owner].in_flight);
+}
+
+size_t hz3_owner_stash_waiting(void)
+{
+    size_t bytes = 0;
+    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
+        bytes += hz3_owner_stash_in_flight(owner);
+    return bytes;
+}
+
+/* ---- pushes ---- */
+
+static union hz3_bin *bin_to_push(unsigned owner, unsigned sc)
+{
+    return &stashes[owner].bin[hz3_instance_to_push(owner, sc)][sc];
+}
+
+static bool counted(bool pushed, unsigned objects)
+{
+    HZ3_COUNT(HZ3_S44_STATS, pushed, pushed ? objects : 0);
+    HZ3_COUNT(HZ3_S44_STATS, refused, pushed ? 0 : objects);
+    return pushed;
+}
+
+bool hz3_owner_stash_push_one(unsigned owner, unsigned sc, void *object)
+{
+    return hz3_owner_stash_push_list(owner, sc, object, object, 1);
+}
+
+bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *tail, unsigned n)
+{
+    if (!HZ3_STASH_PUSHES) return false;
+    unsigned units = HZ3_S44_TRANSPORT_LIST ? n : (n + hz3_class_info[sc].load - 1u) / hz3_class_info[sc].load;
+    return counted(has_room(owner, sc, units) &&
+                       BY_TRANSPORT(push_list)(&stashes[owner], bin_to_push(owner, sc), sc, head, tail, n),
+                   n);
+}
+
+bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine)
+{
+    if (!HZ3_STASH_PUSHES) return false;
+    unsigned n = hz3_magazine_count(magazine);
+    return counted(has_room(owner, sc, HZ3_S44_TRANSPORT_LIST ? n : 1) &&
+                       BY_TRANSPORT(push_magazine)(&stashes[owner], bin_to_push(owner, sc), sc, magazine),
+                   n);
+}
+
+/* ---- pops ---- */
+
+static union hz3_bin *bin_to_pop(unsigned owner, unsigned sc)
+{
+    return &stashes[owner].bin[hz3_instance_to_pop()][sc];
+}
+
+unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)
+{
+    if (!HZ3_STASH_POPS) return 0;
+    unsigned got = BY_TRANSPORT(pop_batch)(&stashes[owner], bin_to_pop(owner, sc), sc, out, want);
+    HZ3_COUNT(HZ3_S44_STATS, popped, got);
+    return got;
+}
+
+struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc)
+{
+    if (!HZ3_STASH_POPS) return NULL;
+    struct hz3_magazine *magazine = BY_TRANSPORT(pop_magazine)(&stashes[owner], bin_to_pop(owner, sc), sc);
+    if (magazine) HZ3_COUNT(HZ3_S44_STATS, popped, hz3_magazine_count(magazine));
+    return magazine;
+}
+
+static bool is_pending(const union hz3_bin *bin)
+{
+    return hz3_get(((union hz3_bin *)bin)->magazines.head) &
+           (HZ3_S44_TRANSPORT_LIST ? UINT64_MAX : HZ3_STACK_NUMBER_MASK);
+}
+
+/* The next bin of the class, from *at on, that holds something; *at: the one after it. */
+static union hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash **stash)
+{
+    unsigned instances = hz3_instances(), bins = HZ3_STASH_POPS ? hz3_heap_count * instances : 0;
+    while (*at < bins) {
+        unsigned i = (*at)++;
+        *stash = &stashes[i / instances];
+        union hz3_bin *bin = &(*stash)->bin[i % instances][sc];
+        if (unlikely(is_pending(bin))) return bin;
+    }
+    return NULL;
+}
+
+unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
+{
+    struct hz3_stash *stash;
+    union hz3_bin *bin;
+    unsigned at = 0, got = 0;
+    while (!got && (bin = next_pending(sc, &at, &stash))) got = BY_TRANSPORT(pop_batch)(stash, bin, sc, out, want);
+    HZ3_COUNT(HZ3_S44_STATS, stolen, got);
+    return got;
+}
+
+struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
+{
+    struct hz3_stash *stash;
+    union hz3_bin *bin;
+    struct hz3_magazine *magazine = NULL;
+    unsigned at = 0;
+    while (!magazine && (bin = next_pending(sc, &at, &stash))) magazine = BY_TRANSPORT(pop_magazine)(stash, bin, sc);
+    if (magazine) HZ3_COUNT(HZ3_S44_STATS, stolen, hz3_magazine_count(magazine));
+    return magazine;
+}
+
+uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
+{
+    uint32_t count = 0;
+    for (unsigned i = 0; i < hz3_instances(); i++) count += BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
+    return count;
+}
+
+bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
+{
+    for (unsigned i = 0; HZ3_S44_OWNER_STASH && i < hz3_instances(); i++)
+        if (is_pending(&stashes[owner].bin[i][sc])) return true;
+    return false;
+}
+
+/* ---- home ---- */
+
+static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
+{
+    union hz3_bin *bin = &stashes[owner].bin[instance][sc];
+    uint64_t *last = &seen[owner][instance][sc];
+    if (!is_pending(bin)) return;
+    uint64_t head = hz3_get(bin->magazines.head);
+    if (all || head == *last) {
+        size_t objects = BY_TRANSPORT(retire)(&stashes[owner], bin, sc);
+        HZ3_COUNT(HZ3_S44_STATS, trimmed, objects);
+    } else {
+        *last = head;
+    }
+}
+
+void hz3_owner_stash_trim(bool all)
+{
+    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
+        for (unsigned i = 0; i < hz3_instances(); i++)
+            for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) trim_bin(owner, i, sc, all);
+}
+
+void hz3_owner_stash_flush_spill(struct hz3_stock *stock)
+{
+    for (unsigned sc = 1; sc < HZ3_STOCK_SPILL; sc++)
+        if (stock->spill[sc].first) BY_TRANSPORT(flush_spill)(&stock->spill[sc], sc);
+}
+
+size_t hz3_owner_stash_spilled(const struct hz3_stock *stock, unsigned sc)
+{
+    return sc < HZ3_STOCK_SPILL ? BY_TRANSPORT(spilled)(&stock->spill[sc]) : 0;
+}
+
+size_t hz3_owner_stash_objects(unsigned sc)
+{
+    size_t objects = 0;
+    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
+        for (unsigned i = 0; i < hz3_instances(); i++)
+            if (is_pending(&stashes[owner].bin[i][sc]))
+                objects += BY_TRANSPORT(objects)(&stashes[owner], &stashes[owner].bin[i][sc]);
+    return objects;
+}
+
+void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < hz3_heap_count; owner++) visit(&stashes[owner].taker);
+}

@@ -1,0 +1,321 @@
+/* The owner stash's transport of the work orders: free objects linked through their first word.  A pop walks them, one
+ * cache miss each, which is what the boxes of S44-4 are about. */
+#include "base/check.h"
+#include "base/sizeclass.h"
+#include "middle/central.h"
+#include "middle/owner_stash_transport.h"
+
+enum {
+    DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : HZ3_SMALL_V2_REFILL_BATCH,
+    TAKE_HOME = 64,
+};
+
+/* ---- pushes ---- */
+
+static bool push(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void *head, void *tail, unsigned n,
+                 unsigned max, unsigned *retries)
+{
+    uint32_t before = hz3_list_push(list, head, tail, n, max, retries);
+    if (before == UINT32_MAX) return false;
+    hz3_stash_book(stash, sc, before, before + n);
+    return true;
+}
+
+bool hz3_linked_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void *head, void *tail, unsigned n)
+{
+    unsigned retries;
+    bool pushed = push(stash, &bin->linked, sc, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries);
+    if (n == 1) {
+        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_calls, 1);
+        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_objs, 1);
+        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_retries, retries);
+        HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, one_retry_max, retries);
+    } else {
+        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_calls, 1);
+        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_objs, n);
+        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retries, retries);
+        HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retry_max, retries);
+    }
+    return pushed;
+}
+
+bool hz3_linked_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, struct hz3_magazine *magazine)
+{
+    unsigned n = hz3_magazine_count(magazine);
+    void **first = &magazine->word[magazine->header.floor + 1];
+    for (unsigned i = 0; i + 1 < n; i++) hz3_link_set(first[i], first[i + 1]);
+    if (!hz3_linked_push_list(stash, bin, sc, first[0], first[n - 1], n)) return false;
+    hz3_magazine_put(sc, magazine);
+    return true;
+}
+
+/* ---- the walk ---- */
+
+/* A link that leads out of the class was written by the program, into an object it had freed. */
+static void check_link(const void *to, unsigned sc, const void *from)
+{
+    if (unlikely((uintptr_t)to % HZ3_UNIT || hz3_class_at(to) != sc)) hz3_crime("freed object overwritten", from);
+}
+
+static void prefetch(void *next, unsigned sc)
+{
+    if (!HZ3_S44_PREFETCH) return;
+    if (HZ3_S44_PREFETCH_DIST > 1 && next && hz3_class_at(next) == sc) next = hz3_link_get(next);
+    if (HZ3_S44_4_WALK_PREFETCH_UNCOND || next) __builtin_prefetch(next);
+}
+
+/* Copies up to want objects from `object` on into out; *rest: the one after them. */
+static unsigned walk(void *object, void **out, unsigned want, void **rest, unsigned sc)
+{
+    void *prev = object;
+    unsigned got = 0;
+    while (object && got < want) {
+        if (got) check_link(object, sc, HZ3_S44_4_WALK_NOPREV ? out[got - 1] : prev);
+        void *next = hz3_link_get(object);
+        prefetch(next, sc);
+        out[got++] = object;
+        if (!HZ3_S44_4_WALK_NOPREV) prev = object;
+        object = next;
+    }
+    if (object && got) check_link(object, sc, HZ3_S44_4_WALK_NOPREV ? out[got - 1] : prev);
+    *rest = object;
+    return got;
+}
+
+/* Goes on for up to `most` objects from `object`; returns how many, *last of them, *rest: the one after it. */
+static unsigned go_on(void *object, unsigned most, void **last, void **rest, unsigned sc)
+{
+    unsigned n = 0;
+    for (void *next; object && n < most; n++, object = next) {
+        *last = object;
+        next = hz3_link_get(object);
+        if (next) check_link(next, sc, object);
+    }
+    *rest = object;
+    return n;
+}
+
+/* ---- the spill: a rest that the thread keeps (S48), as an array (S67) or as it is linked ---- */
+
+static unsigned copy_from_spill(struct hz3_spill *spill, void **out, unsigned want, unsigned sc)
+{
+    unsigned got = hz3_min(want, spill->count);
+    if (HZ3_S67_SPILL_ARRAY) {
+        void *const *objects = ((struct hz3_magazine *)spill->first)->word;
+        for (unsigned i = 0; i < got; i++) out[i] = objects[spill->count - i];
+    } else {
+        walk(spill->first, out, got, &spill->first, sc);
+    }
+    spill->count -= got;
+    HZ3_COUNT(HZ3_S67_STATS, spill_served, got);
+    return got;
+}
+
+/* The same meaning, another shape: returns at once where nothing was kept. */
+static HZ3_NOINLINE unsigned spill_helper(unsigned sc, void **out, unsigned want)
+{
+    if (!hz3_stock) return 0;
+    struct hz3_spill *spill = &hz3_stock->spill[sc];
+    if (!spill->count) return 0;
+    return copy_from_spill(spill, out, want, sc);
+}
+
+static unsigned take_spilled(unsigned sc, void **out, unsigned want)
+{
+    if (!HZ3_S48_OWNER_STASH_SPILL) return 0;
+    if (HZ3_S44_4_SPILL_HELPER) return spill_helper(sc, out, want);
+    return hz3_stock && hz3_stock->spill[sc].count ? copy_from_spill(&hz3_stock->spill[sc], out, want, sc) : 0;
+}
+
+/* Keeps as much of the list as the empty spill has room for; returns how much, *rest: what it has not. */
+static unsigned fill_spill(void *object, void **rest, unsigned sc)
+{
+    struct hz3_stock *stock = hz3_stock_get();
+    void *last = NULL;
+    *rest = object;
+    if (!stock) return 0;
+    struct hz3_spill *spill = &stock->spill[sc];
+    if (spill->count) return 0;
+    if (HZ3_S67_SPILL_ARRAY) {
+        if (!spill->first && !(spill->first = hz3_magazine_get(sc))) return 0;
+        spill->count = walk(object, &((struct hz3_magazine *)spill->first)->word[1], HZ3_SPILL_OBJS, rest, sc);
+    } else {
+        spill->first = object;
+        spill->count = go_on(object, HZ3_SPILL_OBJS, &last, rest, sc);
+        if (last) hz3_link_set(last, NULL);
+    }
+    HZ3_COUNT(HZ3_S67_STATS, spill_kept, spill->count);
+    return spill->count;
+}
+
+/* n: how many there are, as far as is known. */
+static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void *object, unsigned n)
+{
+    unsigned retries;
+    uint32_t before;
+    void *last = NULL, *end;
+    HZ3_COUNT(HZ3_S67_STATS, spill_put_back, n);
+    HZ3_COUNT(HZ3_S44_4_STATS, fastpop_tries, HZ3_S44_OWNER_STASH_FASTPOP);
+    if (HZ3_S44_OWNER_STASH_FASTPOP && hz3_list_restore(list, object, n, &before)) {
+        hz3_stash_book(stash, sc, before, before + n);
+        return;
+    }
+    HZ3_COUNT(HZ3_S44_4_STATS, fastpop_misses, HZ3_S44_OWNER_STASH_FASTPOP);
+    n = go_on(object, HZ3_LIST_MAX, &last, &end, sc);
+    push(stash, list, sc, object, last, n, HZ3_LIST_MAX, &retries);
+}
+
+/* ---- pops ---- */
+
+static void count_drain(unsigned drained)
+{
+    HZ3_COUNT(HZ3_S44_4_STATS, drains, 1);
+    HZ3_COUNT(HZ3_S44_4_STATS, drained, drained);
+    HZ3_COUNT_MAX(HZ3_S44_4_STATS, drained_max, drained);
+}
+
+static void keep_or_put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void *rest, unsigned n)
+{
+    if (HZ3_S48_OWNER_STASH_SPILL && rest) n -= hz3_min(n, fill_spill(rest, &rest, sc));
+    if (rest) put_back(stash, list, sc, rest, hz3_max(n, 1u));
+}
+
+/* S112. */
+static unsigned drain_all(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void **out, unsigned want)
+{
+    uint32_t count;
+    void *rest = hz3_list_take_all(list, &count);
+    if (!rest) return 0;
+    hz3_stash_book(stash, sc, count, 0);
+    count_drain(count);
+    unsigned got = walk(rest, out, want, &rest, sc);
+    keep_or_put_back(stash, list, sc, rest, count - hz3_min(count, got));
+    return got;
+}
+
+/* Without S112: walks what is still in the list, then cuts it off at the head.  The caller is the one taker. */
+static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void **out, unsigned want)
+{
+    uint64_t head = hz3_load(list->head, memory_order_acquire), left;
+    unsigned got, more, count;
+    void *rest, *beyond, *last = NULL;
+    want = hz3_min(want, (unsigned)DRAIN_LIMIT);
+    do {
+        if (!hz3_list_first(head)) return 0;
+        got = walk(hz3_list_first(head), out, want, &rest, sc);
+        more = HZ3_S48_OWNER_STASH_SPILL ? go_on(rest, DRAIN_LIMIT - want, &last, &beyond, sc) : 0;
+        if (!more) beyond = rest;
+        count = hz3_list_packed_count(head);
+        left = hz3_list_word(beyond, count - hz3_min(count, got + more));
+    } while (!hz3_cas_weak(list->head, &head, left, memory_order_acquire, memory_order_acquire));
+    if (HZ3_S44_OWNER_STASH_COUNT) count = hz3_sub(list->count[0], got + more);
+    hz3_stash_book(stash, sc, count, count - (got + more));
+    count_drain(got + more);
+    if (more) {
+        hz3_link_set(last, NULL);
+        keep_or_put_back(stash, list, sc, rest, more);
+    }
+    return got;
+}
+
+static unsigned drain(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void **out, unsigned want)
+{
+    return HZ3_S112_FULL_DRAIN_EXCHANGE ? drain_all(stash, list, sc, out, want)
+                                        : drain_some(stash, list, sc, out, want);
+}
+
+/* S44-4: fetches the first object before the spill is looked at, and says what it was. */
+static void *early_prefetch(struct hz3_list *list)
+{
+    if (!HZ3_S44_4_EARLY_PREFETCH) return NULL;
+    void *first = hz3_list_first(hz3_load(list->head, memory_order_acquire));
+    __builtin_prefetch(first);
+    if (HZ3_S44_4_EARLY_PREFETCH_DIST > 1 && first) __builtin_prefetch(hz3_link_get(first));
+    return first;
+}
+
+/* Whether a drain would be in vain. */
+static bool looks_empty(struct hz3_list *list, const void *hint)
+{
+    if (HZ3_S44_4_SKIP_QUICK_EMPTY_CHECK) return false;
+    if (HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT && hint) return false;
+    return !hz3_list_first(hz3_get(list->head));
+}
+
+unsigned hz3_linked_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void **out, unsigned want)
+{
+    struct hz3_list *list = &bin->linked;
+    HZ3_COUNT(HZ3_S44_4_STATS, pop_calls, 1);
+    HZ3_COUNT(HZ3_S44_4_STATS, want, want);
+    HZ3_COUNT(HZ3_S44_4_STATS, want_32, want == 32);
+    bool taker = !HZ3_STASH_ONE_TAKER || hz3_trylock(&stash->taker);
+    void *hint = taker ? early_prefetch(list) : NULL;
+    unsigned got = take_spilled(sc, out, want);
+    HZ3_COUNT(HZ3_S44_4_STATS, spill_hits, got > 0);
+    if (taker && got < want && !looks_empty(list, hint)) got += drain(stash, list, sc, out + got, want - got);
+    if (HZ3_STASH_ONE_TAKER && taker) hz3_unlock(&stash->taker);
+    return got;
+}
+
+struct hz3_magazine *hz3_linked_pop_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+{
+    struct hz3_magazine *magazine = hz3_magazine_get(sc);
+    if (!magazine) return NULL;
+    unsigned load = hz3_class_info[sc].load;
+    void **floor = hz3_magazine_open(magazine, load);
+    unsigned got = hz3_linked_pop_batch(stash, bin, sc, floor + 1, load);
+    if (got) return hz3_magazine_close(floor + got);
+    hz3_magazine_put(sc, magazine);
+    return NULL;
+}
+
+/* ---- home, and counting ---- */
+
+size_t hz3_linked_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+{
+    void *objects[TAKE_HOME], *rest;
+    uint32_t count;
+    size_t retired = 0;
+    if (HZ3_STASH_ONE_TAKER && !hz3_trylock(&stash->taker)) return 0;
+    rest = hz3_list_take_all(&bin->linked, &count);
+    if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
+    if (rest) hz3_stash_book(stash, sc, count, 0);
+    for (unsigned got; rest; retired += got) {
+        got = walk(rest, objects, TAKE_HOME, &rest, sc);
+        hz3_central_retire(sc, objects, got);
+    }
+    return retired;
+}
+
+uint32_t hz3_linked_count(union hz3_bin *bin, unsigned sc)
+{
+    (void)sc;
+    return hz3_list_count(&bin->linked);
+}
+
+size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin)
+{
+    /* Walked, since a count in a word of its own is approximate. */
+    uint32_t count;
+    unsigned retries, n = 0;
+    if (HZ3_STASH_ONE_TAKER) hz3_lock(&stash->taker);
+    void *first = hz3_list_take_all(&bin->linked, &count), *last = first;
+    for (void *object = first; object; object = hz3_link_get(object), n++) last = object;
+    if (first) hz3_list_push(&bin->linked, first, last, n, HZ3_LIST_MAX, &retries);
+    if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
+    return n;
+}
+
+void hz3_linked_flush_spill(struct hz3_spill *spill, unsigned sc)
+{
+    void *objects[HZ3_SPILL_OBJS];
+    unsigned got = copy_from_spill(spill, objects, HZ3_SPILL_OBJS, sc);
+    if (got) hz3_central_retire(sc, objects, got);
+    if (HZ3_S67_SPILL_ARRAY && spill->first) hz3_magazine_put(sc, spill->first);
+    *spill = (struct hz3_spill){0};
+}
+
+size_t hz3_linked_spilled(const struct hz3_spill *spill)
+{
+    return spill->count;
+}

@@ -1,0 +1,83 @@
+#include "middle/page_remote.h"
+
+#include "back/run.h"
+#include "base/check.h"
+#include "base/sizeclass.h"
+#include "middle/central.h"
+
+enum { WORD = 64, LISTS = HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_NUM_SHARDS : 1 };
+
+static HZ3_ATOMIC(struct hz3_span *) announced[LISTS][HZ3_BINS];
+
+static void announce(struct hz3_span *run, unsigned cls, unsigned owner)
+{
+    HZ3_ATOMIC(struct hz3_span *) *list = &announced[owner][cls];
+    struct hz3_span *first = hz3_get(*list);
+    do run->next_announced = first;
+    while (!hz3_cas_weak(*list, &first, run, memory_order_release, memory_order_relaxed));
+}
+
+void hz3_page_remote_note(void *p, unsigned cls, unsigned owner)
+{
+    if (!HZ3_S121_PAGE_LOCAL_REMOTE) return;
+    struct hz3_span *run = hz3_run_of(p);
+    if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
+    size_t i = hz3_run_index(run, p);
+    uint64_t bit = (uint64_t)1 << i % WORD;
+    if (unlikely(hz3_fetch_or(run->noted[i / WORD], bit, memory_order_release) & bit)) hz3_crime("double free", p);
+    /* The bit comes before the look, as the collector takes the mark away before it looks for bits: one of the two sees
+     * the other.  The run may be gone by now, its last object retired by a collector that saw the bit; then the list
+     * leads to a descriptor without bits, which is harmless. */
+    if (!hz3_exchange(run->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
+}
+
+static size_t retire_noted(struct hz3_span *run)
+{
+    void *objects[WORD];
+    size_t retired = 0;
+    for (unsigned w = 0; HZ3_S121_PAGE_LOCAL_REMOTE && w < HZ3_SPAN_WORDS; w++) {
+        if (!hz3_get(run->noted[w])) continue;
+        uint64_t bits = hz3_exchange(run->noted[w], 0, memory_order_acquire);
+        unsigned cls = run->cls, n = 0;
+        for (; bits; bits &= bits - 1)
+            objects[n++] = (void *)(run->start + (w * WORD + (unsigned)__builtin_ctzll(bits)) * hz3_class_size(cls));
+        hz3_central_retire(cls, objects, n);
+        retired += n;
+    }
+    return retired;
+}
+
+size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
+{
+    if (!HZ3_S121_PAGE_LOCAL_REMOTE || !hz3_get(announced[owner][cls])) return 0;
+    struct hz3_span *run = hz3_exchange(announced[owner][cls], NULL, memory_order_acquire), *next;
+    size_t retired = 0;
+    for (; run; run = next) {
+        next = run->next_announced; /* before somebody may announce it again */
+        hz3_exchange(run->announced, false, memory_order_acq_rel);
+        retired += retire_noted(run);
+    }
+    return retired;
+}
+
+size_t hz3_page_remote_collect_all(unsigned cls)
+{
+    size_t retired = 0;
+    for (unsigned owner = 0; HZ3_S121_PAGE_LOCAL_REMOTE && owner < hz3_heap_count; owner++)
+        retired += hz3_page_remote_collect(owner, cls);
+    return retired;
+}
+
+static void resume(struct hz3_span *span)
+{
+    hz3_set(span->announced, false);
+    if (span->kind == HZ3_SPAN_RUN) retire_noted(span);
+}
+
+void hz3_page_remote_after_fork(void)
+{
+    if (!HZ3_S121_PAGE_LOCAL_REMOTE) return;
+    for (unsigned owner = 0; owner < LISTS; owner++)
+        for (unsigned cls = 0; cls < HZ3_BINS; cls++) hz3_set(announced[owner][cls], NULL);
+    hz3_map_each_span(resume);
+}

@@ -1,0 +1,15 @@
+/* S121: remote frees noted where the object lies.  A remote free sets the object's bit in a second bitmap of its run and,
+ * if it is the first, announces the run to its owner, who retires what was noted when it next runs out.  An opt-in
+ * variant: one or two read-modify-writes for each object, and nothing ever rests with the sender. */
+#ifndef HZ3_MIDDLE_PAGE_REMOTE_H
+#define HZ3_MIDDLE_PAGE_REMOTE_H
+
+#include "base/types.h"
+
+/* p: an object that is out.  Any thread. */
+void hz3_page_remote_note(void *p, unsigned cls, unsigned owner);
+/* Retires what was noted in the owner's runs of the class, or in everybody's.  Any thread; returns how many. */
+size_t hz3_page_remote_collect(unsigned owner, unsigned cls);
+size_t hz3_page_remote_collect_all(unsigned cls);
+void hz3_page_remote_after_fork(void);
+#endif
