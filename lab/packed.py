@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -12,23 +11,7 @@ from lab import LabError, machine, measure, samples, session  # noqa: E402
 from lab.plan import Plan  # noqa: E402
 
 
-def without_the_unable(plan: Plan, taker: session.Measure) -> Plan:
-    """Peers that do not run on this machine are named in the results and left out; of an experiment all have to."""
-    if plan.kind != "peers":
-        return plan
-    arms, missing = {}, dict(plan.missing)
-    cell = next(iter(plan.cells.values()))
-    for name, arm in plan.arms.items():
-        try:
-            taker(name, arm, cell)
-            arms[name] = arm
-        except LabError as error:
-            missing[name] = str(error).replace(str(HERE), "")
-            print(f"left out: {error}", file=sys.stderr)
-    return replace(plan, arms=arms, missing=missing)
-
-
-def opened(plan: Plan, folder: Path, taker: session.Measure) -> samples.Samples:
+def opened(plan: Plan, folder: Path) -> samples.Samples:
     facts = machine.describe()
     if any(folder.glob("*.jsonl")):
         run = samples.Samples.load(samples.newest_path(folder))
@@ -37,14 +20,13 @@ def opened(plan: Plan, folder: Path, taker: session.Measure) -> samples.Samples:
         if session.remaining(run):
             run.resume(facts)
         return run
-    plan = without_the_unable(plan, taker)
     return samples.Samples.create(samples.new_path(folder), plan, facts)
 
 
 def main() -> None:
     taker = measure.Bench(HERE)
     for file in sorted((HERE / "plans").glob("*.json")):
-        run = opened(Plan.from_json(json.loads(file.read_text())), HERE / "results" / file.stem, taker)
+        run = opened(Plan.from_json(json.loads(file.read_text())), HERE / "results" / file.stem)
         left = sum(len(arms) for _, arms in session.remaining(run))
         count = iter(range(left, 0, -1))
         session.run(

@@ -33,8 +33,7 @@ def read(root: Path = ROOT) -> list[Peer]:
     if not file.is_file():
         raise LabError("the peers are not here yet: make peers")
     try:
-        rows = [{"version": "", "env": {}, **row} for row in json.loads(file.read_text())]
-        return [Peer(**{key: row[key] for key in Peer.__dataclass_fields__}) for row in rows]
+        return [Peer(**{key: row[key] for key in Peer.__dataclass_fields__}) for row in json.loads(file.read_text())]
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(f"{file.name} is not a list of peers: {error!r}") from None
 

@@ -119,7 +119,7 @@ def pareto(speed: dict[str, Figure], memory: dict[str, Figure], palette: Palette
 def scaling(by_threads: dict[int, dict[str, Figure]], palette: Palette) -> Callable[[Axes], None]:
     def draw(axis: Axes) -> None:
         threads = sorted(by_threads)
-        for arm in by_threads[threads[0]]:
+        for arm in (arm for arm in by_threads[threads[0]] if all(arm in figures for figures in by_threads.values())):
             mine = [by_threads[count][arm] for count in threads]
             style = "--" if arm == LIMIT else "-"
             axis.plot(threads, [f.median / 1e6 for f in mine], style, marker="o", color=palette[arm], label=arm)

@@ -5,8 +5,6 @@ from collections import defaultdict
 from itertools import takewhile
 from pathlib import Path
 
-import numpy as np
-
 from lab import LabError, machine, plots
 from lab.judge import Verdict, judge
 from lab.peers import LIMIT
@@ -58,13 +56,13 @@ class Comparison:
     def figures(self, cell: str, figure: str) -> dict[str, Figure]:
         """Of each arm; empty where the cell's program does not measure it."""
         blocks = self.run.blocks(cell, "ab")
-        has = all(isinstance(block[arm].get(figure), float) for block in blocks for arm in self.arms)
-        return compare(self.run, cell, figure, self.arms[0]) if has else {}
+        has = all(isinstance(figures.get(figure), float) for block in blocks for figures in block.values())
+        return compare(self.run, cell, figure, "") if has else {}
 
     def texts(self, cell: str, figure: str) -> dict[str, str]:
         """Of each arm that has it, from the block of median peak RSS."""
         blocks, found = self.run.blocks(cell, "ab"), {}
-        for arm in self.arms:
+        for arm in blocks[0]:
             ordered = sorted(blocks, key=lambda block: block[arm].get(MEMORY, 0))
             if isinstance(text := ordered[len(ordered) // 2][arm].get(figure), str):
                 found[arm] = text
@@ -72,7 +70,7 @@ class Comparison:
 
     def parameters(self, cell: str) -> dict[str, object]:
         """What the program was asked for, which stands before its first figure."""
-        line = self.run.blocks(cell, "ab")[0][self.arms[0]]
+        line = next(iter(self.run.blocks(cell, "ab")[0].values()))
         return dict(takewhile(lambda word: word[0] != "seconds" and not word[0].endswith(FIGURES), line.items()))
 
 
@@ -90,9 +88,9 @@ def summary(comparison: Comparison) -> str:
         head += [f"{lane}: speed", "of the limit", "peak RSS"]
     for cell in comparison.cells:
         speed, memory = comparison.figures(cell, SPEED), comparison.figures(cell, MEMORY)
-        if not speed or not comparison.peers:
+        best = max((p for p in comparison.peers if p in speed), key=lambda peer: speed[peer].median, default=None)
+        if not best:
             continue
-        best = max(comparison.peers, key=lambda peer: speed[peer].median)
         versus = compare(comparison.run, cell, SPEED, best)
         row = [cell, best, human(SPEED, speed[best].median)]
         for lane in comparison.lanes:
@@ -146,16 +144,10 @@ def time_panels(comparison: Comparison) -> list[plots.Panel]:
 def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
     panels = []
     for cell in comparison.cells:
-        blocks = comparison.run.blocks(cell, "ab")
         for call in ("malloc", "free"):
-            keys = [f"{call}_{name}_ns" for name in SHARES]
-            if all(
-                isinstance(block[arm].get(key), float) for block in blocks for arm in comparison.arms for key in keys
-            ):
-                medians = {
-                    arm: [float(np.median([block[arm][key] for block in blocks])) for key in keys]
-                    for arm in comparison.arms
-                }
+            shares = [comparison.figures(cell, f"{call}_{share}_ns") for share in SHARES]
+            if all(shares):
+                medians = {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
                 panels.append((f"{call}: {cell}", plots.percentiles(medians, comparison.palette)))
     return panels
 
@@ -186,6 +178,9 @@ def comparison_section(comparison: Comparison) -> list[str]:
     ):
         if panels:
             parts += [f"<h3>{title}</h3>", grid(panels, 3.4, title)]
+    if run.unable:
+        rows = [[cell, arm, reason] for (cell, arm), reason in run.unable.items()]
+        parts += ["<h3>Who gave no result</h3>", table(["cell", "allocator", "why"], rows)]
     return parts
 
 

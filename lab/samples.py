@@ -29,6 +29,7 @@ class Samples:
     def __init__(self, path: Path, plan: Plan, machine: dict):
         self.path, self.plan, self.machine = path, plan, machine
         self.attempts: dict[Round, list[dict[str, dict]]] = defaultdict(list)  # each: arm to its figures
+        self.unable: dict[tuple[str, str], str] = {}  # cell and arm that give no result, and why
 
     @classmethod
     def create(cls, path: Path, plan: Plan, machine: dict) -> "Samples":
@@ -45,6 +46,8 @@ class Samples:
             for line in lines[1:]:
                 if line["kind"] == "sample":
                     samples._take(line)
+                elif line["kind"] == "unable":
+                    samples.unable[line["cell"], line["arm"]] = line["reason"]
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise LabError(f"{path} is not a file of samples: {error!r}") from None
         return samples
@@ -59,6 +62,13 @@ class Samples:
         line = {"kind": "sample", **line}
         self._append(line)
         self._take(line)
+
+    def give_up(self, cell: str, arm: str, reason: str) -> None:
+        self._append({"kind": "unable", "cell": cell, "arm": arm, "reason": reason})
+        self.unable[cell, arm] = reason
+
+    def arms_of(self, round_: Round) -> list[str]:
+        return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
 
     def resume(self, machine: dict) -> None:
         data = self.path.read_bytes()
@@ -75,8 +85,9 @@ class Samples:
 
     def complete(self, round_: Round) -> dict[str, dict] | None:
         """Each arm's figures, of the first attempt that ran to its end."""
-        arms = set(self.plan.arms_of(round_.phase))
-        return next((a for a in self.attempts.get(round_, ()) if arms <= a.keys()), None)
+        arms = self.arms_of(round_)
+        whole = (attempt for attempt in self.attempts.get(round_, ()) if all(arm in attempt for arm in arms))
+        return next(({arm: attempt[arm] for arm in arms} for attempt in whole), None)
 
     def blocks(self, cell: str, *phases: str) -> list[dict[str, dict]]:
         """Each arm's figures, for each complete block."""

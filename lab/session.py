@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
-from lab import machine
+from lab import ROOT, LabError, machine
 from lab.plan import Arm, Cell, Plan
 from lab.samples import Round, Samples
 
@@ -30,23 +30,34 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    plan = samples.plan
     for round_, arms in remaining(samples):
         attempt = len(samples.attempts[round_])
         for position, arm in enumerate(arms):
-            progress(round_, arm)
-            started, load = datetime.now(UTC), machine.load()
-            figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
-            samples.add(
-                {
-                    "phase": round_.phase,
-                    "block": round_.block,
-                    "cell": round_.cell,
-                    "attempt": attempt,
-                    "position": position,
-                    "arm": arm,
-                    "at": started.isoformat(timespec="milliseconds"),
-                    "load": load,
-                    "figures": figures,
-                }
-            )
+            if arm in samples.arms_of(round_):
+                progress(round_, arm)
+                _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+
+
+def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: dict) -> None:
+    """A sample; or in a comparison, that an allocator which is not ours gives no result in this cell."""
+    plan = samples.plan
+    started, load = datetime.now(UTC), machine.load()
+    try:
+        figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
+    except LabError as error:
+        if plan.kind == "ab" or plan.arms[arm].config:
+            raise
+        samples.give_up(round_.cell, arm, str(error).replace(f"{ROOT}/", ""))
+        return
+    when = {"at": started.isoformat(timespec="milliseconds"), "load": load}
+    samples.add(
+        {
+            "phase": round_.phase,
+            "block": round_.block,
+            "cell": round_.cell,
+            "arm": arm,
+            **place,
+            **when,
+            "figures": figures,
+        }
+    )

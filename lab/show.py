@@ -56,8 +56,8 @@ class Watch:
 
     def __exit__(self, failure: type | None, *_: object) -> None:
         if not failure:
-            self.bar.advance(self.task)
-            self.bar.update(self.task, description="done", time_left="")
+            total = self.bar.tasks[self.task].total
+            self.bar.update(self.task, completed=total, description="done", time_left="")
         self.bar.stop()
 
     def __call__(self, round_: Round, arm: str) -> None:
@@ -151,18 +151,21 @@ def peers(plan: Plan) -> None:
 
 def comparison(samples: Samples, reference: str) -> None:
     for cell in samples.plan.cells:
-        figures = figures_of(samples, cell)
-        columns = [title for figure in figures for title in (figure, f"to {reference}")]
-        table = Table(samples.plan.name, *columns, title=cell, title_justify="left")
-        compared = {figure: compare(samples, cell, figure, reference) for figure in figures}
-        for arm in samples.plan.arms:
+        compared = {f: compare(samples, cell, f, reference) for f in figures_of(samples, cell)}
+        columns = [title for figure in compared for title in (figure, f"to {reference}")]
+        table = Table("", *columns, title=cell, title_justify="left")
+        for arm in samples.arms_of(Round("ab", 0, cell)):
             row = [arm]
-            for figure in figures:
-                mine = compared[figure][arm]
-                ratio = "{:.2f}x [{:.2f} {:.2f}]".format(*mine.ratio) if mine.ratio else "-"
-                row += [human(figure, mine.median), ratio]
+            for figure, of_arm in compared.items():
+                mine = of_arm[arm]
+                row += [
+                    human(figure, mine.median),
+                    "{:.2f}x [{:.2f} {:.2f}]".format(*mine.ratio) if mine.ratio else "-",
+                ]
             table.add_row(*row)
         console.print(table)
+    for (cell, arm), reason in samples.unable.items():
+        console.print(f"[red]no result of {arm} in {cell}:[/] {reason}")
 
 
 def environment(facts: dict) -> None:

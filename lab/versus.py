@@ -15,28 +15,27 @@ class Figure:
     median: float
     low: float
     high: float
-    ratio: tuple[float, float, float] | None  # median, low, high; None where something is 0
+    ratio: tuple[float, float, float] | None  # median, low, high; None where there is none
 
 
 def figures_of(samples: Samples, cell: str) -> list[str]:
     """What the cell's program measures, of its parameters and other words nothing."""
     first = next(iter(samples.blocks(cell, "ab")[0].values()))
-    return [
-        key for key, value in first.items() if key.endswith(FIGURES) and isinstance(value, float) and key != "own_kib"
-    ]
+    return [k for k, v in first.items() if k.endswith(FIGURES) and isinstance(v, float) and k != "own_kib"]
 
 
 def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[str, Figure]:
-    """Arms in the order of the plan."""
+    """Of each arm that gave a result, in the order of the plan."""
     blocks = samples.blocks(cell, "ab")
-    values = {arm: np.array([block[arm][figure] for block in blocks]) for arm in samples.plan.arms}
-    return {arm: _figure(mine, values[reference]) for arm, mine in values.items()}
+    arms = [arm for arm in samples.plan.arms if (cell, arm) not in samples.unable]
+    values = {arm: np.array([block[arm][figure] for block in blocks]) for arm in arms}
+    return {arm: _figure(mine, values.get(reference)) for arm, mine in values.items()}
 
 
-def _figure(mine: np.ndarray, reference: np.ndarray) -> Figure:
+def _figure(mine: np.ndarray, reference: np.ndarray | None) -> Figure:
     low, _, _, high = median_interval(mine)
     ratio = None
-    if mine.min() > 0 and reference.min() > 0:
+    if reference is not None and mine.min() > 0 and reference.min() > 0:
         ratios = mine / reference
         below, _, _, above = median_interval(ratios)
         ratio = (float(np.median(ratios)), below, above)

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import samples
 
-from lab import ROOT, LabError, build, cli, experiment, ledger, peers, registry
+from lab import ROOT, LabError, build, cli, experiment, ledger, measure, peers, registry
 from lab.measure import words
-from lab.plan import library_arm
+from lab.plan import Arm, Cell, library_arm
 
 FLAGS = """
 HZ3_LANES(scale, fast, r50)
@@ -123,6 +123,15 @@ def test_the_experiments_of_the_project_can_be_run(file):
     if absent := (used - known.defaults.keys()) | (lanes - set(known.lanes)) | programs:
         pytest.skip(f"not built yet: {', '.join(sorted(absent))}")
     experiment.check(asked, known)
+
+
+def test_every_command_of_the_experiments_gives_a_result():
+    cases = [case for file in EXPERIMENTS for case in experiment.read(file).cases]
+    for command in {tuple(case.argv(1e-9)) for case in cases}:
+        if not (ROOT / "out" / command[0]).is_file():
+            pytest.skip(f"{command[0]} is not built")
+        figures = measure.Bench()("libc", Arm(), Cell(list(command)))
+        assert figures["ops_per_s"] > 0 and figures["peak_kib"] > 0 and figures["end_kib"] > 0
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from synthetic import experiment
 
-from lab import LabError, judge, measure, pack, plan, session
+from lab import LabError, judge, measure, pack, plan, session, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples
 
@@ -201,6 +201,25 @@ def test_observation_boxes_are_read_from_stderr(lab):
     }  # fmt: skip
 
 
+def test_a_peer_that_fails_is_named_and_hz3_must_not_fail(lab):
+    peer = replace(lab.plan.arms[COPY], config="")
+    lab.plan = replace(lab.plan, kind="peers", arms={"scale": lab.plan.arms[BASELINE], "peer": peer}, aa_blocks=0)
+    fails = f"[[ $LD_PRELOAD = */{peer.file} ]] && {{ echo it broke >&2; exit 7; }}\n"
+    whole = LINE.format("$([[ $LD_PRELOAD = */" + peer.file + ' ]] || strings -a "$LD_PRELOAD" | grep hz3-config)')
+    lab.program(whole)
+    samples = lab.run(nth(12, lambda: lab.program(fails + whole)))
+    assert {key for key in samples.unable} == {("one", "peer"), ("two", "peer")}
+    assert "status 7" in samples.unable["one", "peer"] and "it broke" in samples.unable["one", "peer"]
+    again = Samples.load(lab.path)
+    assert again.unable == samples.unable and not session.remaining(again)
+    assert all(set(block) == {"scale"} for block in again.blocks("one", "ab")) and len(again.blocks("one", "ab")) == 6
+    assert list(versus.compare(again, "one", "ops_per_s", "peer")) == ["scale"]
+    lab.program("exit 7\n")
+    lab.path.unlink()
+    with pytest.raises(LabError, match="status 7"):
+        lab.run()
+
+
 def run_packed(folder: Path) -> subprocess.CompletedProcess:
     """By a Python that sees nothing but its own library."""
     command = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", sys.executable, "-I", "-S", folder / "run.py"]
@@ -214,10 +233,9 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
     pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""}), "peers-x": plan_of_peers}, lab.root)
     done = run_packed(folder)
     assert done.returncode == 0 and "x: done" in done.stdout, done.stderr
-    assert "left out: b: " in done.stderr
     (merged_peers, merged) = pack.merge(folder, results)
     assert not session.remaining(Samples.load(merged)) and merged.parent.name == "x"
-    assert "no longer the library" in Samples.load(merged_peers).plan.missing["b"]
+    assert "no longer the library" in Samples.load(merged_peers).unable["one", "b"]
     with pytest.raises(LabError, match="is there already"):
         pack.pack(folder, {}, lab.root)
 
