@@ -2,6 +2,7 @@
 
 import io
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 
 import matplotlib
@@ -30,7 +31,10 @@ matplotlib.rcParams.update(
     }
 )
 OURS = ("#c1121f", "#f77f00", "#9d0208", "#e85d04", "#d62828", "#ffba08")
-OTHERS = ("#1d6fa5", "#2a9d8f", "#6a4c93", "#52796f", "#3d5a80", "#8d99ae", "#7f5539", "#4361ee", "#588157", "#577590")
+OTHERS = (
+    "#1d6fa5", "#2a9d8f", "#6a4c93", "#52796f", "#3d5a80", "#8d99ae", "#7f5539", "#4361ee", "#a7c957", "#577590",
+    "#b5838d", "#0b525b",
+)  # fmt: skip
 VERDICT_COLOURS = {"BETTER": "#2a9d8f", "WORSE": "#c1121f", "SAME": "#1d6fa5", "INCONCLUSIVE": "#8d99ae"}
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 COLUMNS, WIDTH = 2, 12.0  # inches
@@ -42,6 +46,11 @@ def logarithmic(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def legend(axis: Axes) -> None:
+    """Beside the picture, where it hides nothing."""
+    axis.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 class Palette:
@@ -61,7 +70,7 @@ def grid(panels: list[Panel], height: float, alt: str) -> str:
     rows = math.ceil(len(panels) / COLUMNS)
     figure, axes = pyplot.subplots(rows, COLUMNS, figsize=(WIDTH, height * rows), squeeze=False)
     for axis, (title, draw) in zip(axes.flat, panels, strict=False):
-        axis.set_title(title)
+        axis.set_title(textwrap.fill(title, 60))
         draw(axis)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
@@ -100,8 +109,7 @@ def pareto(speed: dict[str, Figure], memory: dict[str, Figure], palette: Palette
     def draw(axis: Axes) -> None:
         points = {arm: (memory[arm].median / 1024, speed[arm].median / 1e6) for arm in speed if arm != LIMIT}
         for arm, (x, y) in points.items():
-            axis.plot(x, y, "o", color=palette[arm], markersize=7)
-            axis.annotate(arm, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7, color=palette[arm])
+            axis.plot(x, y, "o", color=palette[arm], markersize=7, label=arm)
         front = []
         for x, y in sorted(points.values(), key=lambda point: (point[0], -point[1])):
             if not front or y > front[-1][1]:
@@ -112,6 +120,7 @@ def pareto(speed: dict[str, Figure], memory: dict[str, Figure], palette: Palette
         axis.set_ylim(bottom=0)
         axis.set_xlabel("peak RSS, MiB (log)")
         axis.set_ylabel("M ops/s")
+        legend(axis)
 
     return draw
 
@@ -136,7 +145,7 @@ def scaling(by_threads: dict[int, dict[str, Figure]], palette: Palette) -> Calla
         axis.set_ylim(bottom=0)
         axis.set_xlabel("threads")
         axis.set_ylabel("M ops/s")
-        axis.legend(frameon=False, fontsize=7)
+        legend(axis)
 
     return draw
 
@@ -150,7 +159,7 @@ def over_time(series: dict[str, list[tuple[float, float]]], palette: Palette) ->
         axis.set_ylim(bottom=0)
         axis.set_xlabel("seconds")
         axis.set_ylabel("RSS, MiB")
-        axis.legend(frameon=False, fontsize=7)
+        legend(axis)
 
     return draw
 
@@ -166,7 +175,7 @@ def percentiles(latencies: dict[str, list[float]], palette: Palette) -> Callable
         axis.set_yscale("log")
         logarithmic(axis.yaxis)
         axis.set_ylabel("ns (log)")
-        axis.legend(frameon=False, fontsize=7)
+        legend(axis)
 
     return draw
 

@@ -155,7 +155,7 @@ def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
 def comparison_section(comparison: Comparison) -> list[str]:
     run = comparison.run
     versions = [
-        [name, arm.said_version, arm.config.partition(" ")[2], " ".join(f"{k}={v}" for k, v in arm.env.items())]
+        [name, arm.said_version, (arm.sha256 or "")[:12], " ".join(f"{k}={v}" for k, v in arm.env.items())]
         for name, arm in run.plan.arms.items()
     ]
     versions += [[name, "cannot be had", reason, ""] for name, reason in run.plan.missing.items()]
@@ -163,7 +163,7 @@ def comparison_section(comparison: Comparison) -> list[str]:
     parts = [
         f"<h2>{html.escape(run.plan.name)}</h2>",
         where(run, f"{least} blocks of each cell"),
-        table(["allocator", "version", "built with", "environment"], versions),
+        table(["allocator", "version", "SHA-256", "environment"], versions),
     ]
     if text := summary(comparison):
         parts += ["<h3>Against the fastest peer</h3>", SUMMARY_NOTE, text]

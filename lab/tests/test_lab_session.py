@@ -14,7 +14,7 @@ from lab import LabError, judge, measure, pack, plan, session, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples
 
-CONFIG = "version=1 lane=scale HZ3_X={}"
+CONFIG = "hz3-config: version=1 lane=scale HZ3_X={}"
 LINE = (
     'echo "bench=fake ops_per_s=$RANDOM.5 peak_kib=10 end_kib=9 alloc=x alloc_path=\\"$LD_PRELOAD\\" config=\\"{}\\""\n'
 )
@@ -38,7 +38,7 @@ class Laboratory:
 
     def library(self, value: int) -> plan.Arm:
         file = self.root / f"{len(list(self.root.iterdir()))}.so"
-        file.write_bytes(b"\0hz3-config: " + CONFIG.format(value).encode() + b"\0")
+        file.write_bytes(b"\0" + CONFIG.format(value).encode() + b"\0")
         return library_arm(file, self.root)
 
     def run(self, progress=lambda round_, arm: None) -> Samples:
@@ -98,6 +98,12 @@ def test_libc_is_recognised_and_nothing_else_is_taken_for_it():
     measure.check_server("glibc", plan.Arm(), None, "/lib/libc.so.6", "")
     with pytest.raises(LabError, match="served malloc"):
         measure.check_server("glibc", plan.Arm(), None, "/lib/libjemalloc.so.2", "")
+
+
+def test_a_config_of_somebody_else_is_not_ours():
+    measure.check_server("limit", plan.Arm(), None, "/lib/libc.so.6", "limit-config: nothing shared")
+    with pytest.raises(LabError, match="did not take"):
+        measure.check_server("glibc", plan.Arm(), None, "/lib/libc.so.6", CONFIG.format(1))
 
 
 def test_a_flag_that_did_not_take_is_refused(lab):
