@@ -15,6 +15,7 @@
     show        progress and verdicts in a terminal
     ledger      verdicts as a page of the documentation
     report      everything as one HTML file; its pictures are made in plots
+    readme      the figures of the README
     pack        a folder to measure with elsewhere; packed is the program in it
     cli         the verbs
 

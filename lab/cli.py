@@ -120,10 +120,14 @@ def merge_verb(folder: Path) -> None:
 
 @main.command("report")
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
-def report_verb(file: Path) -> None:
+@click.option("--readme", is_flag=True, help="also renew the figures in README.md")
+def report_verb(file: Path, readme: bool) -> None:
     """Write one HTML FILE with all results (build/report.html)."""
-    from lab import report  # which takes a second to load, for matplotlib
+    from lab import readme as figures  # these two take a second to load, for matplotlib
+    from lab import report
 
+    if readme:
+        figures.write(RESULTS, ROOT)
     file.write_text(report.report(RESULTS))
     show.console.print(f"the report is in {file}")
 

@@ -65,10 +65,10 @@ class Palette:
         return self.colours[arm]
 
 
-def grid(panels: list[Panel], height: float, alt: str) -> str:
-    """Small multiples in two columns: each panel has a title and a function that draws it."""
-    rows = math.ceil(len(panels) / COLUMNS)
-    figure, axes = pyplot.subplots(rows, COLUMNS, figsize=(WIDTH, height * rows), squeeze=False)
+def grid(panels: list[Panel], height: float, alt: str, columns: int = COLUMNS) -> str:
+    """Small multiples: each panel has a title and a function that draws it."""
+    rows = math.ceil(len(panels) / columns)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(WIDTH, height * rows), squeeze=False)
     for axis, (title, draw) in zip(axes.flat, panels, strict=False):
         axis.set_title(textwrap.fill(title, 60))
         draw(axis)
@@ -98,6 +98,23 @@ def intervals(figures: dict[str, Figure], palette: Palette, unit: float, label: 
         axis.set_yticks(range(len(arms)), arms)
         axis.set_ylim(-0.6, len(arms) - 0.4)
         axis.set_xlim(left=0)
+        axis.set_xlabel(label)
+
+    return draw
+
+
+def ratios(rows: dict[str, tuple[float, float, float]], label: str) -> Callable[[Axes], None]:
+    """A dot and its interval for each cell, and a line where both are the same."""
+
+    def draw(axis: Axes) -> None:
+        for row, (median, low, high) in enumerate(reversed(rows.values())):
+            axis.plot([low, high], [row, row], color=OURS[0], linewidth=2, alpha=0.5)
+            axis.plot(median, row, "o", color=OURS[0], markersize=5)
+        axis.axvline(1, color="#222222", linewidth=0.8)
+        axis.set_yticks(range(len(rows)), list(reversed(rows)))
+        axis.set_ylim(-0.6, len(rows) - 0.4)
+        axis.set_xscale("log")
+        logarithmic(axis.xaxis)
         axis.set_xlabel(label)
 
     return draw

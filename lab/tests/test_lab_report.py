@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from synthetic import experiment, peers, samples
 
-from lab import LabError, report, versus
+from lab import LabError, readme, report, versus
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,27 @@ def test_the_summary_compares_with_the_fastest_peer():
     ratio = versus.compare(comparison.run, "mt 2", "ops_per_s", "jemalloc")["scale"].ratio
     assert ratio[0] == pytest.approx(0.5, rel=0.03)  # 2 to 4, by construction
     assert "0.50x" in report.summary(comparison) or "0.49x" in report.summary(comparison)
+
+
+def test_the_readme_gets_a_table_and_two_pictures(tmp_path, monkeypatch):
+    (tmp_path / "docs").mkdir()
+    file = tmp_path / "README.md"
+    with monkeypatch.context() as patch:
+        patch.setattr(readme, "newest", lambda folder: [peers()])
+        file.write_text("no place\n")
+        with pytest.raises(LabError, match="no place"):
+            readme.write(tmp_path, tmp_path)
+        file.write_text(f"before\n{readme.BEGIN}old\n{readme.END}after\n")
+        readme.write(tmp_path, tmp_path)
+        once = file.read_text()
+        readme.write(tmp_path, tmp_path)
+    assert file.read_text() == once  # and everything before and after stays
+    assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
+    # the speeds are 2, 3 and 4; glibc, at 1.5 times ours, may or may not be of like speed
+    row = next(line for line in once.splitlines() if line.startswith("| bench_mt"))
+    assert re.match(r"\| bench_mt \| 2 \| 0\.(49|50|51)x \| 0\.(49|50|51)x \| (-|0\.50x) \|", row)
+    for name in ("speed", "memory"):
+        ElementTree.parse(tmp_path / f"docs/{name}.svg")
 
 
 def test_without_samples_there_is_no_report(tmp_path):
