@@ -136,6 +136,8 @@ def from_table(table: dict) -> Experiment:
         )
     except KeyError as missing:
         raise LabError(f"experiment: no {missing.args[0]}") from None
+    except (TypeError, AttributeError, ValueError) as error:
+        raise LabError(f"experiment: not of the form that is described: {error}") from None
 
 
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:

@@ -200,11 +200,17 @@ def test_what_is_no_file_of_samples_is_an_error(tmp_path):
 
 
 def test_observation_boxes_are_read_from_stderr(lab):
-    said = "[HZ3_S96] push_calls=36000000 cas_retry_total=730 push_one: push_calls=5\nother\n[HZ3_S44_4] want_32_pct=100.0% text=none\n"
+    said = (
+        "[HZ3_S96] push_calls=36000000 cas_retry_total=730 push_one: push_calls=5\nother\n"
+        "[HZ3_S44_4] want_32_pct=100.0% text=none\n"
+    )
     assert measure.observed(said) == {
-        "HZ3_S96.push_calls": 36e6, "HZ3_S96.cas_retry_total": 730, "HZ3_S96.push_one.push_calls": 5, "HZ3_S44_4.want_32_pct": 100,
+        "HZ3_S96.push_calls": 36e6,
+        "HZ3_S96.cas_retry_total": 730,
+        "HZ3_S96.push_one.push_calls": 5,
+        "HZ3_S44_4.want_32_pct": 100,
         "HZ3_S44_4.text": "none",
-    }  # fmt: skip
+    }
 
 
 def test_a_peer_that_fails_is_named_and_hz3_must_not_fail(lab):
