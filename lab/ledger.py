@@ -30,7 +30,9 @@ def newest_by_machine(folder: Path) -> list[Samples]:
 
 
 def theirs(experiment: Experiment, variant: str) -> str:
-    verdict = experiment.original.get("verdict", "")
+    if not experiment.original:
+        return "-"
+    verdict = experiment.original["verdict"]
     return (verdict.get(variant, "") if isinstance(verdict, dict) else verdict) or "not measured"
 
 
@@ -69,8 +71,8 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
             floor = signed(main.effect.floor).lstrip("+")
             lines.append(f"| {verdict.variant} | {case} | {change} | {cell(main)} | {floor} | {memory} |")
     for verdict in verdicts:
-        said = theirs(experiment, verdict.variant)
-        lines += ["", f"{verdict.variant}: **{verdict.word}** (the work order: {said})", ""]
+        said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
+        lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]
         lines += [f"- {gate.holds.value}: {gate.gate}: {gate.reason}" for gate in verdict.gates]
     return lines
 

@@ -1,6 +1,7 @@
 """Progress and verdicts in a terminal."""
 
 import statistics
+import sys
 import time
 from collections import defaultdict
 
@@ -26,9 +27,7 @@ COLOURS = {
     Holds.NO: "red",
     Holds.UNDECIDED: "yellow",
 }
-console = Console()
-if not console.is_terminal:
-    console = Console(width=180)
+console = Console(markup=False, width=None if sys.stdout.isatty() else 180)
 
 
 class Watch:
@@ -42,7 +41,7 @@ class Watch:
         self.took: dict[str, list[float]] = defaultdict(list)
         self.running: tuple[str, float] | None = None
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[time_left]}"),
@@ -134,8 +133,9 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
             table.add_row(*finding_row(finding), style=COLOURS[finding.verdict])
         console.print(table)
         for gate in verdict.gates:
-            console.print(f"  [{COLOURS[gate.holds]}]{gate.holds.value:9}[/] {gate.gate}: {gate.reason}")
-        console.print(f"[bold {COLOURS[verdict.word]}]{samples.plan.name}, {verdict.variant}: {verdict.word}[/]\n")
+            console.print(f"  {gate.holds.value:9} {gate.gate}: {gate.reason}", style=COLOURS[gate.holds])
+        said = f"{samples.plan.name}, {verdict.variant}: {verdict.word}\n"
+        console.print(said, style=f"bold {COLOURS[verdict.word]}")
     if samples.plan.blocks < FEWEST:
         console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
 
@@ -165,7 +165,7 @@ def comparison(samples: Samples, reference: str) -> None:
             table.add_row(*row)
         console.print(table)
     for (cell, arm), reason in samples.unable.items():
-        console.print(f"[red]no result of {arm} in {cell}:[/] {reason}")
+        console.print(f"no result of {arm} in {cell}: {reason}", style="red")
 
 
 def environment(facts: dict) -> None:
@@ -175,4 +175,4 @@ def environment(facts: dict) -> None:
         f"governor {facts['governor']}; load {facts['load']:.1f}"
     )
     if facts["load"] > facts["cpus_allowed"] / 2:
-        console.print("[yellow]The machine is not idle: expect a high noise floor.[/]")
+        console.print("The machine is not idle: expect a high noise floor.", style="yellow")

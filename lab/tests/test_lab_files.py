@@ -208,10 +208,14 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
     run.path = tmp_path / "results/x1/now.jsonl"
     monkeypatch.setattr(ledger, "newest_by_machine", lambda folder: [run] if folder.name == "x1" else [])
     text = ledger.ledger(tmp_path)
-    assert "| [x](#x) | one | not measured | not yet run |" in text  # the run's variant has another name
-    assert "variant: **GO** (the work order: not measured)" in text and "A CPU, 4 CPUs" in text
+    assert "| [x](#x) | one | - | not yet run |" in text  # the run's variant has another name
+    assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
     assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
     assert "by the gates it had when the run began" in text
+
+
+def test_the_ledger_in_the_documentation_is_what_the_results_say():
+    assert (ROOT / "docs/verdicts.md").read_text() == ledger.ledger(ROOT / "experiments"), "run: bin/hz3 ledger"
 
 
 def test_words_of_a_line():

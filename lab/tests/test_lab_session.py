@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from synthetic import experiment
 
-from lab import LabError, judge, measure, pack, plan, session, versus
+from lab import LabError, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples
 
@@ -171,6 +171,15 @@ def test_what_was_interrupted_resumes_where_it_was(lab):
     assert len(measured) == 2 * (3 + 6 * 2 + 6 * 3) - 27 + 1  # the torn round again, as a whole
     torn = measured[0][0]
     assert len(samples.attempts[torn]) == 2 and len(samples.complete(torn)) == len(lab.plan.arms_of(torn.phase))
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(lab, capsys):
+    lab.plan = replace(lab.plan, kind="compare", cells={"sh -c [/red]": Cell(["fake"])}, aa_blocks=0, blocks=1)
+    samples = Samples.create(lab.path, lab.plan, {})
+    with show.Watch(samples) as watch:
+        session.run(samples, lab.measure, watch)
+    show.comparison(samples, BASELINE)
+    assert "sh -c [/red]" in capsys.readouterr().out
 
 
 def test_another_plan_cannot_be_resumed(lab):
