@@ -399,7 +399,8 @@ static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 
 void hz3_cache_adopt(void *p, unsigned cls)
 {
-    if (hz3_thread.state == HZ3_THREAD_JOINED)
+    /* Where magazines are sorted it would be sent home, and refused, again. */
+    if (hz3_thread.state == HZ3_THREAD_JOINED && !HZ3_OVERFLOW_SORT)
         free_inside(&hz3_thread, p, cls);
     else
         hz3_central_retire(cls, &p, 1);

@@ -223,7 +223,7 @@ size_t hz3_owner_stash_objects(unsigned sc)
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
         for (unsigned i = 0; i < hz3_instances(); i++)
             if (is_pending(&stashes[owner].bin[i][sc]))
-                objects += BY_TRANSPORT(objects)(&stashes[owner], &stashes[owner].bin[i][sc]);
+                objects += BY_TRANSPORT(objects)(&stashes[owner], &stashes[owner].bin[i][sc], sc);
     return objects;
 }
 
