@@ -7,6 +7,7 @@ enum {
     S112 = HZ3_S112_FULL_DRAIN_EXCHANGE,
     S48 = HZ3_S48_OWNER_STASH_SPILL,
     EPF = HZ3_S44_4_EARLY_PREFETCH,
+    GOES_HOME = HZ3_ADOPT != 1 || HZ3_ADOPT_MIN || HZ3_OVERFLOW_SORT,
     POWER_OF_TWO_INSTANCES = (HZ3_OWNER_STASH_INSTANCES & (HZ3_OWNER_STASH_INSTANCES - 1)) == 0,
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
@@ -50,7 +51,15 @@ _Static_assert(IMPLIES(HZ3_S44_4_WALK_PREFETCH_UNCOND, HZ3_S44_PREFETCH),
 _Static_assert(IMPLIES(S48 && !LIST, S112),
                "HZ3_S48_OWNER_STASH_SPILL: a pop of one magazine leaves no rest; needs HZ3_S112_FULL_DRAIN_EXCHANGE=1");
 
+_Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT > HZ3_SMALL_V2_REFILL_BATCH, S48),
+               "HZ3_S44_DRAIN_LIMIT above HZ3_SMALL_V2_REFILL_BATCH: the spill keeps what is beyond the need; needs "
+               "HZ3_S48_OWNER_STASH_SPILL=1");
+
 /* The sender. */
+_Static_assert(
+    IMPLIES(HZ3_REMOTE_STASH_SPARSE || HZ3_REMOTE_FLUSH_BUDGET || HZ3_S121_PAGE_LOCAL_REMOTE, GOES_HOME),
+    "HZ3_REMOTE_STASH_SPARSE, HZ3_REMOTE_FLUSH_BUDGET and HZ3_S121_PAGE_LOCAL_REMOTE are about objects that go "
+    "home; needs HZ3_ADOPT=0 or 2, HZ3_ADOPT_MIN or HZ3_OVERFLOW_SORT");
 _Static_assert(IMPLIES(HZ3_ADOPT_MIN, HZ3_ADOPT), "HZ3_ADOPT_MIN: nothing is adopted with HZ3_ADOPT=0");
 _Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT,
                "HZ3_ADOPT_MIN is 0 or a multiple of 16 above 16, since no object is smaller");

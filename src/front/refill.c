@@ -1,5 +1,6 @@
 #include "front/refill.h"
 
+#include "base/sizeclass.h"
 #include "front/remote_stash.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
@@ -115,15 +116,16 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
 static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 {
     enum { MORE = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_S145_CACHE_BATCH : 0 };
+    unsigned more = hz3_min((unsigned)MORE, hz3_class_info[cls].load);
     void *objects[HZ3_SMALL_V2_REFILL_BATCH + MORE];
     enum hz3_refill_source source;
     unsigned want = batch(self, cls);
     if (!have_magazines(self, cls, want)) return false;
-    unsigned got = hz3_central_refill(self->heap, cls, objects, want + MORE, fresh, &source);
+    unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, fresh, &source);
     unsigned now = hz3_min(got, want), first = hz3_min(now, self->capacity[cls]);
     fill(self, cls, &self->top[cls], objects, first);
     if (now > first) fill(self, cls, &self->previous[cls], objects + first, now - first);
-    if (MORE) keep_for_later(cls, objects + now, got - now);
+    if (more) keep_for_later(cls, objects + now, got - now);
     HZ3_COUNT(HZ3_S74_STATS, run, got);
     self->stats.held += source == HZ3_REFILL_HELD;
     self->stats.central += source == HZ3_REFILL_CENTRAL;

@@ -32,11 +32,6 @@ static unsigned key_of(unsigned cls, unsigned owner)
     return owner << 8 | cls;
 }
 
-static bool is_full(void **top)
-{
-    return (uintptr_t)(top + 1) % HZ3_MAGAZINE_BYTES == 0;
-}
-
 static unsigned capacity_of(unsigned cls)
 {
     if (HZ3_S146_OVERFLOW_BATCH) return hz3_min(HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load);
@@ -54,16 +49,16 @@ static void send(void ***slot)
     if (!hz3_magazine_count(magazine)) {
         hz3_magazine_put(cls, magazine);
     } else if (!hz3_remote_send((int)owner, cls, magazine)) {
-        hz3_central_retire_magazine(cls, magazine);
-        hz3_magazine_put(cls, magazine);
+        hz3_central_take_apart(cls, magazine);
     }
 }
 
 static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
 {
+    stock->remote_hint = true;
     unsigned key = key_of(cls, owner);
     void ***slot = slot_of(stock, key);
-    if (hz3_magazine_of(*slot)->header.key != key || is_full(*slot)) {
+    if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
         send(slot);
         struct hz3_magazine *magazine = hz3_cache_get_magazine(&hz3_thread, cls);
         if (!magazine) {
@@ -115,16 +110,19 @@ static void *take_oldest(struct hz3_stock *stock)
     return p;
 }
 
-static void flush_ring(struct hz3_stock *stock, unsigned budget)
+/* Returns how many went. */
+static unsigned flush_ring(struct hz3_stock *stock, unsigned budget)
 {
     void *entry[HZ3_RING];
-    unsigned n = 0;
+    unsigned n = 0, sent;
     while (n < budget && stock->ring_count) entry[n++] = take_oldest(stock);
+    sent = n;
     if (HZ3_S97_REMOTE_STASH_BUCKET)
         while (n) n = push_bucket(entry, n);
     else
         for (unsigned i = 0; i < n; i++)
             push_list(entry[i], entry[i], 1, hz3_class_at(entry[i]), hz3_owner_at(entry[i]));
+    return sent;
 }
 
 static void put_in_ring(struct hz3_stock *stock, void *p)
@@ -141,6 +139,7 @@ static void put_in_ring(struct hz3_stock *stock, void *p)
                 push_list(out, out, 1, cls, owner);
         }
     }
+    stock->remote_hint = true;
     stock->ring[(stock->ring_first + stock->ring_count++) % HZ3_RING] = p;
 }
 
@@ -159,13 +158,15 @@ void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned own
 
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget)
 {
-    if (HZ3_REMOTE_STASH_SPARSE) flush_ring(stock, hz3_min(budget, (unsigned)HZ3_RING));
-    if (HZ3_REMOTE_STASH_SPARSE && !HZ3_S146_OVERFLOW_BATCH) return;
-    for (unsigned i = 0; i < HZ3_STOCK_OUTGOING && budget; i++) {
+    if (!stock->remote_hint) return;
+    unsigned left = budget;
+    if (HZ3_REMOTE_STASH_SPARSE) left -= flush_ring(stock, budget);
+    for (unsigned i = 0; i < HZ3_STOCK_OUTGOING && left; i++) {
         if (stock->outgoing[i] == HZ3_STUB_TOP) continue;
         send(&stock->outgoing[i]);
-        budget--;
+        left--;
     }
+    stock->remote_hint = left == 0;
 }
 
 static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
@@ -194,7 +195,7 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner)
     if (!HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE && likely(hz3_stock != NULL)) {
         unsigned key = key_of(cls, owner);
         void ***slot = slot_of(hz3_stock, key);
-        if (likely(hz3_magazine_of(*slot)->header.key == key && !is_full(*slot))) {
+        if (likely(hz3_magazine_of(*slot)->header.key == key && !hz3_is_full(*slot))) {
             (*slot)[1] = p;
             ++*slot;
             return;
@@ -203,15 +204,17 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner)
     remote_free_slow(p, cls, owner);
 }
 
-size_t hz3_remote_objects(const struct hz3_stock *stock, unsigned cls)
+HZ3_RACY size_t hz3_remote_objects(const struct hz3_stock *stock, unsigned cls)
 {
     size_t objects = 0;
     for (unsigned i = 0; i < HZ3_STOCK_OUTGOING; i++) {
-        const struct hz3_magazine *magazine = hz3_magazine_of(stock->outgoing[i]);
-        if (stock->outgoing[i] != HZ3_STUB_TOP && (magazine->header.key & 0xff) == cls)
-            objects += (size_t)(stock->outgoing[i] - &magazine->word[magazine->header.floor]);
+        void **top = stock->outgoing[i];
+        if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);
     }
-    for (unsigned i = 0; HZ3_REMOTE_STASH_SPARSE && i < stock->ring_count; i++)
-        objects += hz3_class_at(stock->ring[(stock->ring_first + i) % HZ3_RING]) == cls;
+    unsigned first = stock->ring_first, count = stock->ring_count;
+    for (unsigned i = 0; HZ3_REMOTE_STASH_SPARSE && i < hz3_min(count, (unsigned)HZ3_RING); i++) {
+        const void *p = stock->ring[(first + i) % HZ3_RING];
+        objects += p && hz3_class_at(p) == cls;
+    }
     return objects;
 }

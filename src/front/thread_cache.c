@@ -143,10 +143,8 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
         self->stats.overflow++;
         return;
     }
-    if (count) {
-        hz3_central_retire_magazine(cls, magazine);
-        self->stats.retired++;
-    }
+    if (count) hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], count);
+    self->stats.retired += count > 0;
     hz3_cache_put_magazine(self, cls, magazine);
 }
 
@@ -189,9 +187,7 @@ static void flush_stock(struct hz3_stock *stock)
     for (unsigned cls = 1; cls < HZ3_STOCK_CENTRAL; cls++) {
         struct hz3_magazine *magazine = stock->central[cls];
         stock->central[cls] = NULL;
-        if (!magazine) continue;
-        hz3_central_retire_magazine(cls, magazine);
-        hz3_magazine_put(cls, magazine);
+        if (magazine) hz3_central_take_apart(cls, magazine);
     }
 }
 
@@ -236,7 +232,7 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
-static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thread)
+HZ3_RACY static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thread)
 {
     if (!HZ3_BOXES_ON) return;
     if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
@@ -313,6 +309,8 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
 void hz3_cache_after_fork(bool whole)
 {
     struct hz3_thread *self = &hz3_thread, *next;
+    enum hz3_thread_state state = self->state;
+    self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed: what is refused is not adopted */
     for (struct hz3_thread *gone = threads; gone; gone = next) {
         next = gone->next;
         if (gone == self) continue;
@@ -324,6 +322,7 @@ void hz3_cache_after_fork(bool whole)
         }
         strike_off(gone);
     }
+    self->state = state;
     crowd = joined;
 }
 
@@ -394,14 +393,9 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     return true;
 }
 
-static bool is_full(void **top)
-{
-    return (uintptr_t)(top + 1) % HZ3_MAGAZINE_BYTES == 0;
-}
-
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
-    while (is_full(self->top[cls])) /* enter() may have made room, load_empty may have used it */
+    while (hz3_is_full(self->top[cls])) /* enter() may have made room, load_empty may have used it */
         if (!load_empty(self, cls)) {
             hz3_central_retire(cls, &p, 1);
             return;
@@ -462,13 +456,6 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
     hz3_unlock(&hz3_threads_lock);
 }
 
-HZ3_RACY static size_t magazine_objects(void **top)
-{
-    const struct hz3_magazine *magazine = hz3_magazine_of(top);
-    void *const *floor = &magazine->word[magazine->header.floor];
-    return hz3_is_stub(top) || top < floor ? 0 : (size_t)(top - floor); /* below: it is just being changed */
-}
-
 HZ3_RACY static size_t stock_objects(const struct hz3_stock *stock, unsigned cls)
 {
     if (!stock) return 0;
@@ -482,7 +469,7 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
     size_t objects = 0;
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
-        objects += magazine_objects(thread->top[cls]) + magazine_objects(thread->previous[cls]) +
+        objects += hz3_magazine_objects(thread->top[cls]) + hz3_magazine_objects(thread->previous[cls]) +
                    stock_objects(*thread->stock, cls);
     hz3_unlock(&hz3_threads_lock);
     return objects;

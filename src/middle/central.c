@@ -169,9 +169,10 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
     hz3_unlock(&central->lock);
 }
 
-void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine)
+void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
 {
     hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], hz3_magazine_count(magazine));
+    hz3_magazine_put(cls, magazine);
 }
 
 /* ---- whole magazines, without a lock (S142) or under that of the class ---- */
@@ -233,10 +234,7 @@ void hz3_central_trim(bool all)
     for (unsigned cls = 1; HZ3_CENTRAL_MAGAZINES && cls <= HZ3_CLASSES; cls++) {
         unsigned count = count_magazines(&centrals[cls]), most = all ? count : (count + 1) / 2;
         struct hz3_magazine *magazine;
-        while (most-- && (magazine = hz3_central_get_magazine(cls))) {
-            hz3_central_retire_magazine(cls, magazine);
-            hz3_magazine_put(cls, magazine);
-        }
+        while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
     }
 }
 

@@ -43,7 +43,8 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
                             enum hz3_refill_source *source);
 /* Puts objects of one class back into their runs, under one lock. */
 void hz3_central_retire(unsigned cls, void **objects, unsigned n);
-void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine);
+/* The objects of a closed magazine; it becomes an empty one. */
+void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine);
 
 /* Leaves a magazine here whole.  False: there is no room for magazines. */
 bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);

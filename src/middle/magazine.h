@@ -41,6 +41,11 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_of(void **top)
     return (struct hz3_magazine *)((uintptr_t)top & ~(uintptr_t)(HZ3_MAGAZINE_BYTES - 1));
 }
 
+HZ3_INLINE bool hz3_is_full(void **top)
+{
+    return (uintptr_t)(top + 1) % HZ3_MAGAZINE_BYTES == 0;
+}
+
 /* Empties the magazine and gives it room for `capacity` objects (1..30); returns its top. */
 HZ3_INLINE void **hz3_magazine_open(struct hz3_magazine *magazine, unsigned capacity)
 {
@@ -61,6 +66,14 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_close(void **top)
 HZ3_INLINE unsigned hz3_magazine_count(const struct hz3_magazine *magazine)
 {
     return (unsigned)(magazine->header.top - magazine->header.floor);
+}
+
+/* How many objects are up to `top`, while its thread may be changing the magazine. */
+HZ3_RACY static inline size_t hz3_magazine_objects(void **top)
+{
+    const struct hz3_magazine *magazine = hz3_magazine_of(top);
+    void *const *floor = &magazine->word[magazine->header.floor];
+    return top == HZ3_STUB_TOP || top < floor ? 0 : (size_t)(top - floor);
 }
 
 /* Numbers count from 1; 0 is no magazine. */

@@ -25,6 +25,7 @@ bool hz3_linked_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned 
 {
     unsigned retries;
     bool pushed = push(stash, &bin->linked, sc, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries);
+    if (!pushed) return false;
     if (n == 1) {
         HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_calls, 1);
         HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_objs, 1);
@@ -36,7 +37,7 @@ bool hz3_linked_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned 
         HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retries, retries);
         HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retry_max, retries);
     }
-    return pushed;
+    return true;
 }
 
 bool hz3_linked_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, struct hz3_magazine *magazine)
@@ -137,6 +138,7 @@ static unsigned take_spilled(unsigned sc, void **out, unsigned want)
 static unsigned fill_spill(void *object, void **rest, unsigned sc)
 {
     struct hz3_stock *stock = hz3_stock_get();
+    unsigned most = hz3_class_info[sc].load;
     void *last = NULL;
     *rest = object;
     if (!stock) return 0;
@@ -144,14 +146,25 @@ static unsigned fill_spill(void *object, void **rest, unsigned sc)
     if (spill->count) return 0;
     if (HZ3_S67_SPILL_ARRAY) {
         if (!spill->first && !(spill->first = hz3_magazine_get(sc))) return 0;
-        spill->count = walk(object, &((struct hz3_magazine *)spill->first)->word[1], HZ3_SPILL_OBJS, rest, sc);
+        spill->count = walk(object, &((struct hz3_magazine *)spill->first)->word[1], most, rest, sc);
     } else {
         spill->first = object;
-        spill->count = go_on(object, HZ3_SPILL_OBJS, &last, rest, sc);
+        spill->count = go_on(object, most, &last, rest, sc);
         if (last) hz3_link_set(last, NULL);
     }
     HZ3_COUNT(HZ3_S67_STATS, spill_kept, spill->count);
     return spill->count;
+}
+
+static size_t retire_list(void *object, unsigned sc)
+{
+    void *objects[TAKE_HOME];
+    size_t retired = 0;
+    for (unsigned got; object; retired += got) {
+        got = walk(object, objects, TAKE_HOME, &object, sc);
+        hz3_central_retire(sc, objects, got);
+    }
+    return retired;
 }
 
 /* n: how many there are, as far as is known. */
@@ -168,7 +181,7 @@ static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc
     }
     HZ3_COUNT(HZ3_S44_4_STATS, fastpop_misses, HZ3_S44_OWNER_STASH_FASTPOP);
     n = go_on(object, HZ3_LIST_MAX, &last, &end, sc);
-    push(stash, list, sc, object, last, n, HZ3_LIST_MAX, &retries);
+    if (!push(stash, list, sc, object, last, n, HZ3_LIST_MAX, &retries)) retire_list(object, sc);
 }
 
 /* ---- pops ---- */
@@ -279,18 +292,13 @@ struct hz3_magazine *hz3_linked_pop_magazine(struct hz3_stash *stash, union hz3_
 
 size_t hz3_linked_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
 {
-    void *objects[TAKE_HOME], *rest;
+    void *rest;
     uint32_t count;
-    size_t retired = 0;
     if (HZ3_STASH_ONE_TAKER && !hz3_trylock(&stash->taker)) return 0;
     rest = hz3_list_take_all(&bin->linked, &count);
     if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
     if (rest) hz3_stash_book(stash, sc, count, 0);
-    for (unsigned got; rest; retired += got) {
-        got = walk(rest, objects, TAKE_HOME, &rest, sc);
-        hz3_central_retire(sc, objects, got);
-    }
-    return retired;
+    return retire_list(rest, sc);
 }
 
 uint32_t hz3_linked_count(union hz3_bin *bin, unsigned sc)
@@ -322,7 +330,7 @@ void hz3_linked_flush_spill(struct hz3_spill *spill, unsigned sc)
     *spill = (struct hz3_spill){0};
 }
 
-size_t hz3_linked_spilled(const struct hz3_spill *spill)
+HZ3_RACY size_t hz3_linked_spilled(const struct hz3_spill *spill)
 {
     return spill->count;
 }

@@ -5,19 +5,22 @@
 
 static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *magazine)
 {
-    unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[sc].load, (unsigned)HZ3_STACK_MAX);
+    unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[sc].load, (unsigned)HZ3_STACK_MAX), retries;
     /* Several pushers may pass at the bound: each adds one. */
-    if (hz3_stack_count(stack) >= max) return false;
-    unsigned before = hz3_stack_count_of(hz3_stack_put(stack, hz3_magazine_number(magazine)));
+    if (hz3_stack_count(stack) >= hz3_max(max, 1u)) return false;
+    unsigned n = hz3_magazine_count(magazine);
+    unsigned before = hz3_stack_count_of(hz3_stack_put_counted(stack, hz3_magazine_number(magazine), &retries));
     hz3_stash_book(stash, sc, before, before + 1);
+    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_calls, 1);
+    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_objs, n);
+    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retries, retries);
+    HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retry_max, retries);
     return true;
 }
 
 bool hz3_magazines_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc,
                                  struct hz3_magazine *magazine)
 {
-    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_calls, 1);
-    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_objs, hz3_magazine_count(magazine));
     return push(stash, &bin->magazines, sc, magazine);
 }
 
@@ -33,19 +36,11 @@ bool hz3_magazines_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsign
     return false;
 }
 
-static size_t retire(unsigned sc, struct hz3_magazine *magazine)
-{
-    size_t objects = hz3_magazine_count(magazine);
-    hz3_central_retire_magazine(sc, magazine);
-    hz3_magazine_put(sc, magazine);
-    return objects;
-}
-
 /* What was in the bin before may go beyond its bound, but not beyond what its head can count. */
 static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *magazine)
 {
     if (hz3_stack_count(stack) >= HZ3_STACK_MAX) {
-        retire(sc, magazine);
+        hz3_central_take_apart(sc, magazine);
         return;
     }
     unsigned before = hz3_stack_count_of(hz3_stack_put(stack, hz3_magazine_number(magazine)));
@@ -143,7 +138,8 @@ size_t hz3_magazines_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigne
     while (most-- && (magazine = take(stash, &bin->magazines, sc)))
         for (; magazine; magazine = next) {
             next = HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_magazine_below(magazine) : NULL;
-            objects += retire(sc, magazine);
+            objects += hz3_magazine_count(magazine);
+            hz3_central_take_apart(sc, magazine);
         }
     return objects;
 }
@@ -176,12 +172,12 @@ void hz3_magazines_flush_spill(struct hz3_spill *spill, unsigned sc)
 {
     for (struct hz3_magazine *magazine = spill->first, *next; magazine; magazine = next) {
         next = hz3_magazine_below(magazine);
-        retire(sc, magazine);
+        hz3_central_take_apart(sc, magazine);
     }
     *spill = (struct hz3_spill){0};
 }
 
-size_t hz3_magazines_spilled(const struct hz3_spill *spill)
+HZ3_RACY size_t hz3_magazines_spilled(const struct hz3_spill *spill)
 {
     size_t objects = 0;
     for (struct hz3_magazine *magazine = spill->first; magazine; magazine = hz3_magazine_below(magazine))

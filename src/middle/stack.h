@@ -33,16 +33,24 @@ HZ3_INLINE unsigned hz3_stack_count_of(uint64_t head)
     return (unsigned)(head >> HZ3_STACK_NUMBER_BITS) & HZ3_STACK_COUNT_MASK;
 }
 
-/* Returns the head it replaced. */
-HZ3_INLINE uint64_t hz3_stack_put(struct hz3_stack *stack, uint32_t number)
+/* Returns the head it replaced; *retries: compare-and-swaps that failed. */
+HZ3_INLINE uint64_t hz3_stack_put_counted(struct hz3_stack *stack, uint32_t number, unsigned *retries)
 {
     uint64_t old = hz3_get(stack->head), now;
+    *retries = UINT32_MAX;
     do {
+        ++*retries;
         hz3_set(*hz3_stack_link(number), (uint32_t)(old & HZ3_STACK_NUMBER_MASK));
         now = (old & ~(HZ3_STACK_NUMBER_MASK | HZ3_STACK_COUNTS)) | ((old + HZ3_STACK_ONE) & HZ3_STACK_COUNTS) | number;
         /* Release: who takes it sees the link and what the node holds. */
     } while (!hz3_cas_weak(stack->head, &old, now, memory_order_release, memory_order_relaxed));
     return old;
+}
+
+HZ3_INLINE uint64_t hz3_stack_put(struct hz3_stack *stack, uint32_t number)
+{
+    unsigned retries;
+    return hz3_stack_put_counted(stack, number, &retries);
 }
 
 /* The top node, or 0.  *replaced: the head it was taken from. */

@@ -40,10 +40,7 @@ void hz3_transfer_trim(bool all)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low);
         struct hz3_magazine *magazine;
-        while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) {
-            hz3_central_retire_magazine(cls, magazine);
-            hz3_magazine_put(cls, magazine);
-        }
+        while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) hz3_central_take_apart(cls, magazine);
         hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
     }
 }

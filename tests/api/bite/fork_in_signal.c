@@ -44,7 +44,7 @@ static void allocate_under_signals(void)
     uint64_t seed = 2;
     double until = now() + seconds;
     ring_soon();
-    for (uint64_t i = 0; forks < ENOUGH && now() < until; i++) {
+    for (uint64_t i = 0; forks < ENOUGH && (now() < until || forks <= 100); i++) {
         size_t which = next_random(&seed) % LIVE, size = (size_t)8 << next_random(&seed) % 19;
         free(live[which]);
         live[which] = i % 3 ? malloc(size) : i % 2 ? calloc(1, size) : realloc(malloc(size / 2), size);
