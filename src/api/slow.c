@@ -145,12 +145,15 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
 
 HZ3_NOINLINE void hz3_free_home(void *p)
 {
-    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
-    unsigned cls = hz3_class_at(p);
-    if (unlikely(cls == HZ3_CLASS_NONE || (HZ3_FREE_CHECK && !hz3_is_live(p)))) {
+    const struct hz3_tag *tag = &hz3_windows[0].tags[hz3_granule_of(&hz3_windows[0], p)];
+    unsigned cls = tag->cls, owner = hz3_get(tag->owner);
+    bool sound = cls != HZ3_CLASS_NONE && (uintptr_t)p % HZ3_UNIT == 0 && (!HZ3_FREE_CHECK || hz3_is_live(p));
+    if (unlikely(!sound)) {
         hz3_free_slow(p);
         return;
     }
     if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
-    hz3_remote_free(p, cls, hz3_owner_at(p));
+    if (likely(hz3_remote_free_quick(p, cls, owner))) return;
+    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
+    hz3_remote_free(p, cls, owner);
 }

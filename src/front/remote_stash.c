@@ -22,16 +22,6 @@ bool hz3_remote_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 
 /* ---- dense ---- */
 
-static void ***slot_of(struct hz3_stock *stock, unsigned key)
-{
-    return &stock->outgoing[(key * 0x9e3779b1u >> 16) % HZ3_OUTGOING];
-}
-
-static unsigned key_of(unsigned cls, unsigned owner)
-{
-    return owner << 8 | cls;
-}
-
 static unsigned capacity_of(unsigned cls)
 {
     if (HZ3_S146_OVERFLOW_BATCH) return hz3_min(HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load);
@@ -56,8 +46,8 @@ static void send(void ***slot)
 static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
 {
     stock->remote_hint = true;
-    unsigned key = key_of(cls, owner);
-    void ***slot = slot_of(stock, key);
+    unsigned key = hz3_outgoing_key(cls, owner);
+    void ***slot = hz3_outgoing_slot(stock, key);
     if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
         send(slot);
         struct hz3_magazine *magazine = hz3_cache_get_magazine(&hz3_thread, cls);
@@ -191,15 +181,6 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner)
     if (near) {
         hz3_cache_free(p, cls);
         return;
-    }
-    if (!HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE && likely(hz3_stock != NULL)) {
-        unsigned key = key_of(cls, owner);
-        void ***slot = slot_of(hz3_stock, key);
-        if (likely(hz3_magazine_of(*slot)->header.key == key && !hz3_is_full(*slot))) {
-            (*slot)[1] = p;
-            ++*slot;
-            return;
-        }
     }
     remote_free_slow(p, cls, owner);
 }

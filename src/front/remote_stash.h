@@ -20,7 +20,29 @@ HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, un
     return hz3_get(window->tags[hz3_granule_of(window, p)].owner) != hz3_thread.owner;
 }
 
-/* A remote free; p's state is dealt with. */
+HZ3_INLINE unsigned hz3_outgoing_key(unsigned cls, unsigned owner)
+{
+    return owner << 8 | cls;
+}
+
+HZ3_INLINE void ***hz3_outgoing_slot(struct hz3_stock *stock, unsigned key)
+{
+    return &stock->outgoing[(key * 0x9e3779b1u >> 16) % HZ3_OUTGOING];
+}
+
+/* A remote free; p's state is dealt with.  The usual case, one store into an outgoing magazine that has room: */
+HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
+{
+    if (HZ3_ADOPT == 2 || HZ3_REMOTE_STASH_SPARSE || HZ3_S121_PAGE_LOCAL_REMOTE || unlikely(!hz3_stock)) return false;
+    unsigned key = hz3_outgoing_key(cls, owner);
+    void ***slot = hz3_outgoing_slot(hz3_stock, key);
+    if (unlikely(hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot))) return false;
+    (*slot)[1] = p;
+    ++*slot;
+    return true;
+}
+
+/* and every case. */
 void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 /* Sends up to `budget` entries home (dense: magazines). */
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget);
