@@ -13,7 +13,7 @@ case $purpose in
     run) wanted='redis-server redis-tools' ;;
     test)
         needed="$needed python3-venv"
-        wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
+        wanted='g++ libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
             nginx-light wrk postgresql libpython3-testsuite' ;;
     *) echo "usage: $0 [build|run|test]" >&2; exit 2 ;;
 esac
@@ -25,6 +25,7 @@ is_here() { # PACKAGE: it or its equal, however it came
         gcc) command -v cc ;;
         libc6-dev) echo '#include <stdlib.h>' | cc -E - ;;
         libcmocka-dev) echo '#include <cmocka.h>' | cc -E - ;;
+        relacy-dev) echo '#include <relacy/base.hpp>' | c++ -x c++ -E - ;;
         cmake) command -v cmake || [ -x .venv/bin/cmake ] ;;
         binutils) command -v objdump ;;
         python3-venv) python3 -c 'import importlib.util as u; exit(not u.find_spec("ensurepip"))' ;;
