@@ -12,7 +12,7 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all clean docs run test peers setup-build setup-run setup-test setup-peers
+.PHONY: all clean docs run test test_model_long peers setup-build setup-run setup-test setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
@@ -36,6 +36,12 @@ $(LANES:%=test_%): test_%: setup-test
 	@cmake --build build/$* -j$(JOBS)
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 	@ctest --test-dir build/$* --output-on-failure
+
+# The models of tests/model with a hundred times the schedules: about an hour.
+test_model_long: setup-test
+	@mkdir -p build
+	@$(call CONFIGURE,scale,-DHZ3_TESTS=ON -DHZ3_BENCH=ON)
+	@cmake --build build/scale -j$(JOBS) --target test_model_long
 
 # The allocators to compare with, into build/peers.
 peers: setup-peers

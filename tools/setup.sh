@@ -20,8 +20,8 @@ case $purpose in
     test)
         needed="$needed python3-venv"
         requirements='tests lab'
-        wanted="g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
-            nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell $debian_peers" ;;
+        wanted="g++ libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
+            sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell $debian_peers" ;;
     peers)
         needed="$needed python3-venv"
         requirements=tests
@@ -38,6 +38,7 @@ is_here() { # PACKAGE: it or its equal, however it came
         gcc) command -v cc ;;
         libc6-dev) echo '#include <stdlib.h>' | cc -E - ;;
         libcmocka-dev) echo '#include <cmocka.h>' | cc -E - ;;
+        relacy-dev) echo '#include <relacy/base.hpp>' | c++ -x c++ -E - ;;
         cmake) command -v cmake || [ -x .venv/bin/cmake ] ;;
         binutils) command -v objdump ;;
         python3-venv) python3 -c 'import importlib.util as u; exit(not u.find_spec("ensurepip"))' ;;

@@ -1,0 +1,43 @@
+/* src/middle/stack.h with nodes that are numbers, out of line. */
+#include "middle/stack.h"
+
+enum { NODES = 8 };
+
+static struct hz3_stack stack;
+static HZ3_ATOMIC(uint32_t) links[NODES];
+
+static inline HZ3_ATOMIC(uint32_t) * hz3_stack_link(uint32_t number)
+{
+    return &links[number];
+}
+
+unsigned model_count(void)
+{
+    return hz3_stack_count_of(hz3_get(stack.head));
+}
+
+unsigned model_put(uint32_t number)
+{
+    return hz3_stack_count_of(hz3_stack_put(&stack, number));
+}
+
+uint32_t model_take(unsigned *before)
+{
+    uint64_t replaced = 0;
+    uint32_t number = hz3_stack_take(&stack, &replaced);
+    *before = hz3_stack_count_of(replaced);
+    return number;
+}
+
+uint32_t model_take_all(unsigned *before)
+{
+    uint64_t replaced = 0;
+    uint32_t number = hz3_stack_take_all(&stack, &replaced);
+    *before = hz3_stack_count_of(replaced);
+    return number;
+}
+
+uint32_t model_below(uint32_t number)
+{
+    return hz3_get(*hz3_stack_link(number));
+}
