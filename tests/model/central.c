@@ -10,7 +10,8 @@ void hz3_central_retire(unsigned, void **objects, unsigned n)
     for (unsigned i = 0; i < n; i++) model_home(objects[i]);
 }
 
-void hz3_central_retire_magazine(unsigned cls, struct hz3_magazine *magazine)
+void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
 {
     hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], hz3_magazine_count(magazine));
+    hz3_magazine_put(cls, magazine);
 }
