@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+import registry
+
 ROOT = Path(__file__).resolve().parent.parent
-LANES = ("scale", "fast")
+LANES = ("scale", "fast", "classic")  # that whole programs are tried in; the others differ from these in numbers
 
 
 def pytest_addoption(parser):
-    parser.addoption("--lane", action="append", choices=LANES, help="test this lane only (may be repeated)")
+    parser.addoption("--lane", action="append", choices=registry.LANES, help="test this lane only (may be repeated)")
+    parser.addoption("--long", action="store_true", help="every variant of every lane, and for longer")
 
 
 @dataclass(frozen=True)
@@ -19,13 +22,17 @@ class Preload:
     env: dict
 
 
-@pytest.fixture(scope="session", params=LANES)
-def preload(request):
-    """One lane's library, and the environment that preloads it."""
+def preload_of(request):
     lane = request.param
-    if lane not in (request.config.getoption("--lane") or LANES):
+    if lane not in (request.config.getoption("--lane") or registry.LANES):
         pytest.skip(f"lane {lane} is excluded by --lane")
     library = ROOT / f"libhakozuna_hz3_{lane}.so"
     if not library.is_file():
         raise FileNotFoundError(f"{library} is not built: make all_ldpreload_{lane}")
     return Preload(lane, library, {**os.environ, "LD_PRELOAD": str(library)})
+
+
+@pytest.fixture(scope="session", params=LANES)
+def preload(request):
+    """One lane's library, and the environment that preloads it."""
+    return preload_of(request)
