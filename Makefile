@@ -2,6 +2,7 @@
 BUILD_TYPE ?= Release
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 LANES := scale fast classic r50 r90 memory
+TEST_LANES := scale fast classic # whose whole suites run; tests of all lanes are in tests/golden and tests/stress
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make run: any command; without one, a Redis server under its own benchmark.
 APP ?= tools/demo-redis.sh
@@ -11,7 +12,8 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all clean run test setup-build setup-run setup-test $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
+.PHONY: all clean docs run test peers setup-build setup-run setup-test setup-peers
+.PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so
@@ -24,9 +26,9 @@ $(LANES:%=all_ldpreload_%): all_ldpreload_%: setup-build
 run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
 
-# Everything: C suites in both lanes under ctest, then the suites that need real programs under pytest.
-test: $(LANES:%=test_%)
-	@$(PYTEST) tests bench
+# Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
+test: $(TEST_LANES:%=test_%)
+	@$(PYTEST) tests bench peers
 
 $(LANES:%=test_%): test_%: setup-test
 	@mkdir -p build
@@ -35,8 +37,19 @@ $(LANES:%=test_%): test_%: setup-test
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 	@ctest --test-dir build/$* --output-on-failure
 
-setup-build setup-run setup-test: setup-%:
+# The allocators to compare with, into build/peers.
+peers: setup-peers
+	@.venv/bin/python peers/build.py
+
+setup-build setup-run setup-test setup-peers: setup-%:
 	@tools/setup.sh $*
 
+# The page in docs/ that is made from the registry.
+docs: setup-build
+	@mkdir -p build
+	@$(call CONFIGURE,scale,)
+	@cp build/scale/lanes.md docs/lanes.md
+
+# The peers stay: they take minutes to build and do not depend on us.
 clean:
-	@rm -rf build out $(LANES:%=libhakozuna_hz3_%.so)
+	@rm -rf $(filter-out build/peers,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so)

@@ -1,5 +1,5 @@
-/* What every benchmark program shares: parameters, clock, random numbers, threads, RSS, and the one line
- * of key=value words that it prints.
+/* What every benchmark program shares: parameters, clock, random numbers, threads, latencies, RSS, and the one
+ * line of key=value words that it prints.  A program begins with its question, which is in usage and line.
  *
  * The programs link no allocator; LD_PRELOAD chooses it, and the line says which one really served malloc.
  * Nothing here calls malloc: what a program needs for itself comes from bench_map, is touched before the
@@ -22,8 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BENCH_CACHE_LINE 64
-#define BENCH_COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+#include "histogram.h"
+
+#ifndef BENCH_QUESTION
+#error "define BENCH_QUESTION before bench.h is included"
+#endif
+
+#define BENCH_CACHE_LINE  64
+#define BENCH_MAX_THREADS 4096
+#define BENCH_COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 
 __attribute__((noreturn, format(printf, 1, 2))) static inline void bench_die(const char *format, ...)
 {
@@ -99,6 +106,118 @@ static inline uint64_t bench_peak_kib(void)
     return bench_proc_kib("/proc/self/status", "VmHWM:");
 }
 
+/* RSS over time, for programs whose question it is. */
+#define BENCH_SAMPLES 512
+
+static uint64_t bench_start_ns;
+static size_t bench_sample_count;
+static struct {
+    uint64_t ms, kib;
+} bench_sample[BENCH_SAMPLES];
+
+/* Keeps RSS with the time since the start, and returns it. */
+static inline uint64_t bench_sample_rss(void)
+{
+    uint64_t kib = bench_rss_kib();
+    if (bench_sample_count == BENCH_SAMPLES) bench_die("bench: too many samples of RSS");
+    bench_sample[bench_sample_count].ms = (bench_now_ns() - bench_start_ns) / 1000000;
+    bench_sample[bench_sample_count++].kib = kib;
+    return kib;
+}
+
+static inline void bench_print_samples(void)
+{
+    for (size_t i = 0; i < bench_sample_count; i++)
+        printf("%s%llu:%llu", i ? "," : " rss_over_time=", (unsigned long long)bench_sample[i].ms,
+               (unsigned long long)bench_sample[i].kib);
+}
+
+/* ---- latencies ----
+ *
+ * With the switch BENCH_LATENCY every call is timed and falls into histograms of the calling thread, which are
+ * taken over by other threads when it ends.  Without it a call costs one branch more. */
+
+#define BENCH_LATENCY "--latency"
+
+enum bench_call { BENCH_MALLOC, BENCH_FREE, BENCH_CALLS }; /* what gives memory; what takes it back */
+
+struct bench_latencies {
+    struct histogram of[BENCH_CALLS];
+    atomic_bool taken;
+    struct bench_latencies *next;
+};
+
+static bool bench_latency_on;
+static pthread_key_t bench_latency_key;
+static _Atomic(struct bench_latencies *) bench_latency_all;
+
+static inline void bench_latency_release(void *mine)
+{
+    atomic_store(&((struct bench_latencies *)mine)->taken, false);
+}
+
+static inline void bench_latency_start(void)
+{
+    if (pthread_key_create(&bench_latency_key, bench_latency_release) != 0) bench_die("bench: no thread key");
+    bench_latency_on = true;
+}
+
+static inline struct bench_latencies *bench_latency_take(void)
+{
+    struct bench_latencies *mine = atomic_load(&bench_latency_all);
+    while (mine && atomic_exchange(&mine->taken, true)) mine = mine->next;
+    if (!mine) {
+        mine = bench_map(sizeof *mine);
+        atomic_store(&mine->taken, true);
+        mine->next = atomic_load(&bench_latency_all);
+        while (!atomic_compare_exchange_weak(&bench_latency_all, &mine->next, mine)) {
+        }
+    }
+    pthread_setspecific(bench_latency_key, mine);
+    return mine;
+}
+
+static inline void bench_latency_add(enum bench_call call, uint64_t ns)
+{
+    struct bench_latencies *mine = pthread_getspecific(bench_latency_key);
+    histogram_add(&(mine ? mine : bench_latency_take())->of[call], ns);
+}
+
+#define BENCH_TIMED(kind, call) \
+    do { \
+        uint64_t timed_from = bench_latency_on ? bench_now_ns() : 0; \
+        call; \
+        if (bench_latency_on) bench_latency_add(kind, bench_now_ns() - timed_from); \
+    } while (0)
+
+static inline void bench_print_percentiles(const char *what, const struct histogram *h)
+{
+    static const struct {
+        const char *name;
+        double share;
+    } percentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
+    for (size_t i = 0; i < BENCH_COUNT(percentiles); i++)
+        printf(" %s_%s_ns=%llu", what, percentiles[i].name,
+               (unsigned long long)histogram_percentile(h, percentiles[i].share));
+    printf(" %s_max_ns=%llu", what, (unsigned long long)h->max);
+}
+
+/* clock_ns is what timing itself adds to every latency, and is not taken off. */
+static inline void bench_print_latencies(void)
+{
+    static struct histogram sum[BENCH_CALLS], empty;
+    for (struct bench_latencies *l = atomic_load(&bench_latency_all); l; l = l->next)
+        for (int call = 0; call < BENCH_CALLS; call++) histogram_merge(&sum[call], &l->of[call]);
+    for (int i = 0; i < 1000; i++) {
+        uint64_t from = bench_now_ns();
+        histogram_add(&empty, bench_now_ns() - from);
+    }
+    printf(" clock_ns=%llu malloc_calls=%llu free_calls=%llu", (unsigned long long)histogram_percentile(&empty, 0.5),
+           (unsigned long long)sum[BENCH_MALLOC].count, (unsigned long long)sum[BENCH_FREE].count);
+    bench_print_percentiles("malloc", &sum[BENCH_MALLOC]);
+    bench_print_percentiles("free", &sum[BENCH_FREE]);
+}
+
 /* ---- parameters and the line ---- */
 
 /* A row is a positional number or an option ("--name"), and usage, parser and printed line are made from it.
@@ -106,9 +225,16 @@ static inline uint64_t bench_peak_kib(void)
 struct bench_param {
     const char *name;
     const char *words;
-    uint64_t value; /* its default, where it is not required */
+    uint64_t value;    /* its default, where it is not required */
+    uint64_t min, max; /* of a number; no max means UINT32_MAX, so that a product of two never overflows */
     bool required;
 };
+
+static struct {
+    const char *name;
+    struct bench_param *params;
+    size_t count;
+} bench_program;
 
 static inline bool bench_is_option(const struct bench_param *p)
 {
@@ -127,59 +253,72 @@ static inline bool bench_word(const char *words, uint64_t index, char out[16])
     return true;
 }
 
-__attribute__((noreturn)) static inline void bench_usage(const char *program, const struct bench_param *params,
-                                                         size_t count)
+/* Ends a run that cannot be what was asked for.  Not by exit, which would print the half line on stdout. */
+__attribute__((noreturn, format(printf, 1, 2))) static inline void bench_refuse(const char *format, ...)
 {
-    fprintf(stderr, "usage: %s", program);
-    for (size_t i = 0; i < count; i++) {
-        const struct bench_param *p = &params[i];
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "%s: ", bench_program.name);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\nusage: %s", bench_program.name);
+    for (size_t i = 0; i < bench_program.count; i++) {
+        const struct bench_param *p = &bench_program.params[i];
         fprintf(stderr, " %s%s%s%s%s", p->required ? "<" : "[", p->name, p->words ? " " : "", p->words ? p->words : "",
                 p->required ? ">" : "]");
     }
-    fputc('\n', stderr);
-    exit(2);
+    fprintf(stderr, "\n%s\n", BENCH_QUESTION);
+    _exit(2);
 }
 
-static inline bool bench_parse_value(struct bench_param *p, const char *text)
+static inline void bench_parse_word(struct bench_param *p, const char *text)
 {
-    if (p->words) {
-        char word[16];
-        for (uint64_t i = 0; text && bench_word(p->words, i, word); i++)
-            if (strcmp(word, text) == 0) {
-                p->value = i;
-                return true;
-            }
-        return false;
-    }
-    char *end = NULL;
-    p->value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    return end && *end == '\0';
+    char word[16];
+    for (p->value = 0; bench_word(p->words, p->value, word); p->value++)
+        if (strcmp(word, text) == 0) return;
+    bench_refuse("%s must be one of %s, not %s", p->name, p->words, text);
 }
 
-static inline bool bench_parse(int argc, char **argv, struct bench_param *params, size_t count)
+static inline void bench_parse_number(struct bench_param *p, const char *text)
+{
+    char *end = NULL;
+    uint64_t max = p->max ? p->max : UINT32_MAX;
+    p->value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (!end || *end || p->value < p->min || p->value > max)
+        bench_refuse("%s must be a number from %llu to %llu, not %s", p->name, (unsigned long long)p->min,
+                     (unsigned long long)max, text);
+}
+
+/* The row that argument belongs to; *position is the row after the last positional one that was given. */
+static inline struct bench_param *bench_param_of(const char *argument, size_t *position)
+{
+    struct bench_param *params = bench_program.params;
+    if (argument[0] == '-') {
+        for (size_t i = 0; i < bench_program.count; i++)
+            if (strcmp(params[i].name, argument) == 0) return &params[i];
+        bench_refuse("no option %s", argument);
+    }
+    while (*position < bench_program.count && bench_is_option(&params[*position])) ++*position;
+    if (*position == bench_program.count) bench_refuse("too many arguments at %s", argument);
+    return &params[(*position)++];
+}
+
+static inline void bench_parse(int argc, char **argv)
 {
     size_t position = 0;
     for (int i = 1; i < argc; i++) {
-        struct bench_param *p = NULL;
-        if (argv[i][0] == '-') {
-            for (size_t k = 0; k < count && !p; k++)
-                if (strcmp(params[k].name, argv[i]) == 0) p = &params[k];
-        } else {
-            while (position < count && bench_is_option(&params[position])) position++;
-            if (position < count) p = &params[position++];
-        }
-        if (!p) return false;
-        if (!bench_is_option(p)) {
-            if (!bench_parse_value(p, argv[i])) return false;
-        } else if (!p->words) {
+        struct bench_param *p = bench_param_of(argv[i], &position);
+        bool value_follows = bench_is_option(p) && p->words;
+        if (value_follows && ++i == argc) bench_refuse("%s needs one of %s", p->name, p->words);
+        if (bench_is_option(p) && !p->words)
             p->value = 1;
-        } else if (!bench_parse_value(p, argv[++i])) {
-            return false;
-        }
+        else if (p->words)
+            bench_parse_word(p, argv[i]);
+        else
+            bench_parse_number(p, argv[i]);
     }
-    for (; position < count; position++)
-        if (params[position].required) return false;
-    return true;
+    for (; position < bench_program.count; position++)
+        if (bench_program.params[position].required) bench_refuse("%s is missing", bench_program.params[position].name);
 }
 
 static inline const char *bench_basename(const char *path)
@@ -192,13 +331,18 @@ static inline const char *bench_basename(const char *path)
 static inline void bench_start(int argc, char **argv, struct bench_param *params, size_t count)
 {
     /* Without a buffer of ours stdio would take one from the allocator under test. */
-    static char buffer[8192];
+    static char buffer[16384];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    if (!bench_parse(argc, argv, params, count)) bench_usage(bench_basename(argv[0]), params, count);
-    printf("bench=%s", bench_basename(argv[0]));
+    bench_program.name = bench_basename(argv[0]);
+    bench_program.params = params;
+    bench_program.count = count;
+    bench_parse(argc, argv);
+    bench_start_ns = bench_now_ns();
+    printf("bench=%s question=\"%s\"", bench_program.name, BENCH_QUESTION);
     for (size_t i = 0; i < count; i++) {
         char word[16];
         const char *name = params[i].name + strspn(params[i].name, "-");
+        if (strcmp(params[i].name, BENCH_LATENCY) == 0 && params[i].value) bench_latency_start();
         if (params[i].words && bench_word(params[i].words, params[i].value, word))
             printf(" %s=%s", name, word);
         else
@@ -214,55 +358,105 @@ static inline const char *bench_library_of(const char *function)
     return info.dli_fname;
 }
 
-/* Ends the line with RSS and with the proof of who served malloc and free. */
+/* An op is a call that gives memory or takes it back. */
+static inline void bench_print_ops(uint64_t ops, double seconds)
+{
+    printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
+}
+
+/* Which build served, where the library can tell. */
+static inline const char *bench_config(void)
+{
+    static const char *const names[] = {"hz3_config_string", "limit_config_string"};
+    for (size_t i = 0; i < BENCH_COUNT(names); i++) {
+        const char *(*config)(void);
+        *(void **)&config = dlsym(RTLD_DEFAULT, names[i]);
+        if (config) return config();
+    }
+    return "";
+}
+
+/* Ends the line with latencies, RSS, and the proof of who served malloc and free. */
 static inline void bench_finish(void)
 {
     uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
+    if (bench_latency_on) bench_print_latencies();
+    if (bench_sample_count) bench_print_samples();
     const char *library = bench_library_of("malloc");
     if (strcmp(library, bench_library_of("free")) != 0) bench_die("bench: malloc and free come from two libraries");
-    const char *(*config)(void) = NULL;
-    *(void **)&config = dlsym(RTLD_DEFAULT, "hz3_config_string");
     printf(" peak_kib=%llu end_kib=%llu own_kib=%llu alloc=%s alloc_path=\"%s\" config=\"%s\"\n",
            (unsigned long long)peak, (unsigned long long)end, (unsigned long long)atomic_load(&bench_own_bytes) / 1024,
-           bench_basename(library), library, config ? config() : "");
+           bench_basename(library), library, bench_config());
     if (fflush(stdout) != 0) bench_die("bench: cannot write the line");
 }
 
 /* ---- allocating as a program would ---- */
 
+#define BENCH_TOUCH       1 /* what touching writes */
 #define BENCH_TOUCH_WORDS "none|first|all|ends"
 enum bench_touch { BENCH_TOUCH_NONE, BENCH_TOUCH_FIRST, BENCH_TOUCH_ALL, BENCH_TOUCH_ENDS };
 
+static inline void *bench_malloc(size_t size)
+{
+    void *p;
+    BENCH_TIMED(BENCH_MALLOC, p = malloc(size));
+    if (!p) bench_die("bench: malloc(%zu) failed", size);
+    return p;
+}
+
+static inline void bench_free(void *p)
+{
+    BENCH_TIMED(BENCH_FREE, free(p));
+}
+
 static inline void *bench_alloc(size_t size, enum bench_touch touch)
 {
-    char *p = malloc(size);
-    if (!p) bench_die("bench: malloc(%zu) failed", size);
-    if (touch == BENCH_TOUCH_ALL) memset(p, 1, size);
-    if (touch == BENCH_TOUCH_FIRST || touch == BENCH_TOUCH_ENDS) p[0] = 1;
-    if (touch == BENCH_TOUCH_ENDS) p[size - 1] = 1;
+    char *p = bench_malloc(size);
+    if (touch == BENCH_TOUCH_ALL) memset(p, BENCH_TOUCH, size);
+    if (touch == BENCH_TOUCH_FIRST || touch == BENCH_TOUCH_ENDS) p[0] = BENCH_TOUCH;
+    if (touch == BENCH_TOUCH_ENDS) p[size - 1] = BENCH_TOUCH;
     return p;
+}
+
+/* An object that is live still has what bench_alloc wrote. */
+static inline void bench_check(const void *p, size_t size, enum bench_touch touch)
+{
+    const char *byte = p;
+    bool whole = touch == BENCH_TOUCH_ALL || touch == BENCH_TOUCH_ENDS;
+    if ((touch != BENCH_TOUCH_NONE && byte[0] != BENCH_TOUCH) || (whole && byte[size - 1] != BENCH_TOUCH))
+        bench_die("bench: an object was lost: somebody wrote to %p", p);
+}
+
+static inline void bench_release(void *p, size_t size, enum bench_touch touch)
+{
+    bench_check(p, size, touch);
+    bench_free(p);
 }
 
 static inline void bench_check_sizes(uint64_t min, uint64_t max)
 {
-    if (min < 1 || min > max || max > UINT32_MAX) bench_die("bench: sizes must be 1 <= min <= max < 4 GiB");
+    if (min < 1 || min > max) bench_refuse("sizes must be 1 <= min <= max");
+}
+
+static inline uint64_t bench_random_size(uint32_t random_bits, uint64_t min, uint64_t max)
+{
+    return min + bench_scale(random_bits, max - min + 1);
 }
 
 /* ---- idling ---- */
 
-#define BENCH_IDLE_MAX 60
+#define BENCH_IDLE_MAX   60
+#define BENCH_IDLE_HERTZ 4
 
-/* Sleeps, calling nothing of the allocator, and adds RSS as a share of the peak after every second. */
+/* Sleeps, calling nothing of the allocator, and watches RSS; end_share is what remains of the peak. */
 static inline void bench_idle(uint64_t seconds)
 {
-    double share[BENCH_IDLE_MAX], peak = (double)bench_peak_kib();
-    if (seconds < 1 || seconds > BENCH_IDLE_MAX) bench_die("bench: idle_s must be 1 to %d", BENCH_IDLE_MAX);
-    for (uint64_t i = 0; i < seconds; i++) {
-        sleep(1);
-        share[i] = (double)bench_rss_kib() / peak;
+    uint64_t rss = 0;
+    for (uint64_t i = 0; i < seconds * BENCH_IDLE_HERTZ; i++) {
+        usleep(1000000 / BENCH_IDLE_HERTZ);
+        rss = bench_sample_rss();
     }
-    for (uint64_t i = 0; i < seconds; i++) printf("%s%.4f", i ? "," : " idle_shares=", share[i]);
-    printf(" end_share=%.4f", share[seconds - 1]);
+    printf(" end_share=%.4f", (double)rss / (double)bench_peak_kib());
 }
 
 /* ---- threads ---- */
@@ -296,9 +490,11 @@ static inline pthread_t bench_spawn(void *(*body)(void *), void *arg)
  * the last end.  Each thread reads the clock itself: the main thread may wake late where cores are few. */
 static inline double bench_run_threads(uint64_t count, void (*body)(uint64_t id))
 {
-    struct bench_thread *threads = bench_map(count * sizeof *threads);
+    static struct bench_thread *threads; /* kept for the next time */
+    static uint64_t room;
+    if (count > room) threads = bench_map((room = count) * sizeof *threads);
     pthread_barrier_t barrier;
-    if (count < 1 || pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0) bench_die("bench: no barrier");
+    if (pthread_barrier_init(&barrier, NULL, (unsigned)count) != 0) bench_die("bench: no barrier");
     for (uint64_t i = 0; i < count; i++) {
         threads[i] = (struct bench_thread){.id = i, .body = body, .barrier = &barrier};
         threads[i].thread = bench_spawn(bench_thread_main, &threads[i]);

@@ -1,10 +1,9 @@
-/* Is memory that one thread allocated and another freed there for a third to use?
- *
- * An owner makes `mib` MiB of touched objects, a second thread frees them all, a third makes as many again;
+#define BENCH_QUESTION "Is memory that one thread allocated and another freed there for a third to use?"
+/* An owner makes `mib` MiB of touched objects, a second thread frees them all, a third makes as many again;
  * the second stays alive, asleep.  again_ratio is RSS after the third over RSS after the owner: 1 means all
- * of it was used again, 2 none. sleep   the owner is asleep from then on dead    the owner has ended before
- * the second thread begins never   the main thread is the owner, and the second has never allocated before it
- * frees; in the other two cases it has, so that the allocator knows it */
+ * of it was used again, 2 none.  From then on the owner is asleep (sleep), or has ended before the second thread
+ * begins (dead), or it is the main thread, and the second has never allocated before it frees (never); in the
+ * other two cases it has, so that the allocator knows it. */
 #include "bench.h"
 #include "helper.h"
 
@@ -12,8 +11,8 @@ enum { OWNER, MIB, SIZE };
 enum { OWNER_SLEEPS, OWNER_DEAD, OWNER_NEVER };
 static struct bench_param param[] = {
     [OWNER] = {.name = "owner", .words = "sleep|dead|never", .required = true},
-    [MIB] = {.name = "mib", .value = 128},
-    [SIZE] = {.name = "size", .value = 512},
+    [MIB] = {.name = "mib", .value = 128, .min = 1},
+    [SIZE] = {.name = "size", .value = 512, .min = 1},
 };
 
 enum { FIRST, SECOND, THIRD, HELPERS };
@@ -29,7 +28,16 @@ static void make_all(uint64_t id)
 static void free_all(uint64_t id)
 {
     (void)id;
-    for (uint64_t i = 0; i < count; i++) free(objects[i]);
+    for (uint64_t i = 0; i < count; i++) bench_release(objects[i], param[SIZE].value, BENCH_TOUCH_ALL);
+}
+
+static uint64_t spent_ns;
+
+static void timed(struct helper *h, void (*job)(uint64_t id))
+{
+    uint64_t start = bench_now_ns();
+    helper_do(h, job);
+    spent_ns += bench_now_ns() - start;
 }
 
 static void introduce(uint64_t id)
@@ -40,7 +48,6 @@ static void introduce(uint64_t id)
 int main(int argc, char **argv)
 {
     bench_start(argc, argv, param, BENCH_COUNT(param));
-    bench_check_sizes(param[SIZE].value, param[SIZE].value);
     uint64_t owner = param[OWNER].value;
     count = (param[MIB].value << 20) / param[SIZE].value;
     objects = bench_map(count * sizeof *objects);
@@ -49,16 +56,19 @@ int main(int argc, char **argv)
 
     if (owner != OWNER_NEVER) {
         helper_do(&helpers[SECOND], introduce);
-        helper_do(&helpers[FIRST], make_all);
+        timed(&helpers[FIRST], make_all);
     } else {
+        uint64_t start = bench_now_ns();
         make_all(FIRST);
+        spent_ns = bench_now_ns() - start;
     }
     uint64_t first = bench_rss_kib();
     if (owner == OWNER_DEAD) helper_dismiss(&helpers[FIRST]);
-    helper_do(&helpers[SECOND], free_all);
+    timed(&helpers[SECOND], free_all);
     uint64_t freed = bench_rss_kib();
-    helper_do(&helpers[THIRD], make_all);
+    timed(&helpers[THIRD], make_all);
     uint64_t third = bench_rss_kib();
+    bench_print_ops(3 * count, (double)spent_ns / 1e9);
     printf(" first_kib=%llu freed_kib=%llu third_kib=%llu again_ratio=%.3f", (unsigned long long)first,
            (unsigned long long)freed, (unsigned long long)third, (double)third / (double)first);
     bench_finish();

@@ -1,15 +1,18 @@
-/* How fast are malloc and free on one thread, with a working set of ws objects of random size?
- *
- * --dist uniform: every size from min to max is as likely.  --dist app: small objects prevail, as in
+#define BENCH_QUESTION "How fast are malloc and free on one thread, with a working set of ws objects of random size?"
+/* --dist uniform: every size from min to max is as likely.  --dist app: small objects prevail, as in
  * programs: 80 % are min-256, 15 % 257-2048, 5 % 2049-max. */
 #include "bench.h"
 
-enum { ITERS, WS, MIN, MAX, DIST, TOUCH };
+enum { ITERS, WS, MIN, MAX, DIST, TOUCH, LATENCY };
 enum { DIST_UNIFORM, DIST_APP };
 static struct bench_param param[] = {
-    [ITERS] = {.name = "iters", .required = true},       [WS] = {.name = "ws", .required = true},
-    [MIN] = {.name = "min", .required = true},           [MAX] = {.name = "max", .required = true},
-    [DIST] = {.name = "--dist", .words = "uniform|app"}, [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [ITERS] = {.name = "iters", .min = 1, .required = true},
+    [WS] = {.name = "ws", .min = 1, .required = true},
+    [MIN] = {.name = "min", .required = true},
+    [MAX] = {.name = "max", .required = true},
+    [DIST] = {.name = "--dist", .words = "uniform|app"},
+    [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [LATENCY] = {.name = BENCH_LATENCY},
 };
 
 static uint64_t random_size(uint64_t *state, uint32_t random_bits)
@@ -24,7 +27,7 @@ static uint64_t random_size(uint64_t *state, uint32_t random_bits)
         else
             min = 2049;
     }
-    return min + bench_scale(random_bits, max - min + 1);
+    return bench_random_size(random_bits, min, max);
 }
 
 static uint64_t churn(void **slots, uint64_t ws)
@@ -34,15 +37,16 @@ static uint64_t churn(void **slots, uint64_t ws)
         uint64_t random = bench_random(&state);
         void **slot = &slots[bench_scale((uint32_t)random, ws)];
         if (*slot) {
-            free(*slot);
+            bench_free(*slot);
             *slot = NULL;
         } else {
             *slot = bench_alloc(random_size(&state, (uint32_t)(random >> 32)), param[TOUCH].value);
         }
     }
     for (uint64_t i = 0; i < ws; i++) {
-        ops += slots[i] != NULL;
-        free(slots[i]);
+        if (!slots[i]) continue;
+        bench_release(slots[i], 1, param[TOUCH].value);
+        ops++;
     }
     return ops;
 }
@@ -52,12 +56,11 @@ int main(int argc, char **argv)
     bench_start(argc, argv, param, BENCH_COUNT(param));
     bench_check_sizes(param[MIN].value, param[MAX].value);
     if (param[DIST].value == DIST_APP && (param[MIN].value > 256 || param[MAX].value < 2049))
-        bench_die("bench: --dist app needs min <= 256 and max >= 2049");
+        bench_refuse("--dist app needs min <= 256 and max >= 2049");
     void **slots = bench_map(param[WS].value * sizeof *slots);
     uint64_t start = bench_now_ns();
     uint64_t ops = churn(slots, param[WS].value);
-    double seconds = (double)(bench_now_ns() - start) / 1e9;
-    printf(" seconds=%.4f ops_per_s=%.0f", seconds, (double)ops / seconds);
+    bench_print_ops(ops, (double)(bench_now_ns() - start) / 1e9);
     bench_finish();
     return 0;
 }

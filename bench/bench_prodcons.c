@@ -1,6 +1,5 @@
-/* How fast do objects pass from threads that only malloc to threads that only free?
- *
- * Each producer makes iters objects of random size and deals them out to the consumers in turn, through one
+#define BENCH_QUESTION "How fast do objects pass from threads that only malloc to threads that only free?"
+/* Each producer makes iters objects of random size and deals them out to the consumers in turn, through one
  * bounded ring for each pair; it skips a consumer whose ring is full and yields when all are. */
 #include <sched.h>
 
@@ -9,14 +8,15 @@
 
 #define RING_SLOTS 4096
 
-enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH };
+enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH, LATENCY };
 static struct bench_param param[] = {
-    [PRODUCERS] = {.name = "producers", .required = true},
-    [CONSUMERS] = {.name = "consumers", .required = true},
-    [ITERS] = {.name = "iters", .required = true},
+    [PRODUCERS] = {.name = "producers", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
+    [CONSUMERS] = {.name = "consumers", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
+    [ITERS] = {.name = "iters", .min = 1, .required = true},
     [MIN] = {.name = "min", .required = true},
     [MAX] = {.name = "max", .required = true},
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [LATENCY] = {.name = BENCH_LATENCY},
 };
 
 static struct ring *rings; /* [consumer][producer] */
@@ -24,10 +24,11 @@ static _Atomic uint64_t producers_done, freed;
 
 static void produce(uint64_t producer)
 {
-    uint64_t random = producer, min = param[MIN].value, sizes = param[MAX].value - min + 1;
+    uint64_t random = producer, min = param[MIN].value, max = param[MAX].value;
     uint64_t producers = param[PRODUCERS].value, consumers = param[CONSUMERS].value, consumer = 0;
     for (uint64_t i = 0; i < param[ITERS].value; i++) {
-        void *p = bench_alloc(min + bench_scale((uint32_t)bench_random(&random), sizes), param[TOUCH].value);
+        uint64_t size = bench_random_size((uint32_t)bench_random(&random), min, max);
+        void *p = bench_alloc(size, param[TOUCH].value);
         uint64_t refused = 0;
         while (!ring_send(&rings[consumer * producers + producer], p)) {
             if (++refused % consumers == 0) sched_yield();
@@ -43,7 +44,7 @@ static uint64_t free_arrivals(uint64_t consumer)
     uint64_t count = 0, producers = param[PRODUCERS].value;
     for (uint64_t producer = 0; producer < producers; producer++) {
         void *p;
-        for (; (p = ring_take(&rings[consumer * producers + producer])); count++) free(p);
+        for (; (p = ring_take(&rings[consumer * producers + producer])); count++) bench_free(p);
     }
     return count;
 }
@@ -74,11 +75,10 @@ int main(int argc, char **argv)
     bench_start(argc, argv, param, BENCH_COUNT(param));
     bench_check_sizes(param[MIN].value, param[MAX].value);
     uint64_t producers = param[PRODUCERS].value, consumers = param[CONSUMERS].value;
-    if (producers < 1 || consumers < 1) bench_die("bench: needs a producer and a consumer");
     rings = ring_map(producers * consumers, RING_SLOTS);
     double seconds = bench_run_threads(producers + consumers, work);
     if (freed != producers * param[ITERS].value) bench_die("bench: an object was lost");
-    printf(" seconds=%.4f ops_per_s=%.0f", seconds, 2.0 * (double)freed / seconds);
+    bench_print_ops(2 * freed, seconds);
     bench_finish();
     return 0;
 }

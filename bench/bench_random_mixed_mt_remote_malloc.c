@@ -1,6 +1,5 @@
-/* How fast are malloc and free where threads free each other's objects?
- *
- * Every thread has ws slots.  An iteration picks one at random: an empty slot is filled with an object of
+#define BENCH_QUESTION "How fast are malloc and free where threads free each other's objects?"
+/* Every thread has ws slots.  An iteration picks one at random: an empty slot is filled with an object of
  * random size, a full one is emptied, and the object is freed here or, with a chance of remote_pct %, sent to
  * a random other thread, which frees it.  Threads look for arrivals every DRAIN_EVERY iterations.  A sender
  * whose ring is full frees the object itself (an overflow), or with --matched waits, taking arrivals
@@ -13,17 +12,18 @@
 
 #define DRAIN_EVERY 64
 
-enum { THREADS, ITERS, WS, MIN, MAX, REMOTE, RING_SLOTS, TOUCH, MATCHED };
+enum { THREADS, ITERS, WS, MIN, MAX, REMOTE, RING_SLOTS, TOUCH, MATCHED, LATENCY };
 static struct bench_param param[] = {
-    [THREADS] = {.name = "threads", .required = true},
-    [ITERS] = {.name = "iters", .required = true},
-    [WS] = {.name = "ws", .required = true},
+    [THREADS] = {.name = "threads", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
+    [ITERS] = {.name = "iters", .min = 1, .required = true},
+    [WS] = {.name = "ws", .min = 1, .required = true},
     [MIN] = {.name = "min", .required = true},
     [MAX] = {.name = "max", .required = true},
-    [REMOTE] = {.name = "remote_pct", .required = true},
-    [RING_SLOTS] = {.name = "ring_slots", .value = 65536},
+    [REMOTE] = {.name = "remote_pct", .max = 100, .required = true},
+    [RING_SLOTS] = {.name = "ring_slots", .value = 65536, .min = 1},
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
     [MATCHED] = {.name = "--matched"},
+    [LATENCY] = {.name = BENCH_LATENCY},
 };
 
 struct worker {
@@ -42,7 +42,7 @@ static void take_arrivals(struct worker *w)
     uint64_t threads = param[THREADS].value;
     for (uint64_t sender = 0; sender < threads; sender++) {
         void *p;
-        for (; (p = ring_take(&rings[w->id * threads + sender])); w->frees++) free(p);
+        for (; (p = ring_take(&rings[w->id * threads + sender])); w->frees++) bench_free(p);
     }
 }
 
@@ -68,14 +68,14 @@ static bool send_away(struct worker *w, void *p)
 static void release(struct worker *w, void *p)
 {
     if (send_away(w, p)) return;
-    free(p);
+    bench_free(p);
     w->frees++;
 }
 
 static void work(uint64_t id)
 {
     struct worker *w = &workers[id];
-    uint64_t ws = param[WS].value, min = param[MIN].value, sizes = param[MAX].value - min + 1;
+    uint64_t ws = param[WS].value, min = param[MIN].value, max = param[MAX].value;
     void **mine = slots + id * ws;
     for (uint64_t i = 0; i < param[ITERS].value; i++) {
         if (i % DRAIN_EVERY == 0) take_arrivals(w);
@@ -85,13 +85,14 @@ static void work(uint64_t id)
             release(w, *slot);
             *slot = NULL;
         } else {
-            *slot = bench_alloc(min + bench_scale((uint32_t)(random >> 32), sizes), param[TOUCH].value);
+            *slot = bench_alloc(bench_random_size((uint32_t)(random >> 32), min, max), param[TOUCH].value);
             w->mallocs++;
         }
     }
     for (uint64_t i = 0; i < ws; i++) {
-        w->frees += mine[i] != NULL;
-        free(mine[i]);
+        if (!mine[i]) continue;
+        bench_release(mine[i], 1, param[TOUCH].value);
+        w->frees++;
     }
     atomic_fetch_add(&finished, 1);
     /* Others may still send, or wait for room in our rings. */
@@ -123,11 +124,11 @@ int main(int argc, char **argv)
     }
     if (sum.mallocs != sum.frees) bench_die("bench: an object was lost");
     uint64_t tried = sum.remote_sent + sum.overflow_sent;
-    printf(" seconds=%.4f ops_per_s=%.0f effective_remote_pct=%.2f remote_sent=%llu overflow_sent=%llu "
-           "overflow=%s",
-           seconds, (double)(sum.mallocs + sum.frees) / seconds,
-           sum.frees ? 100.0 * (double)sum.remote_sent / (double)sum.frees : 0.0, (unsigned long long)sum.remote_sent,
-           (unsigned long long)sum.overflow_sent, sum.overflow_sent * 1000 > tried ? "above_0.1%" : "ok");
+    bench_print_ops(sum.mallocs + sum.frees, seconds);
+    printf(" frees=%llu effective_remote_pct=%.2f remote_sent=%llu overflow_sent=%llu overflow=%s",
+           (unsigned long long)sum.frees, sum.frees ? 100.0 * (double)sum.remote_sent / (double)sum.frees : 0.0,
+           (unsigned long long)sum.remote_sent, (unsigned long long)sum.overflow_sent,
+           sum.overflow_sent * 1000 > tried ? "above_0.1%" : "ok");
     bench_finish();
     return 0;
 }

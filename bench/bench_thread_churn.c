@@ -1,6 +1,5 @@
-/* Does memory stay behind when threads come and go?
- *
- * `threads` threads are started one after the other, `alive` of them living at a time.  Each first frees what
+#define BENCH_QUESTION "Does memory stay behind when threads come and go?"
+/* `threads` threads are started one after the other, `alive` of them living at a time.  Each first frees what
  * a thread that has ended left behind, then leaves touched objects of its own.  What the last ones leave the
  * main thread frees, so at the end no object is live: end_kib is what the allocator kept. */
 #include "bench.h"
@@ -8,8 +7,10 @@
 
 enum { THREADS, ALIVE, OBJECTS, MIN, MAX };
 static struct bench_param param[] = {
-    [THREADS] = {.name = "threads", .value = 10000}, [ALIVE] = {.name = "alive", .value = 200},
-    [OBJECTS] = {.name = "objects", .value = 100},   [MIN] = {.name = "min", .value = 16},
+    [THREADS] = {.name = "threads", .value = 10000, .min = 1},
+    [ALIVE] = {.name = "alive", .value = 200, .min = 1},
+    [OBJECTS] = {.name = "objects", .value = 100, .min = 1},
+    [MIN] = {.name = "min", .value = 16},
     [MAX] = {.name = "max", .value = 1024},
 };
 
@@ -17,17 +18,18 @@ static void **left; /* [seat][object]; from bench_map, so not in any figure */
 
 static void clear_seat(uint64_t seat)
 {
-    for (uint64_t i = 0; i < param[OBJECTS].value; i++) free(left[seat * param[OBJECTS].value + i]);
+    for (uint64_t i = 0; i < param[OBJECTS].value; i++)
+        bench_release(left[seat * param[OBJECTS].value + i], 1, BENCH_TOUCH_FIRST);
 }
 
 static void live(uint64_t thread)
 {
     uint64_t seat = thread % param[ALIVE].value, random = thread;
-    uint64_t min = param[MIN].value, sizes = param[MAX].value - min + 1;
-    clear_seat(seat);
-    for (uint64_t i = 0; i < param[OBJECTS].value; i++)
-        left[seat * param[OBJECTS].value + i] =
-            bench_alloc(min + bench_scale((uint32_t)bench_random(&random), sizes), BENCH_TOUCH_ALL);
+    if (thread >= param[ALIVE].value) clear_seat(seat);
+    for (uint64_t i = 0; i < param[OBJECTS].value; i++) {
+        uint64_t size = bench_random_size((uint32_t)bench_random(&random), param[MIN].value, param[MAX].value);
+        left[seat * param[OBJECTS].value + i] = bench_alloc(size, BENCH_TOUCH_ALL);
+    }
 }
 
 int main(int argc, char **argv)
@@ -35,7 +37,7 @@ int main(int argc, char **argv)
     bench_start(argc, argv, param, BENCH_COUNT(param));
     bench_check_sizes(param[MIN].value, param[MAX].value);
     uint64_t threads = param[THREADS].value, alive = param[ALIVE].value;
-    if (alive < 1 || alive > threads) bench_die("bench: needs 1 <= alive <= threads");
+    if (alive > threads) bench_refuse("alive must be at most threads");
     left = bench_map(alive * param[OBJECTS].value * sizeof *left);
     struct helper *seats = bench_map(alive * sizeof *seats);
 
@@ -52,8 +54,8 @@ int main(int argc, char **argv)
         clear_seat(i);
     }
     double seconds = (double)(bench_now_ns() - start) / 1e9;
-    printf(" seconds=%.4f threads_per_s=%.0f alive_kib=%llu", seconds, (double)threads / seconds,
-           (unsigned long long)last);
+    bench_print_ops(2 * threads * param[OBJECTS].value, seconds);
+    printf(" threads_per_s=%.0f alive_kib=%llu", (double)threads / seconds, (unsigned long long)last);
     bench_finish();
     return 0;
 }

@@ -2,12 +2,12 @@
 """Run benchmark commands under several allocators and compare.
 
     compare.py --to jemalloc glibc jemalloc hz3=libhakozuna_hz3_scale.so -- bench_mixed_st 20000000 400 16 2048
-    compare.py --cells bench/cells-core.txt --to tcmalloc tcmalloc hz3=libhakozuna_hz3_scale.so
+    compare.py --cells bench/cells-matrix.txt --to tcmalloc tcmalloc hz3=libhakozuna_hz3_scale.so
 
 A library is name=path, or one of the names glibc (nothing preloaded), jemalloc, tcmalloc, mimalloc, which are
 looked up on this system.  Runs are interleaved: a block runs every library once, in random order, so that a change
 of the machine's mood hits all alike.  Of every figure of the result line (names that end in _per_s, _kib,
-_share or _ratio) it prints the median over the blocks, the range, and the ratio of medians to the library --to.
+_share, _ratio or _ns) it prints the median over the blocks, the range, and the ratio of medians to the library --to.
 A run that was not served by the library it was meant to measure, or that failed, ends everything.
 """
 
@@ -27,7 +27,7 @@ PEERS = {
     "tcmalloc": "libtcmalloc_minimal.so.4",
     "mimalloc": "libmimalloc.so.2",
 }
-FIGURES = ("_per_s", "_kib", "_share", "_ratio")
+FIGURES = ("_per_s", "_kib", "_share", "_ratio", "_ns")
 GLIBC = "libc.so.6"
 
 
@@ -95,7 +95,7 @@ def measure(command, libraries, blocks, log):
 
 
 def human(figure, value):
-    if figure.endswith("_per_s"):
+    if figure.endswith("_per_s") and value >= 1e5:
         return f"{value / 1e6:.2f}M"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 

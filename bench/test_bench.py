@@ -3,7 +3,9 @@
     python3 -m pytest bench
 """
 
+import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,30 +15,178 @@ import pytest
 
 import compare
 
+ROOT = Path(__file__).resolve().parent.parent
 JEMALLOC = compare.library("jemalloc")[1]
+LIMIT = compare.PROGRAMS / "limit.so"
+LIBRARIES = {"glibc": None, "jemalloc": JEMALLOC, "hz3": ROOT / "libhakozuna_hz3_scale.so", "limit": LIMIT}
 MT_REMOTE = "bench_random_mixed_mt_remote_malloc"
-QUICK = [
-    f"{MT_REMOTE} 4 20000 50 16 2048 50",
-    "bench_mixed_st 20000 50 16 32768 --dist app --touch all",
-    "bench_prodcons 2 3 20000 16 1024 --touch ends",
-    "bench_burst_idle 16 1000 3 1",
-    "bench_fragment_idle 8 16 4096 64 1",
-    "bench_thread_churn 30 7",
-    "bench_handover dead 4",
-    "bench_many_threads 20",
-]
+# Small commands, and how many calls they make where that does not depend on chance.
+QUICK = {
+    f"{MT_REMOTE} 4 20000 50 16 2048 50": None,
+    "bench_mixed_st 20000 50 16 32768 --dist app --touch all": None,
+    "bench_prodcons 2 3 20000 16 1024 --touch ends": 2 * 2 * 20000,
+    "bench_chain 4 20000 24 512": 2 * 3 * 20000,
+    "bench_only_free 3 2 50 100 17 512": 2 * 3 * 50 * (100 + 1),
+    "bench_successors 3 10 1000 100 17 512": 2 * 3 * (100 + 10 * 1000),
+    "bench_false_sharing active 3 1000 8 100": 3 * (2 * 1000 - 1),
+    "bench_false_sharing passive 3 1000 8 100": 3 * 2 * 1000,
+    "bench_linked 3 4 50 100 40 400": None,
+    "bench_realloc 3 4 20000 100 17 8192": 3 * 4 * 20000,
+    "bench_large 2 100 5 200000 1000000 --touch all": 2 * 2 * (100 + 5),
+    "bench_startup 20": 20,
+    "bench_phase_change 8": None,
+    "bench_burst_idle 16 1000 3 1": 2 * 3 * ((16 << 20) // 1000 // 3),
+    "bench_fragment_idle 8 16 4096 64 1": None,
+    "bench_thread_churn 30 7": 2 * 30 * 100,
+    "bench_handover dead 4": 3 * (4 << 20) // 512,
+    "bench_many_threads 20": 2 * 20 * 10,
+}
+PROGRAMS = sorted({command.split()[0] for command in QUICK})
+UNTIMED = ("startup", "phase_change", "idle", "churn", "handover", "many_threads")
+TIMED = [command for command in QUICK if not command.split()[0].endswith(UNTIMED)]
+NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
 
 def run(command, path=None):
     return compare.run(command.split(), "test", path)
 
 
-@pytest.mark.parametrize("path", [None, JEMALLOC], ids=["glibc", "jemalloc"])
+def refusal(program, *words):
+    """The lines that a refused command line leaves on stderr: why, the usage, the question."""
+    done = subprocess.run([compare.PROGRAMS / program, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    why, usage, question = done.stderr.splitlines()
+    assert why.startswith(f"{program}: ") and usage.startswith(f"usage: {program} ")
+    return why, usage, question
+
+
+def compiled(source, target, *options):
+    subprocess.run(["cc", "-O1", "-I", ROOT / "bench", "-o", target, "-xc", "-", *options], input=source, text=True,
+                   check=True)
+    return target
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    path = LIBRARIES[request.param]
+    if path and not path.is_file():
+        pytest.skip(f"{path.name} is not built")
+    return path
+
+
 @pytest.mark.parametrize("command", QUICK)
-def test_every_program_gives_one_line_from_the_right_allocator(command, path):
-    result = run(command, path)  # ends the test where line or identity is wrong
+def test_every_program_gives_one_consistent_line_from_the_right_allocator(command, library):
+    result = run(command, library)  # ends the test where line or identity is wrong
     assert result["bench"] == command.split()[0]
+    assert float(result["seconds"]) * result["ops_per_s"] == pytest.approx(float(result["ops"]), rel=0.01)
+    assert QUICK[command] in (None, int(result["ops"]))
     assert 0 < result["end_kib"] < 64 * 1024
+    assert result["end_kib"] <= result["peak_kib"] + 512  # the kernel's peak may lag behind
+
+
+@pytest.mark.parametrize("command", TIMED)
+def test_latencies_are_of_all_calls_and_in_order(command, library):
+    result = run(command + " --latency", library)
+    for call in ("malloc", "free"):
+        figures = [result[f"{call}_{p}_ns"] for p in ("p50", "p90", "p99", "p999", "p9999", "max")]
+        assert figures == sorted(figures) and figures[0] > 0
+    mallocs, frees, ops = (int(result[k]) for k in ("malloc_calls", "free_calls", "ops"))
+    if result["bench"] == "bench_realloc":
+        assert (mallocs, frees) == (int(result["made"]) + int(result["resized"]), int(result["made"]))
+        assert int(result["made"]) == int(result["freed"]) + int(result["left"])
+        assert ops == mallocs + int(result["freed"])
+    elif result["bench"] == "bench_linked":
+        assert mallocs == frees == NODES_OF_BENCH_LINKED >= ops - mallocs
+    else:
+        assert mallocs == frees
+        # In bench_false_sharing the main thread frees each thread's last object when the clock has stopped, and makes
+        # the passive ones' first before it runs.
+        outside = {"active": 3, "passive": 3 + 3}.get(result.get("kind"), 0)
+        assert ops == mallocs + frees - outside
+
+
+def test_no_latencies_unless_asked_for():
+    assert not [name for name in run("bench_mixed_st 1000 10 16 64") if name.endswith("_ns")]
+
+
+def test_percentiles_are_at_most_a_thirty_second_too_high(tmp_path):
+    program = compiled('''
+        #include <stdio.h>
+        #include "histogram.h"
+        int main(void)
+        {
+            static struct histogram odd, even, empty;
+            for (uint64_t v = 1; v <= 1000000; v++) histogram_add(v % 2 ? &odd : &even, v);
+            histogram_merge(&odd, &even);
+            double share[] = {0.00001, 0.5, 0.9, 0.99, 0.999, 0.9999, 1};
+            for (int i = 0; i < 7; i++) printf("%lu ", histogram_percentile(&odd, share[i]));
+            histogram_add(&odd, UINT64_MAX);
+            printf("%lu %lu %lu", odd.count, odd.max == UINT64_MAX, histogram_percentile(&empty, 0.5));
+        }''', tmp_path / "histogram")
+    *found, count, top, empty = map(int, subprocess.check_output(program).split())
+    exact = [10, 500000, 900000, 990000, 999000, 999900, 1000000]
+    assert all(e <= f <= e * 33 / 32 for e, f in zip(exact, found, strict=True))
+    assert (count, top, empty) == (1000001, 1, 0)
+
+
+@pytest.mark.parametrize("command, samples", [
+    ("bench_burst_idle 16 1000 3 1", 2 + 4), ("bench_fragment_idle 8 16 4096 64 1", 2 + 4),
+    ("bench_phase_change 8 16 128 32 3", 2 * 3)])
+def test_rss_over_time(command, samples):
+    result = run(command, JEMALLOC)
+    over_time = [tuple(map(int, sample.split(":"))) for sample in result["rss_over_time"].split(",")]
+    times = [ms for ms, _ in over_time]
+    assert len(over_time) == samples and times == sorted(times) and all(kib > 0 for _, kib in over_time)
+    if "full_kib" in result:
+        assert [kib for _, kib in over_time[:2]] == [result["full_kib"], result["freed_kib"]]
+        assert times[-1] - times[1] >= 990
+        assert result["end_share"] == pytest.approx(over_time[-1][1] / result["peak_kib"], abs=0.001)
+
+
+# It never takes a block back, and hands out every tenth twice if it can.
+LOSER = '''
+    #include <stdatomic.h>
+    #include <stddef.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    static _Atomic size_t calls, used;
+    static char *arena(void)
+    {
+        static char *_Atomic from;
+        int rights = PROT_READ | PROT_WRITE, how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        if (!from) from = mmap(0, 1UL << 36, rights, how, -1, 0);
+        return from;
+    }
+    static void *take(size_t alignment, size_t size, int once)
+    {
+        static _Thread_local char *last;
+        static _Thread_local size_t last_size;
+        if (!once && size > 16 && size <= last_size && ++calls % 10 == 0) return last;
+        size_t at = (atomic_fetch_add(&used, size + 2 * alignment) + 2 * alignment) & -alignment;
+        last = arena() + at;
+        last_size = size;
+        return last;
+    }
+    void *malloc(size_t size) { return take(16, size, 0); }
+    void *calloc(size_t count, size_t size) { return take(16, count * size, 1); }
+    void *aligned_alloc(size_t alignment, size_t size) { return take(alignment, size, 1); }
+    void *realloc(void *p, size_t size) { return p ? memmove(take(16, size, 1), p, size) : take(16, size, 1); }
+    void free(void *p) { (void)p; }
+'''
+
+
+@pytest.fixture(scope="session")
+def loser(tmp_path_factory):
+    return compiled(LOSER, tmp_path_factory.mktemp("loser") / "loser.so", "-shared", "-fPIC")
+
+
+@pytest.mark.parametrize("command", [c for c in QUICK if c.split()[0].removeprefix("bench_") in (
+    "chain", "only_free", "successors", "linked", "realloc", "large")])
+def test_an_allocator_that_hands_out_a_block_twice_is_noticed(command, loser):
+    done = subprocess.run([compare.PROGRAMS / command.split()[0], *command.split()[1:]],
+                          env={**os.environ, "LD_PRELOAD": str(loser)}, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == "" and "an object was lost" in done.stderr
 
 
 def test_identity_of_a_library_without_malloc_is_refused(tmp_path):
@@ -59,6 +209,30 @@ def test_remote_share_is_the_one_asked_for(remote):
     assert result["overflow"] == "ok"
 
 
+def test_limit_serves_a_program_that_does_more_than_benchmarks():
+    script = """if True:
+        import os, threading
+        assert "limit.so" in open("/proc/self/maps").read()
+        heap = [[bytes(n % 5000) * 3 for n in range(2000)] for _ in range(4)]
+        workers = [threading.Thread(target=lambda: heap.append(sorted(str(n) for n in range(20000)))) for _ in range(6)]
+        for worker in workers: worker.start()
+        for worker in workers: worker.join()
+        child = os.fork()
+        if child == 0: os._exit(len(bytearray(1 << 22)) != 1 << 22)
+        assert os.waitpid(child, 0)[1] == 0
+        print(sum(map(len, heap)))
+    """
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "LD_PRELOAD": str(LIMIT), "PYTHONMALLOC":
+                          "malloc"}, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{4 * 2000 + 6 * 20000}\n"
+
+
+def test_limit_says_what_it_is_and_never_gives_back():
+    result = run("bench_burst_idle 16 1000 3 1", LIMIT)
+    assert result["config"].startswith("limit-config: ") and result["end_share"] > 0.95
+    assert run("bench_burst_idle 16 1000 3 1")["config"] == ""
+
+
 def test_one_thread_sends_nothing():
     assert run(f"{MT_REMOTE} 1 10000 100 16 64 90")["remote_sent"] == "0"
 
@@ -74,6 +248,33 @@ def test_the_programs_own_memory_is_in_no_figure():
     result = run(f"{MT_REMOTE} 4 1000 100 16 64 50 1048576")
     assert result["own_kib"] > 32 * 1024
     assert 0 < result["peak_kib"] < 8 * 1024
+
+
+COUNTER = """
+    #include <stdatomic.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    void *__libc_malloc(size_t);
+    static _Atomic unsigned long calls;
+    void __libc_free(void *);
+    void *malloc(size_t size) { calls++; return __libc_malloc(size); }
+    void free(void *p) { __libc_free(p); }
+    const char *hz3_config_string(void)
+    {
+        static char text[24];
+        snprintf(text, sizeof text, "%lu", calls);
+        return text;
+    }
+"""
+
+
+@pytest.mark.parametrize("command", [
+    "bench_mixed_st 20000 50 16 4096 --latency", f"{MT_REMOTE} 4 20000 50 16 2048 50 --latency",
+    "bench_chain 4 20000 24 512 --latency", "bench_linked 3 4 50 100 40 400 --latency"])
+def test_the_allocator_sees_no_malloc_but_the_measured_ones(command, tmp_path):
+    counter = compiled(COUNTER, tmp_path / "counter.so", "-shared", "-fPIC")
+    result = run(command, counter)
+    assert result["config"] == result["malloc_calls"]
 
 
 def test_touching_commits_what_not_touching_leaves_alone():
@@ -93,12 +294,66 @@ def test_handover_tells_reuse_from_doubling():
     assert again["dead"] < 1.2 and again["sleep"] > 1.7
 
 
-def test_a_wrong_command_line_is_an_error_without_a_line():
-    program = compare.PROGRAMS / "bench_mixed_st"
-    for words in (["1", "2", "3"], ["1", "2", "3", "4", "5"], ["1", "2", "x", "4"], ["1", "2", "3", "2"],
-                  ["1", "2", "3", "4", "--touch"], ["1", "2", "3", "4", "--touch", "no"], ["1", "2", "3", "4", "--no"]):
-        done = subprocess.run([program, *words], capture_output=True, text=True)
-        assert done.returncode != 0 and done.stdout == "" and done.stderr != ""
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_wrong_command_line_is_refused_with_usage_and_question(program):
+    _, usage, question = refusal(program, "--no-such-option")
+    assert question.endswith("?")
+    if "<" in usage:
+        assert "is missing" in refusal(program)[0]
+
+
+@pytest.mark.parametrize("words, why", [
+    ("bench_mixed_st 1 2 x 4", "min must be a number"),
+    ("bench_mixed_st 1 2 3 2", "min <= max"),
+    ("bench_mixed_st 1 0 3 4", "ws must be a number from 1"),
+    ("bench_mixed_st 1 2 3 4294967296", "max must be a number from 0 to 4294967295"),
+    ("bench_mixed_st 1 2 3 4 --touch", "--touch needs one of"),
+    ("bench_mixed_st 1 2 3 4 --touch no", "--touch must be one of"),
+    ("bench_mixed_st 1 2 300 400 --dist app", "--dist app needs"),
+    (f"{MT_REMOTE} 0 1 1 16 64 50", "threads must be a number from 1"),
+    (f"{MT_REMOTE} 2 1 1 16 64 101", "remote_pct must be a number from 0 to 100"),
+    (f"{MT_REMOTE} 2 1 1 16 64 50 0", "ring_slots must be a number from 1"),
+    ("bench_chain 1 1 24 64", "stages must be a number from 2"),
+    ("bench_chain 2 1 16 64", "17 <= min <= max"),
+    ("bench_linked 1 1 1 1 32 64", "min must be a number from 33"),
+    ("bench_false_sharing both 1 1 1 1", "kind must be one of active|passive"),
+    ("bench_burst_idle 1 1 1 61", "idle_s must be a number from 1 to 60"),
+    ("bench_thread_churn 3 4", "alive must be at most threads"),
+])
+def test_a_refusal_says_why(words, why):
+    assert why in refusal(*words.split())[0]
+
+
+@pytest.mark.parametrize("cells", sorted(Path(__file__).parent.glob("cells-*.txt")), ids=lambda path: path.name)
+def test_cells_name_programs_that_take_their_words(cells):
+    """One argument too many is refused for that, and nothing before it is."""
+    for program, *words in compare.cells(cells):
+        places = re.findall(r" [<\[](?!-)", refusal(program, "--no-such-option")[1])
+        given = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+        filled = words + ["2"] * (len(places) - len(given))
+        assert refusal(program, *filled, "extra")[0] == f"{program}: too many arguments at extra"
+
+
+def test_every_pattern_has_a_cell_and_the_matrix_is_whole():
+    cells = {name: [" ".join(words) for words in compare.cells(Path(__file__).parent / f"cells-{name}.txt")]
+             for name in ("matrix", "patterns")}
+    assert {c.split()[0] for c in cells["patterns"] + cells["matrix"]} == set(PROGRAMS)
+    remote = {(w[1], w[4], w[5], w[6], w[9], "--matched" in w)
+              for w in map(str.split, cells["matrix"]) if MT_REMOTE in w}
+    assert remote == {(threads, "16", largest, share, touch, matched)
+                      for threads in ("2", "8", "32") for largest in ("2048", "32768") for share in ("0", "50", "90")
+                      for touch in ("none", "ends") for matched in (False, True) if not (matched and share == "0")}
+    single = {(w[3], w[4], "app" in w, w[-1]) for w in map(str.split, cells["matrix"]) if "bench_mixed_st" in w}
+    assert single == {(*sizes, touch) for touch in ("none", "ends") for sizes in (
+        ("16", "2048", False), ("4096", "32768", False), ("16", "32768", False), ("16", "32768", True))}
+
+
+def test_the_documentation_knows_every_program():
+    page = (ROOT / "docs" / "benchmarking.md").read_text()
+    for program in PROGRAMS:
+        _, usage, question = refusal(program, "--no-such-option")
+        parameters = usage.removeprefix(f"usage: {program} ").replace("|", "\\|")
+        assert f"| `{program}` | {question} | `{parameters}` |" in page
 
 
 def test_table_gives_median_range_and_ratio():

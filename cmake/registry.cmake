@@ -33,7 +33,7 @@ function(hz3_registry file build lane extra)
   endforeach()
 
   set(header "#define HZ3_LANE_TEXT \"${lane}\"\n#define HZ3_VERSION_TEXT \"${hz3_VERSION}\"\n")
-  string(REPLACE ";" " | " table "| flag;${lanes};|")
+  string(REPLACE ";" " | " table "| flag;${lanes} |")
   string(REPEAT "---|" ${count} rule)
   string(APPEND table "\n|---|${rule}\n")
   set(page "")

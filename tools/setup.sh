@@ -1,5 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test]: brings what building, or building and the demo or the tests, needs; says nothing when all is there.
+# setup.sh [build|run|test|peers]: brings what building, or building and the demo, the tests or the peers, needs; says
+# nothing when all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -8,17 +9,23 @@ PATH=$PATH:/usr/sbin:/sbin # servers live there, and not every user looks there
 purpose=${1:-build}
 needed='gcc libc6-dev make cmake python3'
 wanted=
+debian_peers='libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
 case $purpose in
     build) ;;
     run) wanted='redis-server redis-tools' ;;
     test)
         needed="$needed python3-venv"
-        wanted='g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
-            nginx-light wrk postgresql libpython3-testsuite' ;;
-    *) echo "usage: $0 [build|run|test]" >&2; exit 2 ;;
+        wanted="g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
+            nginx-light wrk postgresql libpython3-testsuite $debian_peers" ;;
+    peers)
+        needed="$needed python3-venv"
+        wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
+    *) echo "usage: $0 [build|run|test|peers]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
+
+loader_finds() { ldconfig -p | grep -q "^[[:blank:]]$1 "; }
 
 is_here() { # PACKAGE: it or its equal, however it came
     case $1 in
@@ -31,6 +38,10 @@ is_here() { # PACKAGE: it or its equal, however it came
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
         nginx-light) command -v nginx ;;
+        cargo-web) command -v cargo ;;
+        libjemalloc2) loader_finds libjemalloc.so.2 ;;
+        libtcmalloc-minimal4) loader_finds libtcmalloc_minimal.so.4 ;;
+        libmimalloc2.0) loader_finds libmimalloc.so.2 ;;
         postgresql) ls /usr/lib/postgresql/*/bin/postgres || command -v postgres ;;
         *) command -v "$1" ;;
     esac >/dev/null 2>&1
@@ -77,7 +88,10 @@ into_venv() { # PIP-ARGUMENT...
     [ -z "$missing" ] || echo "setup: what needs them is left out:$missing" >&2
 }
 
-if [ "$purpose" = test ] && ! cmp -s tests/requirements.txt .venv/requirements.txt; then
-    into_venv -r tests/requirements.txt
-    cp tests/requirements.txt .venv/
-fi
+case $purpose in
+    test | peers)
+        if ! cmp -s tests/requirements.txt .venv/requirements.txt; then
+            into_venv -r tests/requirements.txt
+            cp tests/requirements.txt .venv/
+        fi ;;
+esac

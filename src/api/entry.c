@@ -17,14 +17,13 @@ HZ3_API void *hz3_malloc(size_t size)
     return hz3_mark_live(p);
 }
 
-/* Budget: 16 instructions on a hit without HZ3_FREE_CHECK and HZ3_ADOPT_MIN; no lock prefix, no call. */
+/* Budget: 16 instructions on a hit without HZ3_FREE_CHECK, HZ3_ADOPT_MIN included; no lock prefix, no call. */
 HZ3_API void hz3_free(void *p)
 {
     const struct hz3_window *window = &hz3_windows[0];
     if (unlikely(!hz3_window_has(window, p))) return hz3_free_slow(p);
-    const struct hz3_tag *tag = &window->tags[hz3_granule_of(window, p)];
-    unsigned cls = tag->cls;
-    if (unlikely(hz3_goes_home(cls, tag))) return hz3_free_home(p);
+    unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
+    if (unlikely(hz3_goes_home(window, p, cls))) return hz3_free_home(p);
     void **top = hz3_thread.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
     if (HZ3_FREE_CHECK) {
@@ -32,7 +31,7 @@ HZ3_API void hz3_free(void *p)
         *hz3_state_of(p) = 0;
     }
     *top = p;
-    hz3_thread.top[cls] = top;
+    hz3_thread.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
 }
 
 /* A linker takes from an archive only what is asked for: whoever asks for malloc gets the whole family, and never

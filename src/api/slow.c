@@ -123,12 +123,6 @@ size_t hz3_usable_foreign(const void *p)
     return next ? next(p) : 0;
 }
 
-static bool goes_home(const void *p, unsigned cls)
-{
-    const struct hz3_window *window = hz3_window_of(p);
-    return hz3_goes_home(cls, &window->tags[hz3_granule_of(window, p)]);
-}
-
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
     if (!p) return;
@@ -142,7 +136,7 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
     if (cls == HZ3_CLASS_LARGE) {
         hz3_large_free(p);
         hz3_collector_tick();
-    } else if (goes_home(p, cls)) {
+    } else if (hz3_goes_home(hz3_window_of(p), p, cls)) {
         hz3_remote_free(p, cls, hz3_owner_at(p));
     } else {
         hz3_cache_free(p, cls);

@@ -34,8 +34,8 @@ static inline void hz3_after_rmw(void)
     }))
 
 /* a: the atomic itself, not its address.  A failed compare-and-swap leaves what it saw in *expected. */
-#define hz3_load(a, order) HZ3_THEN(hz3_after_access, atomic_load_explicit(&(a), order))
-#define hz3_store(a, v, order) (atomic_store_explicit(&(a), (v), order), hz3_after_access())
+#define hz3_load(a, order)         HZ3_THEN(hz3_after_access, atomic_load_explicit(&(a), order))
+#define hz3_store(a, v, order)     (atomic_store_explicit(&(a), (v), order), hz3_after_access())
 #define hz3_exchange(a, v, order)  HZ3_THEN(hz3_after_rmw, atomic_exchange_explicit(&(a), (v), order))
 #define hz3_fetch_or(a, v, order)  HZ3_THEN(hz3_after_rmw, atomic_fetch_or_explicit(&(a), (v), order))
 #define hz3_fetch_and(a, v, order) HZ3_THEN(hz3_after_rmw, atomic_fetch_and_explicit(&(a), (v), order))

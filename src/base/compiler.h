@@ -24,6 +24,9 @@
 #define HZ3_FORGET_MEMORY(result) __asm__("" : "+r"(result) : : "memory")
 #endif
 
+/* Makes the compiler forget what it has computed from this value and from memory. */
+#define HZ3_FORGET_ORIGIN(value) __asm__("" : "+r"(value) : : "memory")
+
 static inline void hz3_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

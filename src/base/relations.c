@@ -11,22 +11,26 @@ enum {
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
 
-/* The list transport's own. */
+/* The owner stash, and the list transport's own.  HZ3_S44_OWNER_STASH=0 takes all of its boxes with it. */
+_Static_assert(
+    IMPLIES(!HZ3_S44_OWNER_STASH_PUSH || !HZ3_S44_OWNER_STASH_POP, HZ3_S44_OWNER_STASH),
+    "HZ3_S44_OWNER_STASH_PUSH and HZ3_S44_OWNER_STASH_POP are the ends of what HZ3_S44_OWNER_STASH=0 takes away");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_COUNT, LIST),
                "HZ3_S44_OWNER_STASH_COUNT: a stack of magazines counts itself; needs HZ3_S44_TRANSPORT_LIST=1");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST),
                "HZ3_S44_OWNER_STASH_FASTPOP: magazines have no tail to search; needs HZ3_S44_TRANSPORT_LIST=1");
-_Static_assert(IMPLIES(HZ3_S67_SPILL_ARRAY, LIST && S48),
+_Static_assert(IMPLIES(HZ3_S67_SPILL_ARRAY, LIST &&S48),
                "HZ3_S67_SPILL_ARRAY is the form of a spill of objects; needs HZ3_S44_TRANSPORT_LIST=1 and "
                "HZ3_S48_OWNER_STASH_SPILL=1");
 _Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT, LIST && !S112),
                "HZ3_S44_DRAIN_LIMIT bounds what a list's pop detaches; needs HZ3_S44_TRANSPORT_LIST=1 and "
                "HZ3_S112_FULL_DRAIN_EXCHANGE=0");
-_Static_assert(IMPLIES(HZ3_S44_PREFETCH, LIST), "HZ3_S44_PREFETCH: only a list is walked; needs HZ3_S44_TRANSPORT_LIST=1");
+_Static_assert(IMPLIES(HZ3_S44_PREFETCH, LIST),
+               "HZ3_S44_PREFETCH: only a list is walked; needs HZ3_S44_TRANSPORT_LIST=1");
 _Static_assert(IMPLIES(HZ3_S44_PREFETCH_DIST > 1, HZ3_S44_PREFETCH), "HZ3_S44_PREFETCH_DIST needs HZ3_S44_PREFETCH=1");
 _Static_assert(IMPLIES(HZ3_S44_4_WALK_NOPREV, LIST),
                "HZ3_S44_4_WALK_NOPREV: only a list is walked; needs HZ3_S44_TRANSPORT_LIST=1");
-_Static_assert(IMPLIES(HZ3_S44_4_SPILL_HELPER, LIST && S48),
+_Static_assert(IMPLIES(HZ3_S44_4_SPILL_HELPER, LIST &&S48),
                "HZ3_S44_4_SPILL_HELPER needs HZ3_S44_TRANSPORT_LIST=1 and HZ3_S48_OWNER_STASH_SPILL=1");
 _Static_assert(IMPLIES(EPF, LIST), "HZ3_S44_4_EARLY_PREFETCH fetches an object that is linked; needs "
                                    "HZ3_S44_TRANSPORT_LIST=1");
@@ -46,20 +50,24 @@ _Static_assert(IMPLIES(S48 && !LIST, S112),
 
 /* The sender. */
 _Static_assert(IMPLIES(HZ3_ADOPT_MIN, HZ3_ADOPT), "HZ3_ADOPT_MIN: nothing is adopted with HZ3_ADOPT=0");
-_Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0, "HZ3_ADOPT_MIN is a multiple of 16");
-_Static_assert(IMPLIES(HZ3_OVERFLOW_SORT, HZ3_ADOPT && HZ3_S44_OWNER_STASH && HZ3_S44_OWNER_STASH_PUSH),
+_Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT,
+               "HZ3_ADOPT_MIN is 0 or a multiple of 16 above 16, since no object is smaller");
+_Static_assert(IMPLIES(HZ3_OVERFLOW_SORT, HZ3_ADOPT &&HZ3_S44_OWNER_STASH &&HZ3_S44_OWNER_STASH_PUSH),
                "HZ3_OVERFLOW_SORT sends home what was adopted; needs HZ3_ADOPT and HZ3_S44_OWNER_STASH_PUSH");
 _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
                "HZ3_S97_REMOTE_STASH_BUCKET: a dense stash is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1");
 _Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE),
                "HZ3_S146_OVERFLOW_BATCH: a dense stash has no ring to overflow; needs HZ3_REMOTE_STASH_SPARSE=1");
-_Static_assert(IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
-               "HZ3_REMOTE_STASH_SPARSE with magazines would send one object in each; needs HZ3_S97_REMOTE_STASH_BUCKET=1");
+_Static_assert(
+    IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
+    "HZ3_REMOTE_STASH_SPARSE with magazines would send one object in each; needs HZ3_S97_REMOTE_STASH_BUCKET=1");
 _Static_assert(IMPLIES(HZ3_S121_PAGE_LOCAL_REMOTE, !HZ3_REMOTE_STASH_SPARSE && !HZ3_REMOTE_FLUSH_BUDGET),
                "HZ3_S121_PAGE_LOCAL_REMOTE leaves nothing with the sender; needs HZ3_REMOTE_STASH_SPARSE=0 and "
                "HZ3_REMOTE_FLUSH_BUDGET=0");
 
 _Static_assert(POWER_OF_TWO_INSTANCES, "HZ3_OWNER_STASH_INSTANCES is a power of two");
 _Static_assert(POWER_OF_TWO_CLASSES, "HZ3_SMALL_NUM_SC is a power of two");
+_Static_assert(IMPLIES(HZ3_S145_CACHE_BATCH != 16, HZ3_S145_CENTRAL_LOCAL_CACHE),
+               "HZ3_S145_CACHE_BATCH needs HZ3_S145_CENTRAL_LOCAL_CACHE=1");
 _Static_assert(IMPLIES(HZ3_S142_CENTRAL_LOCKFREE, HZ3_CENTRAL_MAGAZINES),
                "HZ3_S142_CENTRAL_LOCKFREE is how central keeps magazines; needs HZ3_CENTRAL_MAGAZINES=1");

@@ -35,7 +35,7 @@ enum {
     HZ3_GRANULE = 1 << HZ3_GRANULE_SHIFT,
     HZ3_UNIT_SHIFT = 4, /* every object starts on a multiple of 16 bytes */
     HZ3_UNIT = 1 << HZ3_UNIT_SHIFT,
-    HZ3_SMALL_MAX = 64 * 1024, /* largest size of a class */
+    HZ3_SMALL_MAX = 64 * 1024,             /* largest size of a class */
     HZ3_LINEAR_CLASSES = HZ3_SMALL_NUM_SC, /* in steps of 16 bytes; after them 8 to each doubling */
     HZ3_CLASSES = HZ3_LINEAR_CLASSES + 8 * (12 - __builtin_ctz(HZ3_LINEAR_CLASSES)),
     HZ3_CLASS_NONE = 0,                /* tag of a granule that holds no object */

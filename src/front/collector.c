@@ -80,8 +80,10 @@ static void *background(void *unused)
         }
         /* What cannot be given back (locked memory, say) does not count again. */
         hz3_set(resume_above, START_BYTES + (refused ? waiting_bytes() : 0));
-        hz3_store(running, false, memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
-    } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) && !hz3_exchange(running, true, memory_order_seq_cst));
+        hz3_store(running, false,
+                  memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
+    } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
+             !hz3_exchange(running, true, memory_order_seq_cst));
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(forbidden)) hz3_os_wait(&never, 0, 0);
     return unused;

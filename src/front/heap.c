@@ -1,5 +1,7 @@
 #include "front/heap.h"
 
+#include "front/topology.h"
+
 void hz3_heap_start(unsigned count)
 {
     hz3_heap_count = hz3_max(1u, hz3_min(count, (unsigned)HZ3_NUM_SHARDS));
@@ -11,6 +13,7 @@ struct hz3_heap *hz3_heap_join(void)
     for (unsigned i = 0; i < hz3_heap_count && hz3_get(best->threads); i++)
         if (hz3_get(hz3_heaps[i].threads) < hz3_get(best->threads)) best = &hz3_heaps[i];
     hz3_add(best->threads, 1);
+    if (HZ3_ADOPT == 2) hz3_set(best->node, hz3_topology_node());
     return best;
 }
 

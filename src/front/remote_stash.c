@@ -7,9 +7,16 @@
 
 enum { OUTGOING_BYTES = 16 * 1024 }; /* in one outgoing magazine, but one object at least */
 
+/* What is sent to a heap without threads would only wait for a thief. */
+static bool anybody_home(unsigned owner)
+{
+    return hz3_get(hz3_heaps[owner].threads) > 0;
+}
+
 bool hz3_remote_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 {
-    return (owner != HZ3_NO_OWNER && hz3_owner_stash_push_magazine((unsigned)owner, cls, magazine)) ||
+    return (owner != HZ3_NO_OWNER && anybody_home((unsigned)owner) &&
+            hz3_owner_stash_push_magazine((unsigned)owner, cls, magazine)) ||
            hz3_transfer_push(cls, magazine) || hz3_central_put_magazine(cls, magazine);
 }
 
@@ -73,7 +80,9 @@ static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owne
 
 static void push_list(void *head, void *tail, unsigned n, unsigned cls, unsigned owner)
 {
-    if (n == 1 ? hz3_owner_stash_push_one(owner, cls, head) : hz3_owner_stash_push_list(owner, cls, head, tail, n)) return;
+    bool pushed = anybody_home(owner) && (n == 1 ? hz3_owner_stash_push_one(owner, cls, head)
+                                                 : hz3_owner_stash_push_list(owner, cls, head, tail, n));
+    if (pushed) return;
     for (void *p = head, *next; n--; p = next) {
         next = *(void **)p; /* of the last one: whatever it holds */
         hz3_cache_adopt(p, cls);
@@ -114,7 +123,8 @@ static void flush_ring(struct hz3_stock *stock, unsigned budget)
     if (HZ3_S97_REMOTE_STASH_BUCKET)
         while (n) n = push_bucket(entry, n);
     else
-        for (unsigned i = 0; i < n; i++) push_list(entry[i], entry[i], 1, hz3_class_at(entry[i]), hz3_owner_at(entry[i]));
+        for (unsigned i = 0; i < n; i++)
+            push_list(entry[i], entry[i], 1, hz3_class_at(entry[i]), hz3_owner_at(entry[i]));
 }
 
 static void put_in_ring(struct hz3_stock *stock, void *p)

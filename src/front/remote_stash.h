@@ -12,9 +12,12 @@
 /* Classes 1 .. this one may have to go home. */
 enum { HZ3_HOME_CLASSES = HZ3_ADOPT != 1 ? HZ3_CLASSES : HZ3_ADOPT_MIN ? HZ3_ADOPT_MIN / HZ3_UNIT - 1 : 0 };
 
-HZ3_INLINE bool hz3_goes_home(unsigned cls, const struct hz3_tag *tag)
+/* p is in the window, of class cls. */
+HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
 {
-    return HZ3_HOME_CLASSES && cls <= HZ3_HOME_CLASSES && hz3_get(tag->owner) != hz3_thread.owner;
+    if (HZ3_HOME_CLASSES == 0 || likely(cls > HZ3_HOME_CLASSES)) return false;
+    HZ3_FORGET_ORIGIN(p); /* else the paths of other classes compute an address for this one */
+    return hz3_get(window->tags[hz3_granule_of(window, p)].owner) != hz3_thread.owner;
 }
 
 /* A remote free; p's state is dealt with. */
@@ -23,8 +26,8 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget);
 /* One object on its way home, by a thread that is in a slow path. */
 void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner);
-/* Leaves a closed magazine that is not empty to its owner, or, if that refuses or owner is HZ3_NO_OWNER, to the transfer
- * cache, or to central.  False: nobody has room for it. */
+/* Leaves a closed magazine that is not empty to its owner, or, if that refuses or owner is HZ3_NO_OWNER, to the
+ * transfer cache, or to central.  False: nobody has room for it. */
 enum { HZ3_NO_OWNER = -1 };
 bool hz3_remote_send(int owner, unsigned cls, struct hz3_magazine *magazine);
 size_t hz3_remote_objects(const struct hz3_stock *stock, unsigned cls); /* that wait */

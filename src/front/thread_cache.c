@@ -4,9 +4,9 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/collector.h"
+#include "front/refill.h"
 #include "front/remote_stash.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
 
 #include <pthread.h>
 
@@ -35,16 +35,6 @@ static _Atomic size_t total_reserved;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
-static bool is_stub(void **top)
-{
-    return top == HZ3_STUB_TOP;
-}
-
-static bool is_empty(void **top)
-{
-    return !*top;
-}
-
 /* A fork by another thread copies this cache as it is: `inside` is seen before and until after what it guards. */
 static void go_inside(struct hz3_thread *self)
 {
@@ -59,7 +49,7 @@ static void go_outside(struct hz3_thread *self)
 
 /* ---- empty magazines ---- */
 
-static struct hz3_magazine *get_magazine(struct hz3_thread *self, unsigned cls)
+struct hz3_magazine *hz3_cache_get_magazine(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine = self->spare;
     if (!magazine) return hz3_magazine_get(cls);
@@ -68,7 +58,7 @@ static struct hz3_magazine *get_magazine(struct hz3_thread *self, unsigned cls)
     return magazine;
 }
 
-static void put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+void hz3_cache_put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
     if (self->spares == SPARES_MAX) {
         hz3_magazine_put(cls, magazine);
@@ -129,33 +119,13 @@ static int owner_of(const struct hz3_thread *self, const struct hz3_magazine *ma
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
 
-/* HZ3_OVERFLOW_SORT: sends home what is not the thread's own; the rest stays in the magazine. */
-static void sort_by_owner(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
-{
-    struct hz3_stock *stock = hz3_stock_get();
-    unsigned top = magazine->header.floor;
-    for (unsigned i = top + 1; stock && i <= magazine->header.top; i++) {
-        void *p = magazine->word[i];
-        unsigned owner = hz3_owner_at(p);
-        if (owner == self->owner)
-            magazine->word[++top] = p;
-        else
-            hz3_remote_put(stock, p, cls, owner);
-    }
-    if (stock) magazine->header.top = (uint8_t)top;
-}
-
 /* Leaves a magazine that is no longer wanted here to others; it may be the stub, empty or anything. */
 static void discharge(struct hz3_thread *self, unsigned cls, void **top)
 {
-    if (is_stub(top)) return;
+    if (hz3_is_stub(top)) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
     int owner = count ? owner_of(self, magazine) : HZ3_NO_OWNER;
-    if (HZ3_OVERFLOW_SORT && count && owner == HZ3_NO_OWNER && self == &hz3_thread) {
-        sort_by_owner(self, cls, magazine);
-        count = hz3_magazine_count(magazine);
-    }
     /* An emptier one would give the next thread little. */
     if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_remote_send(owner, cls, magazine)) {
         self->stats.overflow++;
@@ -165,7 +135,30 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
         hz3_central_retire_magazine(cls, magazine);
         self->stats.retired++;
     }
-    put_magazine(self, cls, magazine);
+    hz3_cache_put_magazine(self, cls, magazine);
+}
+
+/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
+static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
+{
+    struct hz3_magazine *magazine = hz3_magazine_of(top);
+    void **left = &magazine->word[magazine->header.floor];
+    for (void **from = left + 1; from <= top; from++) {
+        unsigned owner = hz3_owner_at(*from);
+        if (owner == self->owner)
+            *++left = *from;
+        else
+            hz3_remote_put(stock, *from, cls, owner);
+    }
+    return left;
+}
+
+/* The same for a magazine that has to make room; it may be the stub. */
+static void overflow(struct hz3_thread *self, unsigned cls, void **top)
+{
+    struct hz3_stock *stock = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_stock_get() : NULL;
+    if (stock && owner_of(self, hz3_magazine_close(top)) == HZ3_NO_OWNER) top = send_others_home(self, stock, cls, top);
+    discharge(self, cls, top);
 }
 
 static void discharge_class(struct hz3_thread *self, unsigned cls)
@@ -212,7 +205,7 @@ static void pass_epoch(struct hz3_thread *self)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         bool missed = self->missed[cls];
         self->missed[cls] = false;
-        if (missed || is_stub(self->top[cls])) continue;
+        if (missed || hz3_is_stub(self->top[cls])) continue;
         void **previous = self->previous[cls];
         self->previous[cls] = HZ3_STUB_TOP;
         discharge(self, cls, previous);
@@ -231,10 +224,17 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
+static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thread)
+{
+    if (!HZ3_BOXES_ON) return;
+    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
+    hz3_counters_add(sum, thread->counters);
+}
+
 /* Takes a thread, whose magazines are away, off the books.  hz3_threads_lock is held. */
 static void strike_off(struct hz3_thread *thread)
 {
-    while (thread->spare) hz3_magazine_put(0, get_magazine(thread, 0));
+    while (thread->spare) hz3_magazine_put(0, hz3_cache_get_magazine(thread, 0));
     if (*thread->stock) hz3_stock_put(*thread->stock);
     *thread->stock = NULL;
     hz3_sub(total_reserved, thread->reserved);
@@ -242,8 +242,7 @@ static void strike_off(struct hz3_thread *thread)
     *(thread->prev ? &thread->prev->next : &threads) = thread->next;
     if (thread->next) thread->next->prev = thread->prev;
     add_stats(&dead, &thread->stats);
-    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
-    hz3_counters_add(&dead_counters, thread->counters);
+    add_counters(&dead_counters, thread);
     joined--;
 }
 
@@ -275,8 +274,8 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->heap = hz3_heap_join();
     self->owner = (uint8_t)hz3_heap_number(self->heap);
     self->stock = &hz3_stock;
-    self->counters = &hz3_counters;
-    self->rmw = &hz3_rmw_count;
+    if (HZ3_BOXES_ON) self->counters = &hz3_counters;
+    if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
     hz3_lock(&hz3_threads_lock);
     self->next = threads;
@@ -353,163 +352,10 @@ static void *pop(struct hz3_thread *self, unsigned cls)
     return p;
 }
 
-/* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
-static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
-{
-    void **previous = self->previous[cls];
-    self->previous[cls] = self->top[cls];
-    self->top[cls] = &magazine->word[magazine->header.top];
-    if (!is_stub(previous)) put_magazine(self, cls, hz3_magazine_of(previous));
-}
-
-/* Without capacity a class has no magazine, so what is opened here has room. */
-static void **open_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
-{
-    hz3_assert(self->capacity[cls] > 0);
-    return hz3_magazine_open(magazine, self->capacity[cls]);
-}
-
-/* How many objects a refill asks for: above a magazine's slots, both are filled. */
-static unsigned batch(const struct hz3_thread *self, unsigned cls)
-{
-    unsigned room = self->capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
-    return hz3_min(room, (unsigned)HZ3_SMALL_V2_REFILL_BATCH);
-}
-
-/* Puts n objects into the magazine at *top, which is empty; the first comes out first. */
-static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **objects, unsigned n)
-{
-    void **last = open_magazine(self, cls, hz3_magazine_of(*top));
-    while (n) *++last = objects[--n];
-    *top = last;
-}
-
-/* Sees to it that the loaded magazine, which is empty, and, if n objects need it, the previous one are no stubs. */
-static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
-{
-    void ***tops[] = {&self->top[cls], &self->previous[cls]};
-    for (int i = 0; i < (n > self->capacity[cls] ? 2 : 1); i++) {
-        struct hz3_magazine *magazine = is_stub(*tops[i]) ? get_magazine(self, cls) : hz3_magazine_of(*tops[i]);
-        if (!magazine) return false;
-        *tops[i] = open_magazine(self, cls, magazine);
-    }
-    return true;
-}
-
-/* S145: what central gave beyond the need waits for next time. */
-static void keep_for_later(unsigned cls, void **objects, unsigned n)
-{
-    struct hz3_stock *stock = n ? hz3_stock_get() : NULL;
-    struct hz3_magazine *magazine = stock ? hz3_magazine_get(cls) : NULL;
-    if (magazine) {
-        void **top = hz3_magazine_open(magazine, n);
-        for (unsigned i = n; i--;) *++top = objects[i];
-        stock->central[cls] = hz3_magazine_close(top);
-    } else if (n) {
-        hz3_central_retire(cls, objects, n);
-    }
-}
-
-static struct hz3_magazine *take_kept(unsigned cls)
-{
-    struct hz3_magazine *magazine = HZ3_S145_CENTRAL_LOCAL_CACHE && hz3_stock ? hz3_stock->central[cls] : NULL;
-    if (magazine) hz3_stock->central[cls] = NULL;
-    return magazine;
-}
-
-/* Up to `want` objects that other threads left for this heap, or, to steal, for any. */
-static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
-{
-    return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
-                 : hz3_owner_stash_pop_batch(self->owner, cls, objects, want);
-}
-
-/* Refills the loaded magazine from the owner stash. */
-static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
-{
-    if (!HZ3_STASH_POPS) return false;
-    HZ3_COUNT(HZ3_S74_STATS, s44_calls, 1);
-    if (HZ3_S44_TRANSPORT_LIST) {
-        void *objects[HZ3_SMALL_V2_REFILL_BATCH];
-        unsigned want = batch(self, cls), n;
-        if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
-        unsigned first = hz3_min(n, self->capacity[cls]);
-        fill(self, cls, &self->top[cls], objects, first);
-        if (n > first) fill(self, cls, &self->previous[cls], objects + first, n - first);
-        HZ3_COUNT(HZ3_S74_STATS, s44, n);
-        return true;
-    }
-    struct hz3_magazine *magazine =
-        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->owner, cls);
-    if (!magazine) return false;
-    HZ3_COUNT(HZ3_S74_STATS, s44, hz3_magazine_count(magazine));
-    load(self, cls, magazine);
-    return true;
-}
-
-/* Refills the loaded magazine with one that somebody left whole: in the transfer cache, here, in central. */
-static bool take_whole(struct hz3_thread *self, unsigned cls)
-{
-    struct hz3_magazine *magazine;
-    HZ3_COUNT(HZ3_S74_STATS, s42_calls, 1);
-    if ((magazine = hz3_transfer_pop(cls))) {
-        self->stats.transfer++;
-        HZ3_COUNT(HZ3_S74_STATS, s42, hz3_magazine_count(magazine));
-    } else if ((magazine = take_kept(cls))) {
-        self->stats.kept++;
-        HZ3_COUNT(HZ3_S74_STATS, kept, hz3_magazine_count(magazine));
-    } else if ((magazine = hz3_central_get_magazine(cls))) {
-        self->stats.central_magazine++;
-        HZ3_COUNT(HZ3_S74_STATS, central, hz3_magazine_count(magazine));
-    }
-    if (magazine) load(self, cls, magazine);
-    return magazine;
-}
-
-/* Fills the loaded magazine from runs; `fresh`: if need be from a new one. */
-static bool refill(struct hz3_thread *self, unsigned cls, bool fresh)
-{
-    enum { MORE = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_S145_CACHE_BATCH : 0 };
-    void *objects[HZ3_SMALL_V2_REFILL_BATCH + MORE];
-    enum hz3_refill_source source;
-    unsigned want = batch(self, cls);
-    if (!have_magazines(self, cls, want)) return false;
-    unsigned got = hz3_central_refill(self->heap, cls, objects, want + MORE, fresh, &source);
-    unsigned now = hz3_min(got, want), first = hz3_min(now, self->capacity[cls]);
-    fill(self, cls, &self->top[cls], objects, first);
-    if (now > first) fill(self, cls, &self->previous[cls], objects + first, now - first);
-    if (MORE) keep_for_later(cls, objects + now, got - now);
-    HZ3_COUNT(HZ3_S74_STATS, run, got);
-    self->stats.held += source == HZ3_REFILL_HELD;
-    self->stats.central += source == HZ3_REFILL_CENTRAL;
-    self->stats.fresh += source == HZ3_REFILL_FRESH;
-    return got;
-}
-
-/* Down the stairs; each step is looked at before it is touched. */
-static bool find_objects(struct hz3_thread *self, unsigned cls)
-{
-    HZ3_COUNT(HZ3_S74_STATS, refills, 1);
-    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_stock) hz3_remote_flush(hz3_stock, HZ3_REMOTE_FLUSH_BUDGET);
-    if (!is_empty(self->top[cls])) return true; /* with what the stash refused */
-    hz3_page_remote_collect(self->owner, cls);
-    if (take_from_stash(self, cls, false)) {
-        self->stats.stash++;
-        return true;
-    }
-    if (take_whole(self, cls) || refill(self, cls, false)) return true;
-    if (take_from_stash(self, cls, true)) {
-        self->stats.stolen++;
-        return true;
-    }
-    hz3_page_remote_collect_all(cls);
-    return refill(self, cls, true);
-}
-
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
-    if (!is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
-    if (!is_empty(self->previous[cls])) {
+    if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
+    if (!hz3_is_empty(self->previous[cls])) {
         self->stats.swap++;
         void **loaded = self->top[cls];
         self->top[cls] = self->previous[cls];
@@ -518,7 +364,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     }
     earn_capacity(self, cls);
     if (!self->capacity[cls]) return take_one(self, cls);
-    return find_objects(self, cls) ? pop(self, cls) : take_one(self, cls);
+    return hz3_refill(self, cls) ? pop(self, cls) : take_one(self, cls);
 }
 
 /* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
@@ -526,13 +372,13 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
     void **previous = self->previous[cls];
     struct hz3_magazine *magazine = hz3_magazine_of(previous);
-    if (is_stub(previous) || !is_empty(previous)) {
+    if (hz3_is_stub(previous) || !hz3_is_empty(previous)) {
         earn_capacity(self, cls);
-        if (!self->capacity[cls] || !(magazine = get_magazine(self, cls))) return false;
+        if (!self->capacity[cls] || !(magazine = hz3_cache_get_magazine(self, cls))) return false;
     }
     self->previous[cls] = self->top[cls];
-    self->top[cls] = open_magazine(self, cls, magazine);
-    if (hz3_magazine_of(previous) != magazine) discharge(self, cls, previous); /* last: it may free in its turn */
+    self->top[cls] = hz3_cache_open(self, cls, magazine);
+    if (hz3_magazine_of(previous) != magazine) overflow(self, cls, previous); /* last: it may free in its turn */
     return true;
 }
 
@@ -607,7 +453,7 @@ HZ3_RACY static size_t magazine_objects(void **top)
 {
     const struct hz3_magazine *magazine = hz3_magazine_of(top);
     void *const *floor = &magazine->word[magazine->header.floor];
-    return is_stub(top) || top < floor ? 0 : (size_t)(top - floor); /* below: it is just being changed */
+    return hz3_is_stub(top) || top < floor ? 0 : (size_t)(top - floor); /* below: it is just being changed */
 }
 
 HZ3_RACY static size_t stock_objects(const struct hz3_stock *stock, unsigned cls)
@@ -633,9 +479,6 @@ void hz3_cache_counters_sum(struct hz3_counters *sum)
 {
     hz3_lock(&hz3_threads_lock);
     *sum = dead_counters;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) {
-        if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
-        hz3_counters_add(sum, thread->counters);
-    }
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_counters(sum, thread);
     hz3_unlock(&hz3_threads_lock);
 }

@@ -1,7 +1,7 @@
 /* What a thread holds: per class a loaded and a previous magazine (Bonwick & Adams), reached by one TLS word,
  * `top[class]`.  The fast paths (api/entry.c) are all that usually runs; the slow paths here swap the
- * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a new
- * one, whatever waits for other owners.
+ * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a
+ * new one, whatever waits for other owners.
  *
  * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
  * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
@@ -10,6 +10,7 @@
 #ifndef HZ3_FRONT_THREAD_CACHE_H
 #define HZ3_FRONT_THREAD_CACHE_H
 
+#include "base/check.h"
 #include "front/heap.h"
 #include "middle/counters.h"
 #include "middle/stock.h"
@@ -33,16 +34,16 @@ struct hz3_thread {
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
     bool missed[HZ3_BINS]; /* since the thread's last epoch */
-    uint8_t owner; /* number of `heap` */
+    uint8_t owner;         /* number of `heap` */
     enum hz3_thread_state state;
     bool by_loader;      /* the last slow free was the dynamic loader's, which may hold locks of libc's */
     _Atomic bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;
-    struct hz3_stock **stock;       /* where this thread's is, for others: dead threads and statistics */
-    struct hz3_counters *counters;  /* the same */
-    uint64_t *rmw;                  /* the same */
-    struct hz3_magazine *spare;     /* empty ones, linked by word[1] */
+    struct hz3_stock **stock;      /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_counters *counters; /* the same */
+    uint64_t *rmw;                 /* the same */
+    struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
     unsigned spares;
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
@@ -75,6 +76,26 @@ HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)
     }
     *top = p;
     hz3_thread.top[cls] = top;
+}
+
+HZ3_INLINE bool hz3_is_stub(void **top)
+{
+    return top == HZ3_STUB_TOP;
+}
+
+HZ3_INLINE bool hz3_is_empty(void **top)
+{
+    return !*top;
+}
+
+/* For a joined thread's slow paths: an empty magazine from its spares or from all, or NULL; the way back; */
+struct hz3_magazine *hz3_cache_get_magazine(struct hz3_thread *self, unsigned cls);
+void hz3_cache_put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine);
+/* and with as much room as the class has earned.  Without capacity it has no magazine, so this one has room. */
+HZ3_INLINE void **hz3_cache_open(const struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    hz3_assert(self->capacity[cls] > 0);
+    return hz3_magazine_open(magazine, self->capacity[cls]);
 }
 
 /* Around what else a joined thread does to its cache in a slow path (front/remote_stash).  False: this thread has no

@@ -14,10 +14,10 @@
 
 struct hz3_heap {
     struct hz3_lock lock;
-    struct hz3_span *held[HZ3_BINS];  /* under lock: the run of each class to carve from, or NULL */
-    _Atomic uint64_t taken[HZ3_BINS]; /* objects, ever; written under lock */
-    _Atomic uint32_t threads;         /* that use it */
-    _Atomic uint32_t node;            /* HZ3_ADOPT=2: NUMA node of the thread that came last */
+    struct hz3_span *held[HZ3_BINS];       /* under lock: the run of each class to carve from, or NULL */
+    _Atomic uint64_t taken[HZ3_BINS];      /* objects, ever; written under lock */
+    _Atomic uint32_t threads;              /* that use it */
+    _Atomic uint32_t node;                 /* HZ3_ADOPT=2: NUMA node of the thread that came last */
     _Atomic size_t live HZ3_CACHE_ALIGNED; /* bytes of its runs' objects that are out, cached ones too */
 } HZ3_CACHE_ALIGNED;
 

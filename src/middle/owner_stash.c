@@ -15,11 +15,11 @@ _Thread_local unsigned hz3_instances_turn;
 
 static struct hz3_stash stashes[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1];
 static struct {
-    uint32_t unit; /* bytes of what a bin counts: an object, or a full magazine */
-    uint32_t step; /* units that are booked at a time, so that not every push writes in_flight */
+    uint32_t unit;   /* bytes of what a bin counts: an object, or a full magazine */
+    uint32_t step;   /* units that are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_BINS]; /* const after start */
 /* The heads as the collector last saw them. */
-static uint64_t seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
+static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
 
 /* ---- what is on its way is bounded ---- */
 
@@ -55,14 +55,14 @@ static bool has_room(unsigned owner, unsigned sc, unsigned units)
 
 size_t hz3_owner_stash_in_flight(unsigned owner)
 {
-    return hz3_get(stashes[owner].in_flight);
+    return HZ3_S44_OWNER_STASH ? hz3_get(stashes[owner].in_flight) : 0;
 }
 
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
-        bytes += hz3_owner_stash_in_flight(owner);
+        bytes += hz3_get(stashes[owner].in_flight);
     return bytes;
 }
 
@@ -169,7 +169,8 @@ struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
 uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
 {
     uint32_t count = 0;
-    for (unsigned i = 0; i < hz3_instances(); i++) count += BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
+    for (unsigned i = 0; HZ3_S44_OWNER_STASH && i < hz3_instances(); i++)
+        count += BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
     return count;
 }
 
@@ -185,14 +186,14 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
 static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
 {
     union hz3_bin *bin = &stashes[owner].bin[instance][sc];
-    uint64_t *last = &seen[owner][instance][sc];
+    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
     if (!is_pending(bin)) return;
     uint64_t head = hz3_get(bin->magazines.head);
-    if (all || head == *last) {
+    if (all || head == hz3_get(*last)) {
         size_t objects = BY_TRANSPORT(retire)(&stashes[owner], bin, sc);
         HZ3_COUNT(HZ3_S44_STATS, trimmed, objects);
     } else {
-        *last = head;
+        hz3_set(*last, head);
     }
 }
 

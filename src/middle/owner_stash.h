@@ -47,7 +47,7 @@ void hz3_owner_stash_trim(bool all);
 void hz3_owner_stash_flush_spill(struct hz3_stock *stock);
 size_t hz3_owner_stash_objects(unsigned sc); /* in all bins; exact when nobody pushes or pops */
 size_t hz3_owner_stash_spilled(const struct hz3_stock *stock, unsigned sc);
-size_t hz3_owner_stash_in_flight(unsigned owner); /* bytes, as the bound counts them */
-size_t hz3_owner_stash_waiting(void);             /* the same of all owners */
+size_t hz3_owner_stash_in_flight(unsigned owner);                     /* bytes, as the bound counts them */
+size_t hz3_owner_stash_waiting(void);                                 /* the same of all owners */
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 #endif

@@ -64,20 +64,26 @@ static void prefetch(void *next, unsigned sc)
     if (HZ3_S44_4_WALK_PREFETCH_UNCOND || next) __builtin_prefetch(next);
 }
 
+/* NOPREV: from memory, not from a register the compiler would keep it in all the same. */
+static const void *stored_last(void *const *out, unsigned got, const void *prev)
+{
+    return HZ3_S44_4_WALK_NOPREV ? *(void *const volatile *)&out[got - 1] : prev;
+}
+
 /* Copies up to want objects from `object` on into out; *rest: the one after them. */
 static unsigned walk(void *object, void **out, unsigned want, void **rest, unsigned sc)
 {
     void *prev = object;
     unsigned got = 0;
     while (object && got < want) {
-        if (got) check_link(object, sc, HZ3_S44_4_WALK_NOPREV ? out[got - 1] : prev);
+        if (got) check_link(object, sc, stored_last(out, got, prev));
         void *next = hz3_link_get(object);
         prefetch(next, sc);
         out[got++] = object;
         if (!HZ3_S44_4_WALK_NOPREV) prev = object;
         object = next;
     }
-    if (object && got) check_link(object, sc, HZ3_S44_4_WALK_NOPREV ? out[got - 1] : prev);
+    if (object && got) check_link(object, sc, stored_last(out, got, prev));
     *rest = object;
     return got;
 }
@@ -198,7 +204,7 @@ static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsig
 {
     uint64_t head = hz3_load(list->head, memory_order_acquire), left;
     unsigned got, more, count;
-    void *rest, *beyond, *last;
+    void *rest, *beyond, *last = NULL;
     want = hz3_min(want, (unsigned)DRAIN_LIMIT);
     do {
         if (!hz3_list_first(head)) return 0;

@@ -72,8 +72,8 @@ static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
 static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc)
 {
     uint64_t replaced = 0;
-    uint32_t number = HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_stack_take_all(stack, &replaced)
-                                                   : hz3_stack_take(stack, &replaced);
+    uint32_t number =
+        HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_stack_take_all(stack, &replaced) : hz3_stack_take(stack, &replaced);
     unsigned before = hz3_stack_count_of(replaced);
     if (!number) return NULL;
     hz3_stash_book(stash, sc, before, HZ3_S112_FULL_DRAIN_EXCHANGE ? 0 : before - 1);

@@ -1,5 +1,5 @@
-/* S121: remote frees noted where the object lies.  A remote free sets the object's bit in a second bitmap of its run and,
- * if it is the first, announces the run to its owner, who retires what was noted when it next runs out.  An opt-in
+/* S121: remote frees noted where the object lies.  A remote free sets the object's bit in a second bitmap of its run
+ * and, if it is the first, announces the run to its owner, who retires what was noted when it next runs out.  An opt-in
  * variant: one or two read-modify-writes for each object, and nothing ever rests with the sender. */
 #ifndef HZ3_MIDDLE_PAGE_REMOTE_H
 #define HZ3_MIDDLE_PAGE_REMOTE_H

@@ -33,7 +33,7 @@ struct hz3_stock *hz3_stock_get(void)
     if (likely(hz3_stock != NULL)) return hz3_stock;
     struct hz3_stock *stock = take();
     if (!stock) return NULL;
-    *stock = (struct hz3_stock){0};
+    *stock = (struct hz3_stock){.ring_count = 0};
     for (int i = 0; i < HZ3_STOCK_OUTGOING; i++) stock->outgoing[i] = HZ3_STUB_TOP;
     return hz3_stock = stock;
 }

@@ -7,9 +7,9 @@
 #include "middle/magazine.h"
 
 enum {
-    HZ3_OUTGOING = 64,    /* dense: outgoing magazines, each for the one owner and class its key names */
-    HZ3_RING = 64,        /* sparse: objects on their way, oldest first */
-    HZ3_SPILL_OBJS = 30,  /* objects, or with magazines: */
+    HZ3_OUTGOING = 64,   /* dense: outgoing magazines, each for the one owner and class its key names */
+    HZ3_RING = 64,       /* sparse: objects on their way, oldest first */
+    HZ3_SPILL_OBJS = 30, /* objects, or with magazines: */
     HZ3_SPILL_MAGAZINES = 2,
     HZ3_STOCK_SPILL = HZ3_S48_OWNER_STASH_SPILL ? HZ3_BINS : 0,
     HZ3_STOCK_CENTRAL = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_BINS : 0,

@@ -45,13 +45,13 @@ void hz3_stats_read(struct hz3_stats *stats)
 /* One row per figure, so that text and JSON cannot differ. */
 #define FIGURES(row) \
     row(allocated, s.allocated) row(cached, s.cached) row(stashed, s.stashed) row(in_transfer_cache, s.transfer) \
-        row(in_central, s.central) row(active, s.active) row(resident, s.resident) row(mapped, s.mapped) row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) \
-            row(purged, s.purged)
+        row(in_central, s.central) row(active, s.active) row(resident, s.resident) row(mapped, s.mapped) \
+            row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) row(purged, s.purged)
 #define SOURCES(row) \
-    row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) \
-        row(kept, s.cache.kept) row(central_magazine, s.cache.central_magazine) row(held_run, s.cache.held) \
-        row(central, s.cache.central) row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) \
-         row(overflow, s.cache.overflow) row(retired, s.cache.retired)
+    row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) row(kept, s.cache.kept) \
+        row(central_magazine, s.cache.central_magazine) row(held_run, s.cache.held) row(central, s.cache.central) \
+            row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) \
+                row(retired, s.cache.retired)
 
 void hz3_stats_text(struct hz3_text *text)
 {

@@ -1,0 +1,1 @@
+// Empty: Cargo.toml names the crates, and a package must have something to compile.

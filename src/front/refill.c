@@ -1,0 +1,152 @@
+#include "front/refill.h"
+
+#include "front/remote_stash.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
+
+/* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
+static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    void **previous = self->previous[cls];
+    self->previous[cls] = self->top[cls];
+    self->top[cls] = &magazine->word[magazine->header.top];
+    if (!hz3_is_stub(previous)) hz3_cache_put_magazine(self, cls, hz3_magazine_of(previous));
+}
+
+/* How many objects a refill asks for: above a magazine's slots, both are filled. */
+static unsigned batch(const struct hz3_thread *self, unsigned cls)
+{
+    unsigned room = self->capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
+    return hz3_min(room, (unsigned)HZ3_SMALL_V2_REFILL_BATCH);
+}
+
+/* Puts n objects into the magazine at *top, which is empty; the first comes out first. */
+static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **objects, unsigned n)
+{
+    void **last = hz3_cache_open(self, cls, hz3_magazine_of(*top));
+    while (n) *++last = objects[--n];
+    *top = last;
+}
+
+/* Sees to it that the loaded magazine, which is empty, and, if n objects need it, the previous one are no stubs. */
+static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
+{
+    void ***tops[] = {&self->top[cls], &self->previous[cls]};
+    for (int i = 0; i < (n > self->capacity[cls] ? 2 : 1); i++) {
+        struct hz3_magazine *magazine =
+            hz3_is_stub(*tops[i]) ? hz3_cache_get_magazine(self, cls) : hz3_magazine_of(*tops[i]);
+        if (!magazine) return false;
+        *tops[i] = hz3_cache_open(self, cls, magazine);
+    }
+    return true;
+}
+
+/* S145: what central gave beyond the need waits for next time. */
+static void keep_for_later(unsigned cls, void **objects, unsigned n)
+{
+    struct hz3_stock *stock = n ? hz3_stock_get() : NULL;
+    struct hz3_magazine *magazine = stock ? hz3_magazine_get(cls) : NULL;
+    if (magazine) {
+        void **top = hz3_magazine_open(magazine, n);
+        for (unsigned i = n; i--;) *++top = objects[i];
+        stock->central[cls] = hz3_magazine_close(top);
+    } else if (n) {
+        hz3_central_retire(cls, objects, n);
+    }
+}
+
+static struct hz3_magazine *take_kept(unsigned cls)
+{
+    struct hz3_magazine *magazine = HZ3_S145_CENTRAL_LOCAL_CACHE && hz3_stock ? hz3_stock->central[cls] : NULL;
+    if (magazine) hz3_stock->central[cls] = NULL;
+    return magazine;
+}
+
+/* Up to `want` objects that other threads left for this heap, or, to steal, for any. */
+static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
+{
+    return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
+                 : hz3_owner_stash_pop_batch(self->owner, cls, objects, want);
+}
+
+/* Refills the loaded magazine from the owner stash. */
+static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
+{
+    if (!HZ3_STASH_POPS) return false;
+    HZ3_COUNT(HZ3_S74_STATS, s44_calls, 1);
+    if (HZ3_S44_TRANSPORT_LIST) {
+        void *objects[HZ3_SMALL_V2_REFILL_BATCH];
+        unsigned want = batch(self, cls), n;
+        if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
+        unsigned first = hz3_min(n, self->capacity[cls]);
+        fill(self, cls, &self->top[cls], objects, first);
+        if (n > first) fill(self, cls, &self->previous[cls], objects + first, n - first);
+        HZ3_COUNT(HZ3_S74_STATS, s44, n);
+        return true;
+    }
+    struct hz3_magazine *magazine =
+        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->owner, cls);
+    if (!magazine) return false;
+    HZ3_COUNT(HZ3_S74_STATS, s44, hz3_magazine_count(magazine));
+    load(self, cls, magazine);
+    return true;
+}
+
+/* Refills the loaded magazine with one that somebody left whole: in the transfer cache, here, in central. */
+static bool take_whole(struct hz3_thread *self, unsigned cls)
+{
+    struct hz3_magazine *magazine;
+    HZ3_COUNT(HZ3_S74_STATS, s42_calls, 1);
+    if ((magazine = hz3_transfer_pop(cls))) {
+        self->stats.transfer++;
+        HZ3_COUNT(HZ3_S74_STATS, s42, hz3_magazine_count(magazine));
+    } else if ((magazine = take_kept(cls))) {
+        self->stats.kept++;
+        HZ3_COUNT(HZ3_S74_STATS, kept, hz3_magazine_count(magazine));
+    } else if ((magazine = hz3_central_get_magazine(cls))) {
+        self->stats.central_magazine++;
+        HZ3_COUNT(HZ3_S74_STATS, central, hz3_magazine_count(magazine));
+    }
+    if (magazine) load(self, cls, magazine);
+    return magazine;
+}
+
+/* Fills the loaded magazine from runs; `fresh`: if need be from a new one. */
+static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
+{
+    enum { MORE = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_S145_CACHE_BATCH : 0 };
+    void *objects[HZ3_SMALL_V2_REFILL_BATCH + MORE];
+    enum hz3_refill_source source;
+    unsigned want = batch(self, cls);
+    if (!have_magazines(self, cls, want)) return false;
+    unsigned got = hz3_central_refill(self->heap, cls, objects, want + MORE, fresh, &source);
+    unsigned now = hz3_min(got, want), first = hz3_min(now, self->capacity[cls]);
+    fill(self, cls, &self->top[cls], objects, first);
+    if (now > first) fill(self, cls, &self->previous[cls], objects + first, now - first);
+    if (MORE) keep_for_later(cls, objects + now, got - now);
+    HZ3_COUNT(HZ3_S74_STATS, run, got);
+    self->stats.held += source == HZ3_REFILL_HELD;
+    self->stats.central += source == HZ3_REFILL_CENTRAL;
+    self->stats.fresh += source == HZ3_REFILL_FRESH;
+    return got;
+}
+
+/* Down the stairs; each step is looked at before it is touched. */
+bool hz3_refill(struct hz3_thread *self, unsigned cls)
+{
+    HZ3_COUNT(HZ3_S74_STATS, refills, 1);
+    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_stock) hz3_remote_flush(hz3_stock, HZ3_REMOTE_FLUSH_BUDGET);
+    if (!hz3_is_empty(self->top[cls])) return true; /* with what the stash refused */
+    hz3_page_remote_collect(self->owner, cls);
+    if (take_from_stash(self, cls, false)) {
+        self->stats.stash++;
+        return true;
+    }
+    if (take_whole(self, cls) || carve(self, cls, false)) return true;
+    if (take_from_stash(self, cls, true)) {
+        self->stats.stolen++;
+        return true;
+    }
+    hz3_page_remote_collect_all(cls);
+    return carve(self, cls, true);
+}

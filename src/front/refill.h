@@ -1,0 +1,10 @@
+/* The stairs that a malloc goes down when both magazines of its class are empty: what others left for this heap (S44),
+ * a whole magazine (S42, S145, S142), a run with room, what waits for other owners, a new run. */
+#ifndef HZ3_FRONT_REFILL_H
+#define HZ3_FRONT_REFILL_H
+
+#include "front/thread_cache.h"
+
+/* Fills the loaded magazine of a class that has capacity, inside a slow path.  False: there is no memory. */
+bool hz3_refill(struct hz3_thread *self, unsigned cls);
+#endif
