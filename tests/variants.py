@@ -98,7 +98,7 @@ class Variant:
         done = BUILD / "objects" / f"{file.stem}-{state.hexdigest()[:16]}.o"
         if not done.is_file():
             done.parent.mkdir(parents=True, exist_ok=True)
-            made = done.with_suffix(".new")
+            made = done.with_suffix(f".{os.getpid()}")
             run = subprocess.run([*command, f"-I{self._generated}", f"-I{self.source}", f"-I{ROOT}/include",
                                   f"-I{ROOT}/tests", "-c", file, "-o", made], capture_output=True, text=True)
             if run.returncode:
@@ -124,15 +124,29 @@ class Variant:
         done = BUILD / "programs" / f"{Path(files[0]).stem}-{name}"
         if not done.is_file():
             done.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["cc", *self.options, *objects, *libraries, *LIBRARIES, "-o", done], check=True)
+            made = done.with_suffix(f".{os.getpid()}")
+            subprocess.run(["cc", *self.options, *objects, *libraries, *LIBRARIES, "-o", made], check=True)
+            made.rename(done)
         return done
 
-    def code(self) -> dict[tuple[str, str], str]:
-        """The disassembly of each section of each source that a library linked of them would have."""
+    @cached_property
+    def _linked(self) -> tuple[Path, frozenset[tuple[str, str]]]:
+        """A library, and what of the objects is not in it: (section, object)."""
+        name = hashlib.sha256(repr(self.objects).encode()).hexdigest()[:16]
+        library = BUILD / "programs" / f"libhz3-{name}.so"
+        library.parent.mkdir(parents=True, exist_ok=True)
         link = ["cc", "-shared", "-Wl,--gc-sections,--print-gc-sections",
-                f"-Wl,--version-script={ROOT}/src/api/exports.map", *self.objects.values(), "-o", "/dev/null"]
-        unused = set(re.findall(r"removing unused section '(\S+)' in file '(\S+)'",
-                                subprocess.run(link, check=True, capture_output=True, text=True).stderr))
+                f"-Wl,--version-script={ROOT}/src/api/exports.map", *self.objects.values(), "-o", library]
+        told = subprocess.run(link, check=True, capture_output=True, text=True).stderr
+        return library, frozenset(re.findall(r"removing unused section '(\S+)' in file '(\S+)'", told))
+
+    @property
+    def library(self) -> Path:
+        return self._linked[0]
+
+    def code(self) -> dict[tuple[str, str], str]:
+        """The disassembly of what is in the library, by source and section."""
+        unused = self._linked[1]
         return {(source, section): text for source, made in self.objects.items()
                 for section, text in _disassembly(made).items() if (section, str(made)) not in unused}
 
@@ -188,3 +202,13 @@ def flips(lane: str) -> list[Variant]:
     """The lane with each of its flags changed alone."""
     return [Variant(lane, ((name, value),)) for name in FLAGS if name != "HZ3_OVERRIDE"
             for value in other_values(name, lane)]
+
+
+def matrix(long: bool) -> list[Variant]:
+    """Every lane with all of its flips, or, where there is no time, with those of its own flags that tell it from scale."""
+    def is_own(lane: str, flip: Variant) -> bool:
+        flag = FLAGS[flip.changes[0][0]]
+        return flag.in_lane[lane] != flag.in_lane["scale"]
+
+    return [each for lane in LANES for each in (Variant(lane), *(
+        flip for flip in flips(lane) if long or lane in ("scale", "classic") or is_own(lane, flip)))]

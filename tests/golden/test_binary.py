@@ -5,8 +5,13 @@ import subprocess
 
 import pytest
 
+from registry import FLAGS
+from variants import variant
+
 LIMIT = {"hz3_malloc": 13, "hz3_free": 16}
 CHECK = {"hz3_malloc": 4, "hz3_free": 7}  # what HZ3_FREE_CHECK may add
+HOME = {"hz3_malloc": 0, "hz3_free": 6}  # what looking at the owner may add where nobody, or not everybody, adopts
+ADOPT_MIN = 3  # what it may add to the free of a class that is adopted
 
 
 def output(*command):
@@ -58,9 +63,16 @@ def hit(library, function):
 @pytest.mark.parametrize("function", LIMIT)
 def test_fast_paths_stay_within_their_budget(library, function):
     path = hit(library, function)
-    checked = "HZ3_FREE_CHECK=1" in config(library)
-    assert len(path) <= LIMIT[function] + checked * CHECK[function], "\n".join(path)
+    flags = dict(re.findall(r"(HZ3_\w+)=(\d+)", config(library)))
+    budget = LIMIT[function] + (flags["HZ3_FREE_CHECK"] == "1") * CHECK[function]
+    budget += (flags["HZ3_ADOPT"] != "1") * HOME[function]
+    assert len(path) <= budget, "\n".join(path)
     assert not [text for text in path if re.match(r"(lock|call|xchg|cmpxchg)\b", text)], "\n".join(path)
+
+
+def test_small_classes_that_go_home_cost_the_others_little():
+    with_it, without = (hit(variant("scale", ADOPT_MIN=least).library, "hz3_free") for least in (64, 0))
+    assert len(without) <= len(with_it) <= len(without) + ADOPT_MIN, "\n".join(with_it)
 
 
 def test_both_names_are_one_function(library):
@@ -92,9 +104,7 @@ def test_only_the_dlopen_variant_does_without_static_tls(library, build_director
     assert "STATIC_TLS" not in output("readelf", "-dW", str(variant))
 
 
-def test_config_string_names_the_lane_and_every_flag(library, lane, root):
-    flags = re.findall(r"^HZ3_FLAG\((\w+),", (root / "src/base/flags.def").read_text(), re.M)
-    assert flags
+def test_config_string_names_the_lane_and_every_flag(library, lane):
     assert f" lane={lane} " in config(library)
-    for flag in flags:
-        assert re.search(rf" {flag}=\d+( |$)", config(library))
+    assert dict(re.findall(r" (HZ3_\w+)=(\d+)", config(library))) == {
+        name: str(flag.in_lane[lane]) for name, flag in FLAGS.items()}

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from registry import FLAGS, LANES
-from variants import Refused, Variant, flips, run, variant
+from variants import Refused, matrix, run, variant
 
 THREADS = 8
 COMBINED = [
@@ -37,18 +36,9 @@ RACES = [
     ]]
 
 
-def of_its_own(lane):
-    """The lane, and what is left to try where all flips of scale are tried."""
-    return [Variant(lane), *(flip for flip in flips(lane)
-                             if FLAGS[flip.changes[0][0]].in_lane[lane] != FLAGS[flip.changes[0][0]].in_lane["scale"])]
-
-
 def pytest_generate_tests(metafunc):
-    if "flip" not in metafunc.fixturenames:
-        return
-    whole = LANES if metafunc.config.getoption("--long") else ("scale", "classic")
-    found = [flip for lane in LANES for flip in ([Variant(lane), *flips(lane)] if lane in whole else of_its_own(lane))]
-    metafunc.parametrize("flip", found, ids=str)
+    if "flip" in metafunc.fixturenames:
+        metafunc.parametrize("flip", matrix(metafunc.config.getoption("--long")), ids=str)
 
 
 @pytest.fixture(scope="session")
