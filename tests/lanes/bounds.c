@@ -27,7 +27,7 @@ static size_t count, size;
 static unsigned owner;
 static bool heir;
 static _Atomic bool done;
-static _Atomic size_t most_in_flight;
+static size_t most_in_flight;
 static pthread_barrier_t made, end;
 
 static void make(void)
@@ -60,10 +60,11 @@ static void free_all(void)
 
 static void *sample(void *unused)
 {
-    while (!done) {
-        size_t bytes = hz3_owner_stash_in_flight(owner);
-        if (bytes > most_in_flight) most_in_flight = bytes;
-    }
+    bool last;
+    do {
+        last = done;
+        most_in_flight = hz3_max(most_in_flight, hz3_owner_stash_in_flight(owner));
+    } while (!last);
     return unused;
 }
 
