@@ -28,7 +28,7 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 
 # Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
 test: $(TEST_LANES:%=test_%)
-	@$(PYTEST) tests bench peers
+	@$(PYTEST) tests bench peers lab
 
 $(LANES:%=test_%): test_%: setup-test
 	@mkdir -p build

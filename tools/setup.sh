@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test|peers]: brings what building, or building and the demo, the tests or the peers, needs; says
-# nothing when all is there.
+# setup.sh [build|run|test|peers|lab]: brings what building, or building and the demo, the tests, the peers or the lab,
+# needs; says nothing when all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -9,18 +9,24 @@ PATH=$PATH:/usr/sbin:/sbin # servers live there, and not every user looks there
 purpose=${1:-build}
 needed='gcc libc6-dev make cmake python3'
 wanted=
+requirements=
 debian_peers='libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
 case $purpose in
     build) ;;
     run) wanted='redis-server redis-tools' ;;
+    lab)
+        needed="$needed python3-venv"
+        requirements=lab ;;
     test)
         needed="$needed python3-venv"
+        requirements='tests lab'
         wanted="g++ libcmocka-dev binutils git perl shellcheck redis-server redis-tools memcached sqlite3
-            nginx-light wrk postgresql libpython3-testsuite $debian_peers" ;;
+            nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell $debian_peers" ;;
     peers)
         needed="$needed python3-venv"
+        requirements=tests
         wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
-    *) echo "usage: $0 [build|run|test|peers]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|test|peers|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -88,10 +94,9 @@ into_venv() { # PIP-ARGUMENT...
     [ -z "$missing" ] || echo "setup: what needs them is left out:$missing" >&2
 }
 
-case $purpose in
-    test | peers)
-        if ! cmp -s tests/requirements.txt .venv/requirements.txt; then
-            into_venv -r tests/requirements.txt
-            cp tests/requirements.txt .venv/
-        fi ;;
-esac
+for part in $requirements; do
+    if ! cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; then
+        into_venv -r "$part/requirements.txt"
+        cp "$part/requirements.txt" ".venv/$part-requirements.txt"
+    fi
+done

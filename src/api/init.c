@@ -11,7 +11,7 @@
 #include "middle/transfer_cache.h"
 #include "watch/boxes.h"
 
-_Atomic bool hz3_started;
+HZ3_ATOMIC(bool) hz3_started;
 static bool options_read;
 
 static void apply_live_options(void)

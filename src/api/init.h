@@ -5,7 +5,7 @@
 
 #include "base/types.h"
 
-extern _Atomic bool hz3_started;
+extern HZ3_ATOMIC(bool) hz3_started;
 void hz3_start(void);
 
 HZ3_INLINE void hz3_ensure_started(void)

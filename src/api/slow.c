@@ -145,6 +145,7 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
 
 HZ3_NOINLINE void hz3_free_home(void *p)
 {
+    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE || (HZ3_FREE_CHECK && !hz3_is_live(p)))) {
         hz3_free_slow(p);

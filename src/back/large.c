@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-_Atomic size_t hz3_large_bytes;
+HZ3_ATOMIC(size_t) hz3_large_bytes;
 
 enum { MOVE_MIN = 512 * 1024 }; /* bytes from which moving pages beats copying them */
 

@@ -16,5 +16,5 @@ void *hz3_large_realloc(void *p, size_t size);
 /* Whether p is the start of a live large block; p's tag is HZ3_CLASS_LARGE. */
 bool hz3_large_is_block(const void *p);
 
-extern _Atomic size_t hz3_large_bytes; /* usable bytes of all live blocks */
+extern HZ3_ATOMIC(size_t) hz3_large_bytes; /* usable bytes of all live blocks */
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
-_Atomic uint32_t hz3_window_count;
+HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
 uint8_t *hz3_states;
 

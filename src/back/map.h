@@ -48,18 +48,18 @@ struct hz3_span {
     uint8_t owner;  /* run: number of its heap, as in its tags */
     bool zeroed;    /* just allocated: every byte of it reads as zero */
     bool aging;     /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
-    _Atomic uint16_t bump;
-    _Atomic uint32_t live;
+    HZ3_ATOMIC(uint16_t) bump;
+    HZ3_ATOMIC(uint32_t) live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
     uint32_t idle;  /* run on the age list: objects retired since */
     size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
-    _Atomic uint64_t free[HZ3_SPAN_WORDS]; /* bit i: object i is retired */
+    HZ3_ATOMIC(uint64_t) free[HZ3_SPAN_WORDS]; /* bit i: object i is retired */
     /* HZ3_S121_PAGE_LOCAL_REMOTE.  Not cleared when the span changes its use: a list may still lead here. */
-    _Atomic uint64_t noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
+    HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
     struct hz3_span *next_announced; /* written by the one that set `announced` */
-    _Atomic bool announced;          /* in an owner's list, or about to be */
+    HZ3_ATOMIC(bool) announced;      /* in an owner's list, or about to be */
 };
 
 /* The class changes only while no object in the granule is live.  The owner (number of a heap) may change at any time:
@@ -83,7 +83,7 @@ struct hz3_window {
 
 enum { HZ3_WINDOWS_MAX = 48 };
 extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
-extern _Atomic uint32_t hz3_window_count;
+extern HZ3_ATOMIC(uint32_t) hz3_window_count;
 extern HZ3_HIDDEN uint8_t *hz3_states; /* const after start; an address that was never mapped has none */
 
 /* bytes: of the first window, halved until the system agrees. */

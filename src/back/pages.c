@@ -17,14 +17,14 @@ static struct {
     struct hz3_span *bins[STATES][BINS];
     uint64_t filled[STATES][(BINS + 63) / 64]; /* bit: the bin holds a span */
     struct hz3_span *oldest, *newest;          /* dirty spans by age */
-    _Atomic uint32_t purging;                  /* spans that are nobody's while their pages go */
+    HZ3_ATOMIC(uint32_t) purging;              /* spans that are nobody's while their pages go */
 } pool;
-static _Atomic uint32_t refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
+static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
-static _Atomic bool locked; /* what is mapped is paid for at once */
-_Atomic size_t hz3_pages_dirty_max = SIZE_MAX;
+static HZ3_ATOMIC(bool) locked; /* what is mapped is paid for at once */
+HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
 
@@ -38,7 +38,7 @@ static struct hz3_window *window_of(const struct hz3_span *span)
     return hz3_window_of((void *)span->start);
 }
 
-static _Atomic size_t *gauge(enum hz3_span_kind kind)
+static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
 {
     switch (kind) {
     case HZ3_SPAN_DIRTY: return &hz3_pages_stats.dirty;

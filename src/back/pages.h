@@ -33,15 +33,15 @@ bool hz3_pages_refused(void);
 void hz3_pages_after_fork(bool whole);
 
 struct hz3_pages_stats {
-    _Atomic size_t used, dirty, clean, unmapped; /* bytes of address space, by state */
-    _Atomic uint64_t purged;                     /* bytes, ever */
+    HZ3_ATOMIC(size_t) used, dirty, clean, unmapped; /* bytes of address space, by state */
+    HZ3_ATOMIC(uint64_t) purged;                     /* bytes, ever */
 };
 extern struct hz3_pages_stats hz3_pages_stats;
 extern struct hz3_lock hz3_pages_lock; /* for fork */
 
 /* Set from the options. */
-extern _Atomic size_t hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age */
-extern size_t hz3_pages_soft_limit;        /* bytes resident from which everything is given back at once */
+extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age */
+extern size_t hz3_pages_soft_limit;            /* bytes resident from which everything is given back at once */
 extern bool hz3_pages_huge_never, hz3_pages_huge_always;
 
 /* Bytes that may be resident, tables apart. */

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "atomic.h"
+#include "base/atomic.h"
 #include "compiler.h"
 #include "hz3_flags.h"
 

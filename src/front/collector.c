@@ -24,13 +24,14 @@ enum {
 
 struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
-static _Atomic uint32_t epoch, due;
-static _Atomic bool allowed, wanted, running, forbidden;
-static _Atomic size_t resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
+static HZ3_ATOMIC(uint32_t) epoch, due;
+static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
+static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
 
 static size_t waiting_bytes(void)
 {
-    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes) + hz3_owner_stash_waiting();
+    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes) + hz3_owner_stash_waiting() +
+           hz3_central_waiting();
 }
 
 /* One round over everything that has been idle for `age` ms; returns the bytes given back. */
@@ -66,7 +67,7 @@ uint32_t hz3_collector_tick(void)
 
 static void *background(void *unused)
 {
-    static _Atomic uint32_t never;
+    static HZ3_ATOMIC(uint32_t) never;
     do {
         int futile = 0;
         bool refused = false;

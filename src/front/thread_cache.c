@@ -26,12 +26,12 @@ _Thread_local struct hz3_thread hz3_thread = {
 
 struct hz3_lock hz3_threads_lock;
 static struct hz3_thread *threads;
-static _Atomic unsigned joined;     /* threads now: written under hz3_threads_lock, as the two below */
+static HZ3_ATOMIC(unsigned) joined; /* threads now: written under hz3_threads_lock, as the two below */
 static unsigned crowd;              /* the most since a crowd dispersed */
 static struct hz3_cache_stats dead; /* the counters of threads that left */
 static struct hz3_counters dead_counters;
 static size_t thread_budget, total_budget;
-static _Atomic size_t total_reserved;
+static HZ3_ATOMIC(size_t) total_reserved;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
@@ -399,7 +399,8 @@ static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 
 void hz3_cache_adopt(void *p, unsigned cls)
 {
-    if (hz3_thread.state == HZ3_THREAD_JOINED)
+    /* Where magazines are sorted it would be sent home, and refused, again. */
+    if (hz3_thread.state == HZ3_THREAD_JOINED && !HZ3_OVERFLOW_SORT)
         free_inside(&hz3_thread, p, cls);
     else
         hz3_central_retire(cls, &p, 1);

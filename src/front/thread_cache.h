@@ -36,8 +36,8 @@ struct hz3_thread {
     bool missed[HZ3_BINS]; /* since the thread's last epoch */
     uint8_t owner;         /* number of `heap` */
     enum hz3_thread_state state;
-    bool by_loader;      /* the last slow free was the dynamic loader's, which may hold locks of libc's */
-    _Atomic bool inside; /* in a slow path: a child forked meanwhile must not touch this cache */
+    bool by_loader;          /* the last slow free was the dynamic loader's, which may hold locks of libc's */
+    HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;
     struct hz3_stock **stock;      /* where this thread's is, for others: dead threads and statistics */

@@ -10,17 +10,17 @@ static struct central {
     struct hz3_lock lock;
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
-    _Atomic uint64_t retired;         /* objects, ever; written under lock */
+    HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
     struct hz3_stack magazines;       /* whole ones: HZ3_S142_CENTRAL_LOCKFREE, else the next two */
     struct hz3_magazine *first;       /* under lock */
-    _Atomic uint32_t count;           /* written under lock */
+    HZ3_ATOMIC(uint32_t) count;       /* written under lock */
 } HZ3_CACHE_ALIGNED centrals[HZ3_BINS];
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 unsigned hz3_heap_count = 1;
 
-_Atomic size_t hz3_central_idle_bytes;
-static _Atomic uint32_t purging; /* runs that are held by a purger */
+HZ3_ATOMIC(size_t) hz3_central_idle_bytes;
+static HZ3_ATOMIC(uint32_t) purging; /* runs that are held by a purger */
 
 static void unlist(struct central *central, struct hz3_span *run)
 {
@@ -200,6 +200,14 @@ static struct hz3_magazine *pop_locked(struct central *central)
 static unsigned count_magazines(struct central *central)
 {
     return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_count(&central->magazines) : hz3_get(central->count);
+}
+
+size_t hz3_central_waiting(void)
+{
+    size_t bytes = 0;
+    for (unsigned cls = 1; HZ3_CENTRAL_MAGAZINES && cls <= HZ3_CLASSES; cls++)
+        bytes += count_magazines(&centrals[cls]) * hz3_class_size(cls) * hz3_class_info[cls].load;
+    return bytes;
 }
 
 bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)

@@ -14,11 +14,11 @@
 
 struct hz3_heap {
     struct hz3_lock lock;
-    struct hz3_span *held[HZ3_BINS];       /* under lock: the run of each class to carve from, or NULL */
-    _Atomic uint64_t taken[HZ3_BINS];      /* objects, ever; written under lock */
-    _Atomic uint32_t threads;              /* that use it */
-    _Atomic uint32_t node;                 /* HZ3_ADOPT=2: NUMA node of the thread that came last */
-    _Atomic size_t live HZ3_CACHE_ALIGNED; /* bytes of its runs' objects that are out, cached ones too */
+    struct hz3_span *held[HZ3_BINS];           /* under lock: the run of each class to carve from, or NULL */
+    HZ3_ATOMIC(uint64_t) taken[HZ3_BINS];      /* objects, ever; written under lock */
+    HZ3_ATOMIC(uint32_t) threads;              /* that use it */
+    HZ3_ATOMIC(uint32_t) node;                 /* HZ3_ADOPT=2: NUMA node of the thread that came last */
+    HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED; /* bytes of its runs' objects that are out, cached ones too */
 } HZ3_CACHE_ALIGNED;
 
 extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
@@ -45,6 +45,7 @@ struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
 /* Takes apart half of the magazines, or all. */
 void hz3_central_trim(bool all);
 size_t hz3_central_cached(unsigned cls); /* objects in magazines */
+size_t hz3_central_waiting(void);        /* bytes in all magazines, as if they were full */
 
 /* The heap lets go of its runs that have retired objects, so that they can be purged, or given back when empty. */
 void hz3_central_release_heap(struct hz3_heap *heap);
@@ -52,7 +53,7 @@ void hz3_central_release_heap(struct hz3_heap *heap);
 size_t hz3_central_purge(uint32_t age, bool break_huge_pages);
 
 /* Bytes of retired objects in runs that nobody holds and that were not purged since. */
-extern _Atomic size_t hz3_central_idle_bytes;
+extern HZ3_ATOMIC(size_t) hz3_central_idle_bytes;
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
 /* In a forked child: takes back the runs that threads of the parent were purging. */

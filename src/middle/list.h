@@ -44,16 +44,16 @@ HZ3_INLINE unsigned hz3_list_count(struct hz3_list *list)
 }
 
 /* Puts first .. last, n objects linked already, in front, unless there would be more than max; *retries: compare-and-
- * swaps that failed.  Returns the count before, or UINT32_MAX: no room. */
-HZ3_INLINE uint32_t hz3_list_push(struct hz3_list *list, void *first, void *last, unsigned n, unsigned max,
-                                  unsigned *retries)
+ * swaps that failed.  Returns the count before, or -1: no room. */
+HZ3_INLINE int64_t hz3_list_push(struct hz3_list *list, void *first, void *last, unsigned n, unsigned max,
+                                 unsigned *retries)
 {
     uint64_t old = hz3_get(list->head);
     *retries = 0;
-    if (HZ3_S44_OWNER_STASH_COUNT && hz3_get(list->count[0]) + n > max) return UINT32_MAX;
+    if (HZ3_S44_OWNER_STASH_COUNT && (int32_t)hz3_get(list->count[0]) + (int32_t)n > (int32_t)max) return -1;
     for (;; ++*retries) {
         unsigned count = hz3_list_packed_count(old);
-        if (!HZ3_S44_OWNER_STASH_COUNT && count + n > max) return UINT32_MAX;
+        if (!HZ3_S44_OWNER_STASH_COUNT && count + n > max) return -1;
         hz3_link_set(last, hz3_list_first(old));
         /* Release: who takes them sees the links, and all that was done to the objects. */
         if (hz3_cas_weak(list->head, &old, hz3_list_word(first, count + n), memory_order_release, memory_order_relaxed))

@@ -47,22 +47,24 @@ void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint3
     if (more) hz3_add(stash->in_flight, more);
 }
 
+/* A pop may book before the push it undoes has: then less than nothing for a moment. */
+size_t hz3_owner_stash_in_flight(unsigned owner)
+{
+    ptrdiff_t bytes = HZ3_S44_OWNER_STASH ? (ptrdiff_t)hz3_get(stashes[owner].in_flight) : 0;
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
 static bool has_room(unsigned owner, unsigned sc, unsigned units)
 {
     size_t bound = hz3_max(IN_FLIGHT_MIN, hz3_get(hz3_heaps[owner].live) / LIVE_SHARE) - UNBOOKED_BYTES;
-    return hz3_get(stashes[owner].in_flight) + (size_t)units * booking[sc].unit <= bound;
-}
-
-size_t hz3_owner_stash_in_flight(unsigned owner)
-{
-    return HZ3_S44_OWNER_STASH ? hz3_get(stashes[owner].in_flight) : 0;
+    return hz3_owner_stash_in_flight(owner) + (size_t)units * booking[sc].unit <= bound;
 }
 
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
-        bytes += hz3_get(stashes[owner].in_flight);
+        bytes += hz3_owner_stash_in_flight(owner);
     return bytes;
 }
 
@@ -221,7 +223,7 @@ size_t hz3_owner_stash_objects(unsigned sc)
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
         for (unsigned i = 0; i < hz3_instances(); i++)
             if (is_pending(&stashes[owner].bin[i][sc]))
-                objects += BY_TRANSPORT(objects)(&stashes[owner], &stashes[owner].bin[i][sc]);
+                objects += BY_TRANSPORT(objects)(&stashes[owner], &stashes[owner].bin[i][sc], sc);
     return objects;
 }
 

@@ -15,9 +15,9 @@ enum {
 static bool push(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void *head, void *tail, unsigned n,
                  unsigned max, unsigned *retries)
 {
-    uint32_t before = hz3_list_push(list, head, tail, n, max, retries);
-    if (before == UINT32_MAX) return false;
-    hz3_stash_book(stash, sc, before, before + n);
+    int64_t before = hz3_list_push(list, head, tail, n, max, retries);
+    if (before < 0) return false;
+    hz3_stash_book(stash, sc, (uint32_t)before, (uint32_t)before + n);
     return true;
 }
 
@@ -299,7 +299,7 @@ uint32_t hz3_linked_count(union hz3_bin *bin, unsigned sc)
     return hz3_list_count(&bin->linked);
 }
 
-size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin)
+size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
 {
     /* Walked, since a count in a word of its own is approximate. */
     uint32_t count;
@@ -307,7 +307,8 @@ size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin)
     if (HZ3_STASH_ONE_TAKER) hz3_lock(&stash->taker);
     void *first = hz3_list_take_all(&bin->linked, &count), *last = first;
     for (void *object = first; object; object = hz3_link_get(object), n++) last = object;
-    if (first) hz3_list_push(&bin->linked, first, last, n, HZ3_LIST_MAX, &retries);
+    if (first) hz3_stash_book(stash, sc, count, 0);
+    if (first) push(stash, &bin->linked, sc, first, last, n, HZ3_LIST_MAX, &retries);
     if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
     return n;
 }

@@ -33,6 +33,25 @@ bool hz3_magazines_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsign
     return false;
 }
 
+static size_t retire(unsigned sc, struct hz3_magazine *magazine)
+{
+    size_t objects = hz3_magazine_count(magazine);
+    hz3_central_retire_magazine(sc, magazine);
+    hz3_magazine_put(sc, magazine);
+    return objects;
+}
+
+/* What was in the bin before may go beyond its bound, but not beyond what its head can count. */
+static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *magazine)
+{
+    if (hz3_stack_count(stack) >= HZ3_STACK_MAX) {
+        retire(sc, magazine);
+        return;
+    }
+    unsigned before = hz3_stack_count_of(hz3_stack_put(stack, hz3_magazine_number(magazine)));
+    hz3_stash_book(stash, sc, before, before + 1);
+}
+
 /* ---- a drain of all, and the rest of it ---- */
 
 static struct hz3_magazine *take_spilled(unsigned sc)
@@ -61,8 +80,7 @@ static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
             spill->count++;
             HZ3_COUNT(HZ3_S67_STATS, spill_kept, count);
         } else {
-            unsigned before = hz3_stack_count_of(hz3_stack_put(stack, hz3_magazine_number(rest)));
-            hz3_stash_book(stash, sc, before, before + 1);
+            put_back(stash, stack, sc, rest);
             HZ3_COUNT(HZ3_S67_STATS, spill_put_back, count);
         }
     }
@@ -108,24 +126,14 @@ unsigned hz3_magazines_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, un
     if (!magazine) return 0;
     unsigned got = hz3_min(want, hz3_magazine_count(magazine));
     for (unsigned i = 0; i < got; i++) out[i] = magazine->word[magazine->header.top--];
-    if (hz3_magazine_count(magazine)) {
-        unsigned before = hz3_stack_count_of(hz3_stack_put(&bin->magazines, hz3_magazine_number(magazine)));
-        hz3_stash_book(stash, sc, before, before + 1);
-    } else {
+    if (hz3_magazine_count(magazine))
+        put_back(stash, &bin->magazines, sc, magazine);
+    else
         hz3_magazine_put(sc, magazine);
-    }
     return got;
 }
 
 /* ---- home, and counting ---- */
-
-static size_t retire(unsigned sc, struct hz3_magazine *magazine)
-{
-    size_t objects = hz3_magazine_count(magazine);
-    hz3_central_retire_magazine(sc, magazine);
-    hz3_magazine_put(sc, magazine);
-    return objects;
-}
 
 size_t hz3_magazines_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
 {
@@ -145,17 +153,21 @@ uint32_t hz3_magazines_count(union hz3_bin *bin, unsigned sc)
     return hz3_stack_count(&bin->magazines) * hz3_class_info[sc].load;
 }
 
-size_t hz3_magazines_objects(struct hz3_stash *stash, union hz3_bin *bin)
+size_t hz3_magazines_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
 {
-    (void)stash;
-    if (!HZ3_S112_FULL_DRAIN_EXCHANGE) return hz3_stack_objects(&bin->magazines);
-    uint64_t replaced;
+    /* A magazine's fill is only readable once it is ours. */
+    struct hz3_magazine *taken = NULL, *magazine, *next;
     size_t objects = 0;
-    struct hz3_magazine *magazine = hz3_magazine_numbered(hz3_stack_take_all(&bin->magazines, &replaced)), *next;
-    for (; magazine; magazine = next) {
-        next = hz3_magazine_below(magazine);
-        objects += hz3_magazine_count(magazine);
-        hz3_stack_push(&bin->magazines, magazine);
+    for (unsigned most = hz3_stack_count(&bin->magazines); most-- && (magazine = take(stash, &bin->magazines, sc));)
+        for (; magazine; magazine = next) {
+            next = HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_magazine_below(magazine) : NULL;
+            objects += hz3_magazine_count(magazine);
+            hz3_set(magazine->header.next, taken ? hz3_magazine_number(taken) : 0);
+            taken = magazine;
+        }
+    for (; taken; taken = next) {
+        next = hz3_magazine_below(taken);
+        put_back(stash, &bin->magazines, sc, taken);
     }
     return objects;
 }

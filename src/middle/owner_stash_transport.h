@@ -49,7 +49,7 @@ void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint3
     /* Retires all of the bin; objects. */ \
     size_t hz3_##name##_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc); \
     uint32_t hz3_##name##_count(union hz3_bin *bin, unsigned sc); \
-    size_t hz3_##name##_objects(struct hz3_stash *stash, union hz3_bin *bin); \
+    size_t hz3_##name##_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc); \
     void hz3_##name##_flush_spill(struct hz3_spill *spill, unsigned sc); \
     size_t hz3_##name##_spilled(const struct hz3_spill *spill)
 HZ3_TRANSPORT(magazines);

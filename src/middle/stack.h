@@ -18,7 +18,7 @@ enum {
     HZ3_STACK_NUMBER_BITS = 26,
     HZ3_STACK_COUNT_BITS = 10,
     HZ3_STACK_COUNT_MASK = (1 << HZ3_STACK_COUNT_BITS) - 1,
-    HZ3_STACK_MAX = 1000, /* a stack whose count is asked for holds no more */
+    HZ3_STACK_MAX = 500, /* a stack whose count is asked for holds no more, but for those who pass the bound at once */
 };
 #define HZ3_STACK_NUMBER_MASK (((uint64_t)1 << HZ3_STACK_NUMBER_BITS) - 1)
 #define HZ3_STACK_ONE         ((uint64_t)1 << HZ3_STACK_NUMBER_BITS)

@@ -7,8 +7,8 @@ enum { MAGAZINES_MIN = 4 };
 
 static struct {
     struct hz3_stack stack;
-    _Atomic unsigned low; /* fewest magazines in it since the last trim */
-    unsigned max;         /* const after start */
+    HZ3_ATOMIC(unsigned) low; /* fewest magazines in it since the last trim */
+    unsigned max;             /* const after start */
 } HZ3_CACHE_ALIGNED cache[HZ3_BINS];
 
 void hz3_transfer_start(size_t bytes)

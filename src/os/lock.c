@@ -6,7 +6,7 @@ _Thread_local uint32_t hz3_lock_id;
 
 uint32_t hz3_lock_new_id(void)
 {
-    static _Atomic uint32_t last;
+    static HZ3_ATOMIC(uint32_t) last;
     return hz3_lock_id = hz3_add(last, 2) + 2;
 }
 

@@ -7,8 +7,8 @@
 #include "os/os.h"
 
 struct hz3_lock {
-    _Atomic uint32_t word; /* 0: free, else the holder's hz3_lock_self(), bit 0: someone may wait */
-    bool forking;          /* held across a fork; written by the holder */
+    HZ3_ATOMIC(uint32_t) word; /* 0: free, else the holder's hz3_lock_self(), bit 0: someone may wait */
+    bool forking;              /* held across a fork; written by the holder */
 };
 
 extern _Thread_local uint32_t hz3_lock_id;

@@ -42,9 +42,9 @@ bool hz3_os_is_loader(const void *code);
 uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call */
 
 /* Waits while *word == value, at most timeout_ms (0: for ever). */
-void hz3_os_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms);
+void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms);
 /* Wakes all who wait: a single one might be in a signal handler, from where it cannot pass the wake on. */
-void hz3_os_wake(_Atomic uint32_t *word);
+void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
 
 /* Reads a small file whole into buf, NUL-terminated; returns its length, or -1.  Only before or during
  * hz3_os_start's caller's initialisation. */

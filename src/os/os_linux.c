@@ -154,7 +154,7 @@ uint64_t hz3_os_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void hz3_os_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
+void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms)
 {
     int saved = errno;
     struct timespec limit = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
@@ -162,7 +162,7 @@ void hz3_os_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
     errno = saved;
 }
 
-void hz3_os_wake(_Atomic uint32_t *word)
+void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word)
 {
     int saved = errno;
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);

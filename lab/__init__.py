@@ -1,0 +1,31 @@
+"""The lab: measures variants of hz3, and hz3 against its peers, and judges what it measured.
+
+    registry    the lanes and flags that the build knows
+    experiment  what is asked: variants, cases, gates
+    plan        what will be run: one arm for each library, one case for each command
+    build       the libraries of the arms
+    peers       the other allocators
+    planning    from what is asked to a plan
+    measure     one run of one arm, and the proof that the arm served it
+    session     all runs, in randomised paired blocks; resumes
+    samples     the file of raw samples
+    machine     where it was measured
+    judge       from samples to verdicts
+    versus      from samples to ratios
+    show        progress and verdicts in a terminal
+    ledger      verdicts as a page of the documentation
+    report      everything as one HTML file; its pictures are made in plots
+    readme      the figures of the README
+    pack        a folder to measure with elsewhere; packed is the program in it
+    cli         the verbs
+
+What a run needs (see pack) uses the standard library only, so that it runs where nothing can be installed.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class LabError(Exception):
+    """What stops the lab: the message is for the user, and no verdict follows."""

@@ -1,0 +1,112 @@
+"""The libraries of the arms: each variant built in its own directory, named after all that it is made from."""
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from lab import ROOT, LabError
+from lab.experiment import Variant
+from lab.measure import words
+from lab.plan import Arm, digest, library_arm
+from lab.registry import Registry
+
+SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
+Say = Callable[[str], None]
+
+
+def execute(argv: list[str], what: str) -> None:
+    try:
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except OSError as error:
+        raise LabError(f"{what}: {argv[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        raise LabError(f"{what} failed:\n{done.stdout[-3000:]}")
+
+
+class Builder:
+    def __init__(self, registry: Registry, root: Path = ROOT, say: Say = lambda text: None):
+        self.registry, self.root, self.say = registry, root, say
+        self.folder = root / "build/lab"
+        self.sources = self._hash_sources()
+
+    def _hash_sources(self) -> str:
+        state = hashlib.sha256(subprocess.run(["cc", "--version"], stdout=subprocess.PIPE).stdout)
+        for source in SOURCES:
+            path = self.root / source
+            for file in sorted(p for p in ([path] if path.is_file() else path.rglob("*")) if p.is_file()):
+                state.update(f"{file.relative_to(self.root)}\0{digest(file)}\0".encode())
+        return state.hexdigest()
+
+    def _place(self, *what: object) -> Path:
+        """All paths are of one length, since the length of LD_PRELOAD moves the stack of what is measured."""
+        return self.folder / hashlib.sha256(repr((self.sources, *what)).encode()).hexdigest()[:16]
+
+    def variant(self, variant: Variant) -> Arm:
+        place = self._place(variant.lane, sorted(variant.flags.items()))
+        library = place / f"libhakozuna_hz3_{variant.lane}.so"
+        if not library.is_file():
+            self.say(f"building {variant.name}: lane {variant.lane} {definitions(variant.flags)}")
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            execute(
+                [
+                    "cmake",
+                    "-S",
+                    str(self.root),
+                    "-B",
+                    str(place),
+                    "-DCMAKE_BUILD_TYPE=Release",
+                    "-DHZ3_TESTS=OFF",
+                    "-DHZ3_BENCH=OFF",
+                    f"-DHZ3_LANE={variant.lane}",
+                    f"-DHZ3_DEFS_EXTRA={definitions(variant.flags)}",
+                ],
+                f"configuring '{variant.name}'",
+            )
+            execute(["cmake", "--build", str(place), "-j2", "--target", "hz3"], f"building '{variant.name}'")
+        arm = library_arm(library.resolve(), self.root)
+        check_flags(variant, arm, self.registry)
+        return arm
+
+    def copy(self, arm: Arm) -> Arm:
+        source = self.root / arm.file
+        place = self._place("copy", arm.sha256)
+        place.mkdir(parents=True, exist_ok=True)
+        return library_arm(Path(shutil.copy(source, place / source.name)), self.root)
+
+    def benches(self, programs: list[str]) -> dict[str, str]:
+        """Builds the benchmark programs; returns each one's hash."""
+        build = str(self.root / "build/bench")
+        execute(["cmake", "-S", str(self.root / "bench"), "-B", build], "configuring the benchmarks")
+        execute(["cmake", "--build", build, "-j2"], "building the benchmarks")
+        return {program: digest(self.root / "out" / program) for program in programs}
+
+    def tools(self) -> Path:
+        """launch and witness.so, for programs that are not ours."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        here = Path(__file__).parent
+        execute(["cc", "-O2", str(here / "launch.c"), "-o", str(self.folder / "launch")], "building launch")
+        execute(
+            ["cc", "-O2", "-shared", "-fPIC", str(here / "witness.c"), "-o", str(self.folder / "witness.so"), "-ldl"],
+            "building the witness",
+        )
+        return self.folder
+
+
+def definitions(flags: dict[str, int]) -> str:
+    return " ".join(f"-D{name}={value}" for name, value in flags.items())
+
+
+def check_flags(variant: Variant, arm: Arm, registry: Registry) -> None:
+    """Every flag of the registry, not only the variant's own: nothing else may have changed."""
+    embedded = words(arm.config)
+    expected = {"lane": variant.lane, **registry.resolve(variant.lane, variant.flags)}
+    wrong = [
+        f"{name} is {embedded.get(name)}, not {value}"
+        for name, value in expected.items()
+        if embedded.get(name) != str(value)
+    ]
+    if wrong:
+        raise LabError(f"'{variant.name}': a flag did not take: {'; '.join(wrong)}")

@@ -1,0 +1,152 @@
+"""The verbs of the lab, as bin/hz3 calls them."""
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from lab import ROOT, LabError, judge, ledger, machine, measure, pack, planning, samples, session, show
+from lab.plan import Plan
+
+RESULTS = ROOT / "experiments/results"
+BLOCKS = 7  # of a comparison
+
+
+@click.group()
+def main() -> None:
+    """The lab of hz3; docs/benchmarking.md explains it."""
+
+
+def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> samples.Samples:
+    """Runs the plan, or what is left of the newest run of it."""
+    facts = machine.describe()
+    show.environment(facts)
+    if resume:
+        run = samples.Samples.load(samples.newest_path(folder))
+        plan.check_same_as(run.plan)
+        if not machine.same(facts, run.machine):
+            raise LabError("cannot resume: the run began on another machine")
+        if not session.remaining(run):
+            raise LabError(f"nothing to resume: {run.path.name} is complete")
+        run.resume(facts)
+    else:
+        run = samples.Samples.create(samples.new_path(folder), plan, facts)
+    with show.Watch(run) as watch:
+        session.run(run, taker, watch)
+    show.console.print(f"every sample is in {run.path}")
+    return run
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case")
+@click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file")
+@click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted")
+def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
+    """Build the variants of an experiment, measure and judge them."""
+    plan = planning.of_experiment(file, scale, blocks, show.console.print)
+    run = conduct(plan, RESULTS / file.stem, resume, measure.Bench())
+    show.verdicts(run, judge.judge(run))
+
+
+def reference_of(plan: Plan, to: str | None) -> str:
+    reference = to or ("glibc" if "glibc" in plan.arms else next(iter(plan.arms)))
+    if reference not in plan.arms:
+        raise LabError(f"--to: '{reference}' is not compared")
+    return reference
+
+
+def comparing(command: click.Command) -> click.Command:
+    for option in (
+        click.option("--blocks", default=BLOCKS, type=click.IntRange(1), help="runs of each library"),
+        click.option("--only", multiple=True, metavar="NAME", help="this lane or peer; may be repeated"),
+        click.option("--to", metavar="NAME", help="whom the ratios are to (default: glibc)"),
+        click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted"),
+    ):
+        command = option(command)
+    return command
+
+
+@main.command("peers")
+@click.argument("cells", required=False, type=click.Path(path_type=Path))
+@comparing
+def peers_verb(cells: Path | None, blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
+    """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
+    plan = planning.of_cells(cells, only, blocks, show.console.print)
+    reference = reference_of(plan, to)
+    show.peers(plan)
+    if cells:
+        show.comparison(conduct(plan, RESULTS / plan.name, resume, measure.Bench()), reference)
+
+
+@main.command("compare", context_settings={"ignore_unknown_options": True})
+@comparing
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
+    """Run COMMAND on every lane and every peer: wall time, CPU time and peak RSS."""
+    plan, taker = planning.of_command(list(command), only, blocks, show.console.print)
+    reference = reference_of(plan, to)
+    show.peers(plan)
+    show.comparison(conduct(plan, ROOT / "build/compare" / plan.name, resume, taker), reference)
+
+
+@main.command("pack")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case")
+@click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file, or 7 for cells")
+def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None) -> None:
+    """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
+    say = show.console.print
+    plans = {}
+    for file in files:
+        if file.suffix == ".toml":
+            plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
+        else:
+            plan = planning.of_cells(file, (), blocks or BLOCKS, say)
+            plans[plan.name] = plan
+    pack.pack(folder, plans)
+    say(f"{folder} is ready: copy it, run python3 run.py in it, and merge what comes back")
+
+
+@main.command("merge")
+@click.argument("folder", type=click.Path(path_type=Path))
+def merge_verb(folder: Path) -> None:
+    """Take the results of a packed FOLDER among ours."""
+    for file in pack.merge(folder, RESULTS):
+        show.console.print(f"merged {file.relative_to(RESULTS)}")
+
+
+@main.command("report")
+@click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
+@click.option("--readme", is_flag=True, help="also renew the figures in README.md")
+def report_verb(file: Path, readme: bool) -> None:
+    """Write one HTML FILE with all results (build/report.html)."""
+    from lab import readme as figures  # these two take a second to load, for matplotlib
+    from lab import report
+
+    if readme:
+        figures.write(RESULTS, ROOT)
+    file.write_text(report.report(RESULTS))
+    show.console.print(f"the report is in {file}")
+
+
+@main.command("ledger")
+def ledger_verb() -> None:
+    """Write docs/verdicts.md from the experiments and their results."""
+    (ROOT / "docs/verdicts.md").write_text(ledger.ledger(ROOT / "experiments"))
+
+
+def run() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        main(standalone_mode=False, prog_name="hz3")
+    except LabError as error:
+        sys.exit(f"hz3: {error}")
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        print("\nhz3: interrupted; what was measured is kept, --resume goes on", file=sys.stderr)
+        sys.exit(130)

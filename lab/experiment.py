@@ -1,0 +1,187 @@
+"""What an experiment asks: a file of experiments/, read and checked before anything is built.
+
+docs/benchmarking.md, "The lab", says what each key means.
+"""
+
+import itertools
+import shlex
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import ROOT, LabError
+from lab.plan import BASELINE, COPY
+from lab.registry import Registry
+
+MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
+GATE_KINDS = ("at_least", "wins", "above", "below")
+
+
+@dataclass(frozen=True)
+class Variant:
+    name: str
+    lane: str
+    flags: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    group: str
+    command: str  # {iters} is the number that --scale scales
+    iters: int = 0
+    env: dict[str, str] = field(default_factory=dict)
+
+    def argv(self, scale: float) -> list[str]:
+        return shlex.split(self.command.replace("{iters}", str(max(1, round(self.iters * scale)))))
+
+    @property
+    def program(self) -> str:
+        return shlex.split(self.command)[0]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What has to hold for a GO.  Exactly one of GATE_KINDS is set.
+
+    at_least: in each case of the group the figure is better by at least so many per cent (may be negative).
+    wins: in so many cases of the group the figure is better.
+    above, below: in each case the variant's own figure, divided by the figure `per` if given, lies there.
+    """
+
+    group: str
+    figure: str
+    at_least: float | None = None
+    wins: int | None = None
+    above: float | None = None
+    below: float | None = None
+    per: str | None = None
+
+    @property
+    def is_relative(self) -> bool:
+        return self.at_least is not None or self.wins is not None
+
+    def __str__(self) -> str:
+        value = f"{self.figure} / {self.per}" if self.per else self.figure
+        if self.wins is not None:
+            return f"{value} better in at least {self.wins} cases of {self.group}"
+        if self.at_least is not None:
+            return f"{value} at least {self.at_least:+g} % in {self.group}"
+        return (
+            f"{value} {'above' if self.above is not None else 'below'} "
+            f"{self.above if self.above is not None else self.below:g} in {self.group}"
+        )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    work_order: str
+    question: str
+    baseline: Variant
+    variants: tuple[Variant, ...]
+    cases: tuple[Case, ...]
+    gates: tuple[Gate, ...]
+    figure: str = "ops_per_s"
+    blocks: int = 20
+    same_within: float = 2.0  # per cent
+    original: dict = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return (self.figure, *(f for f in MEMORY if f != self.figure))
+
+
+def _make(kind: type, what: str, table: dict, **more: object) -> object:
+    try:
+        return kind(**table, **more)
+    except TypeError as error:
+        raise LabError(f"{what}: {str(error).replace('.__init__()', '').replace('argument', 'key')}") from None
+
+
+def _variant(table: dict, baseline: Variant) -> Variant:
+    """The baseline with other flags; or where it names a lane, that lane with flags."""
+    if "lane" in table:
+        return _make(Variant, "variant", table)
+    return _make(Variant, "variant", {**table, "lane": baseline.lane, "flags": baseline.flags | table.get("flags", {})})
+
+
+def _cases(table: dict, iters: int) -> list[Case]:
+    """One case, or one for each combination of the values in `over`."""
+    axes = table.pop("over", {})
+    cases = []
+    for values in itertools.product(*axes.values()):
+        filled = dict(table)
+        for axis, value in zip(axes, values, strict=True):
+            for key in ("name", "group", "command"):
+                filled[key] = filled.get(key, "").replace(f"{{{axis}}}", str(value))
+        cases.append(_make(Case, f"case {filled.get('name')!r}", {"iters": iters, **filled}))
+    return cases
+
+
+def from_table(table: dict) -> Experiment:
+    table = {**table}
+    figure, iters = table.get("figure", "ops_per_s"), table.pop("iters", 0)
+    try:
+        baseline = _make(Variant, "baseline", {"name": BASELINE, **table.pop("baseline")})
+        return _make(
+            Experiment,
+            "experiment",
+            table,
+            baseline=baseline,
+            variants=tuple(_variant(v, baseline) for v in table.pop("variants")),
+            cases=tuple(c for t in table.pop("cases") for c in _cases({**t}, iters)),
+            gates=tuple(_make(Gate, "gate", {"figure": figure, **g}) for g in table.pop("gates")),
+        )
+    except KeyError as missing:
+        raise LabError(f"experiment: no {missing.args[0]}") from None
+    except (TypeError, AttributeError, ValueError) as error:
+        raise LabError(f"experiment: not of the form that is described: {error}") from None
+
+
+def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
+    """Raises LabError where running it would be senseless."""
+    arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
+    for variant in experiment.variants:
+        resolved = registry.resolve(variant.lane, variant.flags)
+        if variant.name in (*arms, COPY):
+            raise LabError(f"two builds are called '{variant.name}'")
+        for name, other in arms.items():
+            if resolved == other:
+                raise LabError(f"variant '{variant.name}' is the same build as '{name}'")
+        arms[variant.name] = resolved
+    if not experiment.variants or not experiment.cases or not experiment.gates:
+        raise LabError("an experiment needs at least one variant, one case and one gate")
+    if len({c.name for c in experiment.cases}) < len(experiment.cases):
+        raise LabError("two cases have the same name")
+    if experiment.blocks < 1 or experiment.same_within <= 0:
+        raise LabError("blocks and same_within must be above 0")
+    check_programs([c.program for c in experiment.cases], root)
+    if idle := [c.name for c in experiment.cases if "{iters}" in c.command and c.iters < 1]:
+        raise LabError(f"no iters for case '{idle[0]}'")
+    groups = {c.group: sum(o.group == c.group for o in experiment.cases) for c in experiment.cases}
+    for gate in experiment.gates:
+        if gate.group not in groups:
+            raise LabError(f"gate '{gate}': no case is in that group")
+        if sum(getattr(gate, kind) is not None for kind in GATE_KINDS) != 1:
+            raise LabError(f"gate on {gate.group}: needs exactly one of {', '.join(GATE_KINDS)}")
+        if gate.wins is not None and not 1 <= gate.wins <= groups[gate.group]:
+            raise LabError(f"gate '{gate}': there are {groups[gate.group]} cases")
+
+
+def check_programs(programs: list[str], root: Path = ROOT) -> None:
+    for program in programs:
+        if "/" in program or not ((root / "out" / program).is_file() or any(root.glob(f"bench/**/{program}.c"))):
+            raise LabError(f"there is no benchmark program '{program}'")
+
+
+def read(file: Path) -> Experiment:
+    if not file.is_file():
+        raise LabError(f"no such experiment: {file}")
+    try:
+        return from_table(tomllib.loads(file.read_text()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LabError(f"{file.name}: {error}") from None
+    except LabError as error:
+        raise LabError(f"{file.name}: {error}") from None

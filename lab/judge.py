@@ -1,0 +1,266 @@
+"""From samples to verdicts.
+
+Everything is decided on gains: the logarithm of the paired ratio of a variant to its baseline in one block, with the
+sign that makes better positive.  An effect is the median of the gains, its interval comes from the bootstrap, and the
+noise floor is the largest effect that the comparison of the baseline with its own copy does not exclude.
+
+One rule decides everything: an effect lies above a threshold where its interval does and the two are further apart
+than the noise floor; and below likewise.  Better is above 0, worse is below 0, and the same within x % is above -x and
+below x (equivalence by two one-sided tests).  What neither holds nor fails is undecided.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy import stats
+
+from lab import LabError
+from lab.experiment import Experiment, Gate, from_table
+from lab.plan import BASELINE, COPY
+from lab.samples import Samples
+from lab.session import remaining
+
+RESAMPLES = 2000
+FEWEST = 6  # blocks: the interval of fewer cannot reach 95 %
+NOISY = 1.5  # slowest to fastest run of one arm, from which the spread is reported
+HIGHER_IS_BETTER = ("_per_s",)
+NEVER = 10_000  # runs
+
+
+class Holds(Enum):
+    YES, NO, UNDECIDED = "yes", "no", "undecided"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Median gain, its two-sided 95 % and 90 % intervals, the noise floor, all logarithms; and the number of pairs."""
+
+    gain: float
+    low: float
+    high: float
+    low90: float
+    high90: float
+    floor: float
+    pairs: int
+
+    def above(self, threshold: float) -> bool:
+        return self._decides and self.low > threshold and self.gain - threshold > self.floor
+
+    def below(self, threshold: float) -> bool:
+        return self._decides and self.high < threshold and threshold - self.gain > self.floor
+
+    def same_within(self, margin: float) -> bool:
+        return self._decides and -margin < self.low90 and self.high90 < margin and abs(self.gain) + self.floor < margin
+
+    def at_least(self, threshold: float) -> Holds:
+        return Holds.YES if self.above(threshold) else Holds.NO if self.below(threshold) else Holds.UNDECIDED
+
+    def runs_to_settle(self, threshold: float) -> int:
+        """The blocks after which the threshold would be cleared, were nothing but their number to change."""
+        width = max(self.high - self.gain, self.gain - self.low, self.floor)
+        distance = abs(self.gain - threshold)
+        return max(FEWEST, math.ceil(min(NEVER, self.pairs * (width / distance) ** 2))) if distance > 0 else NEVER
+
+    @property
+    def _decides(self) -> bool:
+        return self.pairs >= FEWEST
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure of one variant in one case."""
+
+    case: str
+    group: str
+    variant: str
+    figure: str
+    effect: Effect
+    verdict: str  # BETTER, WORSE, SAME or INCONCLUSIVE
+    medians: tuple[float, float]  # baseline, variant
+    range_ratio: float  # the larger of the two arms'
+    runs_needed: int | None  # where the spread or the verdict asks for it
+    overflowed: int = 0  # runs that did not measure the mix they say
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    gate: Gate
+    holds: Holds
+    reason: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One variant: GO where every gate holds, NO-GO where one fails, INCONCLUSIVE otherwise."""
+
+    variant: str
+    word: str
+    gates: list[GateVerdict]
+    findings: list[Finding]
+
+
+def percent(log_ratio: float) -> float:
+    return 100 * math.expm1(log_ratio)
+
+
+def log_ratio(percent_: float) -> float:
+    return math.log1p(percent_ / 100)
+
+
+def median_interval(values: np.ndarray) -> np.ndarray:
+    """The 2.5, 5, 95 and 97.5 % points of the bootstrapped median."""
+    if np.all(values == values[0]):
+        return np.repeat(values[0], 4)
+    resampled = stats.bootstrap(
+        (values,), np.median, n_resamples=RESAMPLES, method="percentile", vectorized=True, rng=np.random.default_rng(0)
+    ).bootstrap_distribution
+    return np.quantile(resampled, (0.025, 0.05, 0.95, 0.975))
+
+
+def gains(figure: str, base: np.ndarray, variant: np.ndarray) -> np.ndarray:
+    ratios = np.log(variant / base)
+    return ratios if figure.endswith(HIGHER_IS_BETTER) else -ratios
+
+
+def noise_floor(aa_gains: np.ndarray) -> float:
+    if len(aa_gains) < FEWEST:
+        return math.inf
+    low, _, _, high = median_interval(aa_gains)
+    return max(abs(low), abs(high))
+
+
+def effect(gains_: np.ndarray, floor: float) -> Effect:
+    low, low90, high90, high = median_interval(gains_)
+    return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_))
+
+
+def word_for(effect_: Effect, margin: float) -> str:
+    if effect_.above(0):
+        return "BETTER"
+    if effect_.below(0):
+        return "WORSE"
+    return "SAME" if effect_.same_within(margin) else "INCONCLUSIVE"
+
+
+def pair(blocks: list[dict[str, dict]], figure: str, one: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+    """The figure of two arms, block by block."""
+    return tuple(np.array([value_of(block[arm], figure, arm) for block in blocks]) for arm in (one, other))
+
+
+def value_of(figures: dict, figure: str, arm: str) -> float:
+    value = figures.get(figure)
+    if not isinstance(value, (int, float)) or not 0 < value < 2**53:
+        raise LabError(f"{arm}: {figure} is {value!r}: no verdict from that")
+    return value
+
+
+def find(samples: Samples, experiment: Experiment, variant: str, case: str, figure: str) -> Finding:
+    blocks, group = samples.blocks(case, "ab"), samples.plan.cells[case].group
+    base, other = pair(blocks, figure, BASELINE, variant)
+    effect_ = effect(
+        gains(figure, base, other),
+        noise_floor(gains(figure, *pair(samples.blocks(case, "aa", "ab"), figure, BASELINE, COPY))),
+    )
+    margin = log_ratio(experiment.same_within)
+    word = word_for(effect_, margin)
+    spread = max(float(v.max() / v.min()) for v in (base, other))
+    asked = [
+        log_ratio(g.at_least)
+        for g in experiment.gates
+        if g.at_least is not None and (g.group, g.figure) == (group, figure)
+    ]
+    open_ = [threshold for threshold in asked if effect_.at_least(threshold) is Holds.UNDECIDED]
+    needed = runs_needed(effect_, margin, open_) if open_ or spread > NOISY or word == "INCONCLUSIVE" else None
+    overflowed = sum(block[variant].get("overflow", "ok") != "ok" for block in blocks)
+    return Finding(
+        case,
+        group,
+        variant,
+        figure,
+        effect_,
+        word,
+        (float(np.median(base)), float(np.median(other))),
+        spread,
+        needed,
+        overflowed,
+    )
+
+
+def runs_needed(effect_: Effect, margin: float, thresholds: list[float]) -> int:
+    """To decide every open gate; or without one, to tell the two apart or find them the same, whichever is sooner."""
+    if thresholds:
+        return max(effect_.runs_to_settle(threshold) for threshold in thresholds)
+    edge = math.copysign(margin, effect_.gain)
+    same = effect_.runs_to_settle(edge) if abs(effect_.gain) < margin else NEVER
+    return min(effect_.runs_to_settle(0), same)
+
+
+def judge_gate(gate: Gate, findings: list[Finding]) -> GateVerdict:
+    mine = [f for f in findings if f.group == gate.group and f.figure == gate.figure]
+    if gate.wins is not None:
+        return _judge_wins(gate, mine)
+    answers = {f.case: f.effect.at_least(log_ratio(gate.at_least)) for f in mine}
+    if gate.at_least >= 0:  # an improvement is asked for: to be the same is to fail
+        answers |= {f.case: Holds.NO for f in mine if f.verdict == "SAME"}
+    return _together(gate, answers)
+
+
+def _judge_wins(gate: Gate, findings: list[Finding]) -> GateVerdict:
+    won = sum(f.verdict == "BETTER" for f in findings)
+    open_ = sum(f.verdict == "INCONCLUSIVE" for f in findings)
+    holds = Holds.YES if won >= gate.wins else Holds.NO if won + open_ < gate.wins else Holds.UNDECIDED
+    return GateVerdict(gate, holds, f"{won} better, {len(findings) - won - open_} not, {open_} undecided")
+
+
+def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
+    """The variant's own figure against a fixed number."""
+    answers = {}
+    for cell in (name for name, cell in samples.plan.cells.items() if cell.group == gate.group):
+        values = np.array([_level(gate, block[variant], variant) for block in samples.blocks(cell, "ab")])
+        low, _, _, high = median_interval(values)
+        bound, yes_above = (gate.above, True) if gate.above is not None else (gate.below, False)
+        beyond, short = (low > bound, high < bound) if yes_above else (high < bound, low > bound)
+        decided = Holds.YES if beyond else Holds.NO if short else Holds.UNDECIDED
+        answers[f"{cell} ({np.median(values):.4g})"] = decided if len(values) >= FEWEST else Holds.UNDECIDED
+    return _together(gate, answers)
+
+
+def _level(gate: Gate, figures: dict, arm: str) -> float:
+    for figure in filter(None, (gate.figure, gate.per)):
+        if not isinstance(figures.get(figure), (int, float)):
+            raise LabError(f"{arm}: {figure} is {figures.get(figure)!r}: no verdict from that")
+    if gate.per and figures[gate.per] == 0:
+        raise LabError(f"{arm}: {gate.per} is 0, so there is no {gate.figure} of it")
+    return figures[gate.figure] / (figures[gate.per] if gate.per else 1)
+
+
+def _together(gate: Gate, answers: dict[str, Holds]) -> GateVerdict:
+    for holds in (Holds.NO, Holds.UNDECIDED):
+        cases = [case for case, answer in answers.items() if answer is holds]
+        if cases:
+            return GateVerdict(gate, holds, f"{holds.value} in {', '.join(cases)}")
+    return GateVerdict(gate, Holds.YES, f"in {', '.join(answers)}")
+
+
+def judge(samples: Samples) -> list[Verdict]:
+    """By the gates that the experiment had when the run began."""
+    if left := len(remaining(samples)):
+        raise LabError(f"{samples.path.name}: {left} rounds are missing: no verdict")
+    experiment = from_table(samples.plan.experiment)
+    verdicts = []
+    for variant in (v.name for v in experiment.variants):
+        findings = [
+            find(samples, experiment, variant, case, figure)
+            for case in samples.plan.cells
+            for figure in experiment.figures
+        ]
+        gates = [
+            judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)
+            for gate in experiment.gates
+        ]
+        answers = {gate.holds for gate in gates}
+        word = "NO-GO" if Holds.NO in answers else "INCONCLUSIVE" if Holds.UNDECIDED in answers else "GO"
+        verdicts.append(Verdict(variant, word, gates, findings))
+    return verdicts

@@ -1,0 +1,119 @@
+"""docs/verdicts.md, made from experiments/*.toml and their results."""
+
+import re
+from pathlib import Path
+
+from lab import LabError, machine
+from lab.experiment import MEMORY, Experiment, from_table, read
+from lab.judge import Finding, Verdict, judge
+from lab.samples import Samples
+from lab.session import remaining
+from lab.show import signed
+
+HEAD = """# Verdicts
+
+Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
+[benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
+or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts.
+
+"""
+
+
+def newest_by_machine(folder: Path) -> list[Samples]:
+    """The newest complete run of each machine."""
+    runs = {}
+    for file in sorted(folder.glob("*.jsonl")):
+        run = Samples.load(file)
+        if not remaining(run):
+            runs[machine.name(run.machine)] = run
+    return list(runs.values())
+
+
+def theirs(experiment: Experiment, variant: str) -> str:
+    if not experiment.original:
+        return "-"
+    verdict = experiment.original["verdict"]
+    return (verdict.get(variant, "") if isinstance(verdict, dict) else verdict) or "not measured"
+
+
+def their_change(experiment: Experiment, case: str, variant: str) -> str:
+    figures = experiment.original.get("figures", ())
+    return next((f"{f['change']:+g} %" for f in figures if (f["case"], f["variant"]) == (case, variant)), "")
+
+
+def cell(finding: Finding) -> str:
+    effect = finding.effect
+    return f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
+
+
+def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> list[str]:
+    plan, facts = run.plan, run.machine
+    measured = from_table(plan.experiment)
+    lines = [
+        f"{machine.name(facts)}, Linux {facts['kernel']}; {plan.blocks} blocks, {plan.scale:g} of the iterations; "
+        f"[every sample](../experiments/results/{run.path.parent.name}/{run.path.name}).",
+        "",
+    ]
+    if (measured.gates, measured.cases) != (experiment.gates, experiment.cases):
+        lines += ["**The file has changed since. These verdicts are by the gates it had when the run began.**", ""]
+    lines += [
+        f"| variant | case | work order | {measured.figure} | noise floor | peak RSS | RSS at the end |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for verdict in verdicts:
+        by_case: dict[str, dict[str, Finding]] = {}
+        for finding in verdict.findings:
+            by_case.setdefault(finding.case, {})[finding.figure] = finding
+        for case, found in by_case.items():
+            main = found[measured.figure]
+            memory = " | ".join(cell(found[figure]) for figure in MEMORY)
+            change = their_change(experiment, case, verdict.variant)
+            floor = signed(main.effect.floor).lstrip("+")
+            lines.append(f"| {verdict.variant} | {case} | {change} | {cell(main)} | {floor} | {memory} |")
+    for verdict in verdicts:
+        said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
+        lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]
+        lines += [f"- {gate.holds.value}: {gate.gate}: {gate.reason}" for gate in verdict.gates]
+    return lines
+
+
+def section(experiment: Experiment, judged: list[tuple[Samples, list[Verdict]]]) -> list[str]:
+    original = experiment.original
+    lines = [f"## {experiment.name}", "", experiment.question, ""]
+    if original:
+        lines += [f"The work order ({experiment.work_order}): {original['said']}", ""]
+    for run, verdicts in judged:
+        lines += [*result(run, verdicts, experiment), ""]
+    if not judged:
+        lines += ["Not yet run. To hold for a GO:", "", *(f"- {gate}" for gate in experiment.gates), ""]
+    return [*lines, f"Why: {experiment.why or 'not yet known.'}", ""]
+
+
+def order(file: Path) -> tuple:
+    """Boxes of the work orders by their number, then our own."""
+    numbers = re.findall(r"\d+", file.stem)
+    return not numbers, [int(number) for number in numbers], file.stem
+
+
+def ours(judged: list[tuple[Samples, list[Verdict]]], variant: str) -> str:
+    words = [v.word for _, verdicts in judged for v in verdicts if v.variant == variant]
+    return ", ".join(words) or "not yet run"
+
+
+def ledger(folder: Path) -> str:
+    summary = ["| experiment | variant | work order | here |", "|---|---|---|---|"]
+    sections = []
+    for file in sorted(folder.glob("*.toml"), key=order):
+        experiment = read(file)
+        judged = []
+        for run in newest_by_machine(folder / "results" / file.stem):
+            try:
+                judged.append((run, judge(run)))
+            except LabError as error:
+                raise LabError(f"{run.path.name} of {experiment.name}: {error}") from None
+        anchor = experiment.name.lower().replace(" ", "-")
+        for name in (variant.name for variant in experiment.variants):
+            verdicts = f"{theirs(experiment, name)} | {ours(judged, name)}"
+            summary.append(f"| [{experiment.name}](#{anchor}) | {name} | {verdicts} |")
+        sections += section(experiment, judged)
+    return HEAD + "\n".join([*summary, "", *sections])

@@ -1,0 +1,65 @@
+"""Where it was measured.  No name of the machine or of its user: results are published."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+CPUS = Path("/sys/devices/system/cpu")
+
+
+def _text(path: Path | str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _fields(path: str) -> dict[str, str]:
+    rows = (line.partition(":") for line in _text(path).splitlines())
+    return {key.strip(): value.strip() for key, colon, value in rows if colon}
+
+
+def _distinct(pattern: str) -> int:
+    return len({_text(path) for path in CPUS.glob(pattern)}) or 1
+
+
+def load() -> float:
+    return os.getloadavg()[0]
+
+
+def describe() -> dict:
+    cpu = _fields("/proc/cpuinfo")
+    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout if _has_cc() else ""
+    cores = {(_text(p / "physical_package_id"), _text(p / "core_id")) for p in CPUS.glob("cpu[0-9]*/topology")}
+    return {
+        "cpu": cpu.get("model name") or platform.machine(),
+        "cpus": os.cpu_count(),
+        "cpus_allowed": len(os.sched_getaffinity(0)),
+        "cores": len(cores),
+        "sockets": _distinct("cpu[0-9]*/topology/physical_package_id"),
+        "last_level_caches": _distinct("cpu[0-9]*/cache/index3/shared_cpu_list"),
+        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
+        "virtual": "hypervisor" in cpu.get("flags", "").split(),
+        "governor": _text(CPUS / "cpu0/cpufreq/scaling_governor") or "not said",
+        "memory_kib": int(_fields("/proc/meminfo").get("MemTotal", "0").split()[0]),
+        "thp": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "kernel": platform.release(),
+        "libc": " ".join(platform.libc_ver()),
+        "compiler": compiler.partition("\n")[0],
+        "load": load(),
+    }
+
+
+def _has_cc() -> bool:
+    return any(os.access(Path(folder) / "cc", os.X_OK) for folder in os.environ.get("PATH", "").split(":"))
+
+
+def same(one: dict, other: dict) -> bool:
+    return all(one[key] == other[key] for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))
+
+
+def name(machine: dict) -> str:
+    """Short, for tables."""
+    virtual = ", virtual" if machine["virtual"] else ""
+    return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}"

@@ -1,0 +1,149 @@
+"""One run of one arm, and the proof that the arm served it.  Anything doubtful ends in LabError, never in a sample."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from lab import ROOT, LabError
+from lab.plan import Arm, Cell, digest
+
+TIMEOUT = 900  # seconds; only a program that hangs takes so long
+OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # what an observation box says on stderr
+WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and the same in every sample of an arm
+
+
+class Bench:
+    """Runs a benchmark program of out/, which prints one line of key=value words."""
+
+    def __init__(self, root: Path = ROOT):
+        self.root = root
+
+    def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
+        library = check_library(name, arm, self.root)
+        program, *arguments = cell.argv
+        done = execute(
+            [str(self.root / "out" / program), *arguments],
+            environment(arm, cell, library and [library]),
+            f"{shlex.join(cell.argv)} under {name}",
+        )
+        return self.read(name, arm, library, done)
+
+    @staticmethod
+    def read(name: str, arm: Arm, library: Path | None, done: subprocess.CompletedProcess) -> dict:
+        if done.stdout.count("\n") != 1:
+            raise LabError(f"{name}: not one line of results but: {done.stdout!r}")
+        line = words(done.stdout)
+        if not set(WORDS_OF_PROOF) <= line.keys():
+            raise LabError(f"{name}: the line does not say who served malloc: {done.stdout!r}")
+        check_server(name, arm, library, line["alloc_path"], line["config"])
+        figures = {key: number(value) for key, value in line.items() if key not in WORDS_OF_PROOF}
+        return {**figures, **observed(done.stderr)}
+
+
+def words(text: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in shlex.split(text) if "=" in word)
+
+
+def number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def observed(stderr: str) -> dict[str, float | str]:
+    """[BOX] key=value ... part: key=value ...  becomes BOX.key and BOX.part.key."""
+    figures = {}
+    for box, text in OBSERVED.findall(stderr):
+        prefix = box
+        for word in text.split():
+            key, equals, value = word.partition("=")
+            if equals:
+                figures[f"{prefix}.{key}"] = number(value.removesuffix("%"))
+            elif word.endswith(":"):
+                prefix = f"{box}.{word[:-1]}"
+    return figures
+
+
+def check_library(name: str, arm: Arm, root: Path) -> Path | None:
+    if arm.file is None:
+        return None
+    library = (root / arm.file).resolve()
+    if digest(library) != arm.sha256:
+        raise LabError(f"{name}: {arm.file} is no longer the library that the run began with")
+    return library
+
+
+def check_server(name: str, arm: Arm, library: Path | None, served_by: str, config: str) -> None:
+    good = Path(served_by).name.startswith("libc.so") if library is None else Path(served_by).resolve() == library
+    if not good:
+        raise LabError(f"{name}: meant to measure {library or 'libc'}, but {served_by} served malloc")
+    config = config.partition("hz3-config: ")[2]  # others may have a function of that name too
+    if config != arm.config:
+        raise LabError(f"{name}: a flag did not take: built as '{arm.config}', but the process had '{config}'")
+
+
+def environment(arm: Arm, cell: Cell, preload: list[Path] | None) -> dict[str, str]:
+    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("HZ3_")}
+    return {**env, **arm.env, **cell.env, **({"LD_PRELOAD": ":".join(map(str, preload))} if preload else {})}
+
+
+def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.CompletedProcess:
+    """In a session of its own, so that Ctrl-C reaches the lab alone, which then ends the child's whole session."""
+    try:
+        child = subprocess.Popen(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise LabError(f"{what}: cannot be started: {error.strerror}") from None
+    try:
+        stdout, stderr = child.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{what}: still running after {TIMEOUT} s") from None
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    check_status(child.returncode, what, stderr)
+    return subprocess.CompletedProcess(argv, 0, stdout, stderr)
+
+
+def check_status(status: int, what: str, stderr: str) -> None:
+    if status:
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        raise LabError(f"{what}: {how}" + (f": {stderr.strip()[-500:]}" if stderr.strip() else ""))
+
+
+class Command:
+    """Runs any program: wall time, CPU time and peak RSS; a witness in each of its processes says who serves malloc."""
+
+    def __init__(self, tools: Path, root: Path = ROOT):
+        self.root, self.launch, self.witness = root, tools / "launch", tools / "witness.so"
+
+    def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
+        library = check_library(name, arm, self.root)
+        preload = ":".join(str(file) for file in (library, self.witness) if file)
+        with tempfile.TemporaryDirectory() as folder:
+            usage, testimony = Path(folder, "usage"), Path(folder, "testimony")
+            env = environment(arm, cell, None) | {"LAB_WITNESS": str(testimony)}
+            what = f"{shlex.join(cell.argv)} under {name}"
+            execute([str(self.launch), str(usage), preload, *cell.argv], env, what)
+            statements = testimony.read_text().splitlines() if testimony.exists() else []
+            if not statements:
+                raise LabError(f"{what}: nothing could be preloaded into it, so nobody knows who served malloc")
+            for statement in statements:
+                served_by, config = statement.split("\t")
+                check_server(name, arm, library, served_by, config)
+            figures = {key: float(value) for key, value in words(usage.read_text()).items()}
+            return {**figures, "processes": float(len(statements))}

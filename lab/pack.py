@@ -1,0 +1,60 @@
+"""One folder to be measured with elsewhere, and what comes back from it."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from lab import ROOT, LabError
+from lab.plan import Arm, Plan
+from lab.samples import Samples
+
+MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all that a run needs
+
+
+def pack(folder: Path, plans: dict[str, Plan], root: Path = ROOT) -> None:
+    """Everything lies in the folder where it lies here; a library from outside goes to peers/."""
+    if folder.exists():
+        raise LabError(f"{folder} is there already")
+    here = Path(__file__).parent
+    for name in MODULES:
+        _copy(here / f"{name}.py", folder / "lab" / f"{name}.py")
+    _copy(here / "packed.py", folder / "run.py")
+    for name, plan in plans.items():
+        for program in plan.programs:
+            _copy(root / "out" / program, folder / "out" / program)
+        arms = {arm_name: _pack_arm(arm_name, arm, folder, root) for arm_name, arm in plan.arms.items()}
+        file = folder / "plans" / f"{name}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(replace(plan, arms=arms).to_json()))
+
+
+def _pack_arm(name: str, arm: Arm, folder: Path, root: Path) -> Arm:
+    if arm.file is None:
+        return arm
+    source = root / arm.file
+    target = Path("peers", name, source.name) if Path(arm.file).is_absolute() else Path(arm.file)
+    _copy(source, folder / target)
+    return replace(arm, file=str(target))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+def merge(folder: Path, results: Path) -> list[Path]:
+    """Takes the raw lines of a packed folder among the results; every file has to be one that the lab wrote."""
+    files = sorted(folder.glob("results/*/*.jsonl"))
+    if not files:
+        raise LabError(f"no results in {folder}: run.py there makes them")
+    for file in files:
+        Samples.load(file)
+    merged = []
+    for file in files:
+        target = results / file.relative_to(folder / "results")
+        if target.exists() and not file.read_bytes().startswith(target.read_bytes()):
+            raise LabError(f"{target} is there already, with other samples")
+        _copy(file, target)
+        merged.append(target)
+    return merged

@@ -1,0 +1,67 @@
+"""The arms of a comparison: every lane of hz3, every peer of `make peers`, and the limit."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import ROOT, LabError
+from lab.build import Builder
+from lab.experiment import Variant
+from lab.plan import Arm, Cell, library_arm
+
+LIMIT = "limit"  # out/limit.so, the ceiling: bench/limit.c
+
+
+@dataclass(frozen=True)
+class Peer:
+    name: str
+    version: str
+    file: str | None
+    env: dict[str, str]
+    status: str
+
+    def arm(self, root: Path) -> Arm | None:
+        """None where the peer cannot be had."""
+        if self.name == "glibc":
+            return Arm(version=self.version, env=self.env)
+        return library_arm(Path(self.file).resolve(), root, self.version, self.env) if self.file else None
+
+
+def read(root: Path = ROOT) -> list[Peer]:
+    file = root / "build/peers/peers.json"
+    if not file.is_file():
+        raise LabError("the peers are not here yet: make peers")
+    try:
+        return [Peer(**{key: row[key] for key in Peer.__dataclass_fields__}) for row in json.loads(file.read_text())]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LabError(f"{file.name} is not a list of peers: {error!r}") from None
+
+
+def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], dict[str, str]]:
+    """What can be measured, and of the rest, why it cannot."""
+    found: dict[str, Arm | None] = {}
+    said = {}
+    for peer in read(builder.root):
+        found[peer.name], said[peer.name] = peer.arm(builder.root), peer.status
+    limit = builder.root / "out" / f"{LIMIT}.so"
+    found[LIMIT] = library_arm(limit, builder.root) if limit.is_file() else None
+    said[LIMIT] = "not built: cmake -S bench -B build/bench && cmake --build build/bench"
+    lanes = [lane for lane in builder.registry.lanes if not only or lane in only]
+    if unknown := set(only) - set(builder.registry.lanes) - found.keys():
+        raise LabError(f"neither a lane nor a peer: {', '.join(sorted(unknown))}")
+    chosen = {lane: builder.variant(Variant(lane, lane)) for lane in lanes}
+    chosen |= {name: arm for name, arm in found.items() if arm and (not only or name in only)}
+    missing = {name: said[name] for name, arm in found.items() if not arm and (not only or name in only)}
+    return chosen, missing
+
+
+def cells(file: Path) -> dict[str, Cell]:
+    """A command of a benchmark program on each line; # begins a comment."""
+    if not file.is_file():
+        raise LabError(f"no such file: {file}")
+    commands = (shlex.split(line, comments=True) for line in file.read_text().splitlines())
+    found = {shlex.join(argv).removeprefix("bench_"): Cell(argv, argv[0]) for argv in commands if argv}
+    if not found:
+        raise LabError(f"{file}: no commands")
+    return found

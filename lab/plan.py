@@ -1,0 +1,85 @@
+"""What will be run: arms (a library each) and cells (a command each).  The first line of a samples file."""
+
+import hashlib
+import re
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from lab import LabError
+
+BASELINE, COPY = "baseline", "baseline's copy"
+CONFIG = re.compile(rb"hz3-config: (version=[^\0]*)\0")
+
+
+@dataclass(frozen=True)
+class Arm:
+    file: str | None = None  # the library, relative to the root where it lies there; None: libc's malloc
+    sha256: str | None = None
+    config: str = ""  # hz3's config string; empty for others
+    version: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def said_version(self) -> str:
+        return self.version or self.config.partition(" ")[0].removeprefix("version=")
+
+
+@dataclass(frozen=True)
+class Cell:
+    argv: list[str]
+    group: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    kind: str  # ab, peers or compare
+    name: str
+    arms: dict[str, Arm]
+    cells: dict[str, Cell]
+    blocks: int
+    seed: int = field(default_factory=lambda: secrets.randbits(32))
+    aa_blocks: int = 0  # blocks of BASELINE and COPY alone, before the others
+    scale: float = 1.0
+    programs: dict[str, str] = field(default_factory=dict)  # program: sha256
+    missing: dict[str, str] = field(default_factory=dict)  # peers that could not be had, and why
+    experiment: dict = field(default_factory=dict)  # as it was written when the run began
+
+    def arms_of(self, phase: str) -> list[str]:
+        return [BASELINE, COPY] if phase == "aa" else list(self.arms)
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, table: dict) -> "Plan":
+        arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
+        cells = {name: Cell(**cell) for name, cell in table["cells"].items()}
+        return cls(**{**table, "arms": arms, "cells": cells})
+
+    def check_same_as(self, other: "Plan") -> None:
+        """Samples of two plans belong together only where nothing but the order of runs differs."""
+        mine, others = self.to_json(), other.to_json()
+        changed = [key for key in mine if key != "seed" and mine[key] != others[key]]
+        if changed:
+            raise LabError(f"cannot resume: since the run began these have changed: {', '.join(changed)}")
+
+
+def digest(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise LabError(f"cannot read {file}: {error.strerror}") from None
+
+
+def library_arm(file: Path, root: Path, version: str = "", env: dict[str, str] | None = None) -> Arm:
+    config = CONFIG.search(file.read_bytes()) if file.is_file() else None
+    inside = file.is_relative_to(root)
+    return Arm(
+        str(file.relative_to(root) if inside else file),
+        digest(file),
+        config[1].decode() if config else "",
+        version,
+        env or {},
+    )

@@ -1,0 +1,65 @@
+"""From what is asked to a plan that can be run, with everything built that it needs."""
+
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+
+from lab import LabError, build, experiment, measure, peers, registry
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest
+
+AA_BLOCKS = 6
+
+
+def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) -> Plan:
+    known, asked = registry.read(), experiment.read(file)
+    experiment.check(asked, known)
+    builder = build.Builder(known, say=say)
+    arms = {BASELINE: builder.variant(asked.baseline)}
+    arms[COPY] = builder.copy(arms[BASELINE])
+    arms |= {variant.name: builder.variant(variant) for variant in asked.variants}
+    programs = builder.benches(sorted({case.program for case in asked.cases}))
+    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
+    return Plan(
+        "ab",
+        asked.name,
+        arms,
+        cells,
+        blocks or asked.blocks,
+        aa_blocks=AA_BLOCKS,
+        scale=scale,
+        programs=programs,
+        experiment=tomllib.loads(file.read_text()),
+    )
+
+
+def of_cells(file: Path | None, only: tuple[str, ...], blocks: int, say: build.Say) -> Plan:
+    """Lanes, peers and the limit, on the cells of a file; without one, who there is.  Each has proved that it takes."""
+    builder = build.Builder(registry.read(), say=say)
+    cells = peers.cells(file) if file else {}
+    programs = sorted({cell.argv[0] for cell in cells.values()})
+    experiment.check_programs(programs)
+    built = builder.benches(programs)
+    arms, missing = peers.arms(builder, only)
+    prove = measure.Command(builder.tools())
+    for name, arm in arms.items():
+        prove(name, arm, Cell(["true"]))
+    return Plan(
+        "peers", f"peers-{file.stem}" if file else "peers", arms, cells, blocks, programs=built, missing=missing
+    )
+
+
+def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: build.Say) -> tuple[Plan, measure.Command]:
+    """Lanes and peers, on any program; the limit is no allocator for programs."""
+    program = shutil.which(command[0])
+    if not program:
+        raise LabError(f"'{command[0]}' was not found")
+    builder = build.Builder(registry.read(), say=say)
+    arms, missing = (_without_limit(which) for which in peers.arms(builder, only))
+    name, cells = Path(program).name, {shlex.join(command): Cell(command)}
+    plan = Plan("compare", name, arms, cells, blocks, programs={name: digest(Path(program))}, missing=missing)
+    return plan, measure.Command(builder.tools())
+
+
+def _without_limit(arms: dict[str, Arm] | dict[str, str]) -> dict:
+    return {name: arm for name, arm in arms.items() if name != peers.LIMIT}

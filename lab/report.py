@@ -1,0 +1,235 @@
+"""One HTML file with everything in it, from the results there are."""
+
+import html
+from collections import defaultdict
+from itertools import takewhile
+from pathlib import Path
+
+from lab import LabError, machine, plots
+from lab.judge import Verdict, judge
+from lab.peers import LIMIT
+from lab.plots import SHARES, Palette, grid
+from lab.samples import Samples
+from lab.session import remaining
+from lab.show import human, signed
+from lab.versus import FIGURES, Figure, compare
+
+SPEED, MEMORY = "ops_per_s", "peak_kib"
+SUMMARY_NOTE = """<p class="note">
+In brackets is the interval that covers 95 %. RSS is relative to that of the same peer.
+</p>"""
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 2rem; } h2 { margin-top: 3rem; border-bottom: 2px solid #c1121f; } h3 { margin-top: 2rem; }
+nav a { margin-right: 1rem; } svg { width: 100%; height: auto; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } .note { color: #666; font-size: .9rem; }
+.GO, .BETTER { color: #1a7a6e; } .NO-GO, .WORSE { color: #c1121f; } .INCONCLUSIVE { color: #777; }
+"""
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>hz3, measured</title><meta name="viewport" content="width=device-width">
+<style>{style}</style></head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+class Comparison:
+    """A run of `hz3 peers`, ready to be drawn."""
+
+    def __init__(self, run: Samples):
+        self.run = run
+        self.arms = list(run.plan.arms)
+        lanes = [name for name, arm in run.plan.arms.items() if arm.config]
+        self.lanes, self.peers = lanes, [name for name in self.arms if name not in lanes and name != LIMIT]
+        self.palette = Palette(lanes, self.peers)
+        self.cells = [cell for cell in run.plan.cells if run.blocks(cell, "ab")]
+
+    def figures(self, cell: str, figure: str) -> dict[str, Figure]:
+        """Of each arm; empty where the cell's program does not measure it."""
+        blocks = self.run.blocks(cell, "ab")
+        has = all(isinstance(figures.get(figure), float) for block in blocks for figures in block.values())
+        return compare(self.run, cell, figure, "") if has else {}
+
+    def texts(self, cell: str, figure: str) -> dict[str, str]:
+        """Of each arm that has it, from the block of median peak RSS."""
+        blocks, found = self.run.blocks(cell, "ab"), {}
+        for arm in blocks[0]:
+            ordered = sorted(blocks, key=lambda block: block[arm].get(MEMORY, 0))
+            if isinstance(text := ordered[len(ordered) // 2][arm].get(figure), str):
+                found[arm] = text
+        return found
+
+    def parameters(self, cell: str) -> dict[str, object]:
+        """What the program was asked for, which stands before its first figure."""
+        line = next(iter(self.run.blocks(cell, "ab")[0].values()))
+        return dict(takewhile(lambda word: word[0] != "seconds" and not word[0].endswith(FIGURES), line.items()))
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    def line(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    return f'<div class="scroll"><table>{line(head, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
+
+
+def summary(comparison: Comparison) -> str:
+    """For each cell: each lane as a multiple of the fastest peer, as a share of the limit, and its RSS."""
+    head, rows = ["cell", "fastest peer", "its speed"], []
+    for lane in comparison.lanes:
+        head += [f"{lane}: speed", "of the limit", "peak RSS"]
+    for cell in comparison.cells:
+        speed, memory = comparison.figures(cell, SPEED), comparison.figures(cell, MEMORY)
+        best = max((p for p in comparison.peers if p in speed), key=lambda peer: speed[peer].median, default=None)
+        if not best:
+            continue
+        versus = compare(comparison.run, cell, SPEED, best)
+        row = [cell, best, human(SPEED, speed[best].median)]
+        for lane in comparison.lanes:
+            row.append("{:.2f}x [{:.2f} {:.2f}]".format(*versus[lane].ratio))
+            row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
+            row.append(f"{memory[lane].median / memory[best].median:.2f}x")
+        rows.append(row)
+    return table(head, rows) if rows else ""
+
+
+def speed_panels(comparison: Comparison) -> dict[str, list[plots.Panel]]:
+    """By benchmark program."""
+    panels = defaultdict(list)
+    for cell in comparison.cells:
+        if speed := comparison.figures(cell, SPEED):
+            draw = plots.intervals(speed, comparison.palette, 1e6, "M ops/s")
+            panels[comparison.run.plan.cells[cell].group].append((cell, draw))
+    return panels
+
+
+def pareto_panels(comparison: Comparison) -> list[plots.Panel]:
+    return [
+        (cell, plots.pareto(speed, comparison.figures(cell, MEMORY), comparison.palette))
+        for cell in comparison.cells
+        if (speed := comparison.figures(cell, SPEED))
+    ]
+
+
+def scaling_panels(comparison: Comparison) -> list[plots.Panel]:
+    families: dict[str, dict[int, dict[str, Figure]]] = defaultdict(dict)
+    for cell in comparison.cells:
+        parameters = comparison.parameters(cell)
+        if "threads" in parameters and (speed := comparison.figures(cell, SPEED)):
+            others = {k: v for k, v in parameters.items() if k not in ("threads", "iters", "question")}
+            name = " ".join(f"{k}={v:g}" if isinstance(v, float) else str(v) for k, v in others.items())
+            families[name.removeprefix("bench_")][int(parameters["threads"])] = speed
+    return [(name, plots.scaling(family, comparison.palette)) for name, family in families.items() if len(family) > 1]
+
+
+def time_panels(comparison: Comparison) -> list[plots.Panel]:
+    panels = []
+    for cell in comparison.cells:
+        series = {}
+        for arm, text in comparison.texts(cell, "rss_over_time").items():
+            series[arm] = [tuple(float(n) for n in point.split(":")) for point in text.split(",")]
+        if series:
+            panels.append((cell, plots.over_time(series, comparison.palette)))
+    return panels
+
+
+def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
+    panels = []
+    for cell in comparison.cells:
+        for call in ("malloc", "free"):
+            shares = [comparison.figures(cell, f"{call}_{share}_ns") for share in SHARES]
+            if all(shares):
+                medians = {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
+                panels.append((f"{call}: {cell}", plots.percentiles(medians, comparison.palette)))
+    return panels
+
+
+def comparison_section(comparison: Comparison) -> list[str]:
+    run = comparison.run
+    versions = [
+        [name, arm.said_version, (arm.sha256 or "")[:12], " ".join(f"{k}={v}" for k, v in arm.env.items())]
+        for name, arm in run.plan.arms.items()
+    ]
+    versions += [[name, "cannot be had", reason, ""] for name, reason in run.plan.missing.items()]
+    least = min((len(run.blocks(cell, "ab")) for cell in comparison.cells), default=0)
+    parts = [
+        f"<h2>{html.escape(run.plan.name)}</h2>",
+        where(run, f"{least} blocks of each cell"),
+        table(["allocator", "version", "SHA-256", "environment"], versions),
+    ]
+    if text := summary(comparison):
+        parts += ["<h3>Against the fastest peer</h3>", SUMMARY_NOTE, text]
+    for program, panels in speed_panels(comparison).items():
+        height = 0.9 + 0.2 * len(comparison.arms)
+        parts += [f"<h3>Speed: {html.escape(program)}</h3>", grid(panels, height, f"ops/s of {program}")]
+    for title, panels in (
+        ("Speed against memory", pareto_panels(comparison)),
+        ("Scaling over threads", scaling_panels(comparison)),
+        ("RSS over time", time_panels(comparison)),
+        ("How long single calls take", percentile_panels(comparison)),
+    ):
+        if panels:
+            parts += [f"<h3>{title}</h3>", grid(panels, 3.4, title)]
+    if run.unable:
+        rows = [[cell, arm, reason] for (cell, arm), reason in run.unable.items()]
+        parts += ["<h3>Who gave no result</h3>", table(["cell", "allocator", "why"], rows)]
+    return parts
+
+
+def where(run: Samples, more: str) -> str:
+    facts = run.machine
+    words = f"{machine.name(facts)}; Linux {facts['kernel']}; load when it began {facts['load']:.1f}"
+    return f'<p class="note">{html.escape(f"{words}; {more}; {run.path.name}")}</p>'
+
+
+def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
+    parts = [
+        f"<h3>{html.escape(run.plan.name)}</h3>",
+        f"<p>{html.escape(run.plan.experiment['question'])}</p>",
+        where(run, f"{run.plan.blocks} blocks, {run.plan.scale:g} of the iterations"),
+    ]
+    for verdict in verdicts:
+        figure = verdict.findings[0].figure
+        findings = [finding for finding in verdict.findings if finding.figure == figure]
+        parts.append(f'<p>{html.escape(verdict.variant)}: <strong class="{verdict.word}">{verdict.word}</strong></p>')
+        rows = [[gate.holds.value, str(gate.gate), gate.reason] for gate in verdict.gates]
+        parts.append(table(["holds", "gate", "where"], rows))
+        panels = [(f"{verdict.variant}: {figure}", plots.forest(findings))]
+        parts.append(grid(panels, 0.9 + 0.3 * len(findings), f"{run.plan.name}, {verdict.variant}"))
+        rows = [[f.case, f.figure, signed(f.effect.gain), f.verdict] for f in verdict.findings if f.figure != figure]
+        parts.append(table(["case", "memory", "better by", ""], rows))
+    return parts
+
+
+def newest(folder: Path) -> list[Samples]:
+    """Of every name and machine the newest run that has anything."""
+    runs = {}
+    for file in sorted(folder.glob("*/*.jsonl")):
+        run = Samples.load(file)
+        if run.attempts:
+            runs[run.plan.name, machine.name(run.machine)] = run
+    return list(runs.values())
+
+
+def report(folder: Path) -> str:
+    runs = newest(folder)
+    if not runs:
+        raise LabError(f"nothing to report: no samples in {folder}")
+    parts = ["<h1>hz3, measured</h1>"]
+    for run in (run for run in runs if run.plan.kind == "peers"):
+        parts += comparison_section(Comparison(run))
+    complete = [run for run in runs if run.plan.kind == "ab" and not remaining(run)]
+    if complete:
+        parts.append("<h2>Experiments</h2>")
+    for run in complete:
+        parts += experiment_section(run, judge(run))
+    body = "\n".join(parts)
+    return PAGE.format(style=STYLE, body=body)

@@ -1,0 +1,108 @@
+"""The file of raw samples: JSON lines, appended to and never changed.
+
+The first line is the plan and the machine.  A line without its newline was cut off by a crash and is no sample.
+"""
+
+import json
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab import LabError
+from lab.plan import Plan
+
+
+@dataclass(frozen=True)
+class Round:
+    """Every arm of a cell once, one after the other: what is paired."""
+
+    phase: str  # warmup, aa or ab
+    block: int
+    cell: str
+
+
+class Samples:
+    """A run's samples in memory, and the file they go to."""
+
+    def __init__(self, path: Path, plan: Plan, machine: dict):
+        self.path, self.plan, self.machine = path, plan, machine
+        self.attempts: dict[Round, list[dict[str, dict]]] = defaultdict(list)  # each: arm to its figures
+        self.unable: dict[tuple[str, str], str] = {}  # cell and arm that give no result, and why
+
+    @classmethod
+    def create(cls, path: Path, plan: Plan, machine: dict) -> "Samples":
+        samples = cls(path, plan, machine)
+        samples._append({"kind": "plan", "plan": plan.to_json(), "machine": machine})
+        return samples
+
+    @classmethod
+    def load(cls, path: Path) -> "Samples":
+        try:
+            lines = [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            first = lines[0]
+            samples = cls(path, Plan.from_json(first["plan"]), first["machine"])
+            for line in lines[1:]:
+                if line["kind"] == "sample":
+                    samples._take(line)
+                elif line["kind"] == "unable":
+                    samples.unable[line["cell"], line["arm"]] = line["reason"]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise LabError(f"{path} is not a file of samples: {error!r}") from None
+        return samples
+
+    def _take(self, line: dict) -> None:
+        attempts = self.attempts[Round(line["phase"], line["block"], line["cell"])]
+        if line["attempt"] == len(attempts):
+            attempts.append({})
+        attempts[line["attempt"]][line["arm"]] = line["figures"]
+
+    def add(self, line: dict) -> None:
+        line = {"kind": "sample", **line}
+        self._append(line)
+        self._take(line)
+
+    def give_up(self, cell: str, arm: str, reason: str) -> None:
+        self._append({"kind": "unable", "cell": cell, "arm": arm, "reason": reason})
+        self.unable[cell, arm] = reason
+
+    def arms_of(self, round_: Round) -> list[str]:
+        return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
+
+    def resume(self, machine: dict) -> None:
+        data = self.path.read_bytes()
+        os.truncate(self.path, data.rfind(b"\n") + 1)
+        self._append({"kind": "resumed", "machine": machine})
+
+    def _append(self, line: dict) -> None:
+        try:
+            with open(self.path, "a") as file:
+                print(json.dumps(line), file=file)
+                file.flush()
+        except OSError as error:
+            raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
+
+    def complete(self, round_: Round) -> dict[str, dict] | None:
+        """Each arm's figures, of the first attempt that ran to its end."""
+        arms = self.arms_of(round_)
+        whole = (attempt for attempt in self.attempts.get(round_, ()) if all(arm in attempt for arm in arms))
+        return next(({arm: attempt[arm] for arm in arms} for attempt in whole), None)
+
+    def blocks(self, cell: str, *phases: str) -> list[dict[str, dict]]:
+        """Each arm's figures, for each complete block."""
+        counts = {"aa": self.plan.aa_blocks, "ab": self.plan.blocks}
+        taken = (self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase]))
+        return [figures for figures in taken if figures]
+
+
+def new_path(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
+
+
+def newest_path(folder: Path) -> Path:
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        raise LabError(f"nothing to resume: no samples in {folder}")
+    return files[-1]

@@ -1,0 +1,63 @@
+"""All runs of a plan: a warm-up, the A/A blocks, then blocks in which every arm of a cell runs once, in random order.
+
+A block passes through all cells, so that each cell is spread over the whole session.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from lab import ROOT, LabError, machine
+from lab.plan import Arm, Cell, Plan
+from lab.samples import Round, Samples
+
+Measure = Callable[[str, Arm, Cell], dict]
+Progress = Callable[[Round, str], None]  # told before each run
+
+
+def rounds(plan: Plan) -> Iterator[tuple[Round, list[str]]]:
+    """Every round with the order of its arms, the same for the same seed."""
+    for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", plan.blocks)):
+        for block in range(blocks):
+            chance = random.Random(f"{plan.seed}/{phase}/{block}")
+            for cell in chance.sample(list(plan.cells), len(plan.cells)):
+                arms = plan.arms_of(phase)
+                yield Round(phase, block, cell), chance.sample(arms, len(arms))
+
+
+def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
+    return [(r, arms) for r, arms in rounds(samples.plan) if samples.complete(r) is None]
+
+
+def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
+    for round_, arms in remaining(samples):
+        attempt = len(samples.attempts[round_])
+        for position, arm in enumerate(arms):
+            if arm in samples.arms_of(round_):
+                progress(round_, arm)
+                _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+
+
+def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: dict) -> None:
+    """A sample; or in a comparison, that an allocator which is not ours gives no result in this cell."""
+    plan = samples.plan
+    started, load = datetime.now(UTC), machine.load()
+    try:
+        figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
+    except LabError as error:
+        if plan.kind == "ab" or plan.arms[arm].config:
+            raise
+        samples.give_up(round_.cell, arm, str(error).replace(f"{ROOT}/", ""))
+        return
+    when = {"at": started.isoformat(timespec="milliseconds"), "load": load}
+    samples.add(
+        {
+            "phase": round_.phase,
+            "block": round_.block,
+            "cell": round_.cell,
+            "arm": arm,
+            **place,
+            **when,
+            "figures": figures,
+        }
+    )

@@ -1,0 +1,178 @@
+"""Progress and verdicts in a terminal."""
+
+import statistics
+import sys
+import time
+from collections import defaultdict
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from lab import machine
+from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
+from lab.plan import Plan
+from lab.samples import Round, Samples
+from lab.session import remaining, rounds
+from lab.versus import compare, figures_of
+
+COLOURS = {
+    "GO": "green",
+    "BETTER": "green",
+    "NO-GO": "red",
+    "WORSE": "red",
+    "SAME": "cyan",
+    "INCONCLUSIVE": "yellow",
+    Holds.YES: "green",
+    Holds.NO: "red",
+    Holds.UNDECIDED: "yellow",
+}
+console = Console(markup=False, width=None if sys.stdout.isatty() else 180)
+
+
+class Watch:
+    """The progress of a session; the time left is what each cell's runs took so far, times the runs of it to come."""
+
+    def __init__(self, samples: Samples):
+        self.left: dict[str, int] = defaultdict(int)  # runs to come of each cell
+        for round_, arms in remaining(samples):
+            self.left[round_.cell] += len(arms)
+        total, done = sum(len(arms) for _, arms in rounds(samples.plan)), sum(self.left.values())
+        self.took: dict[str, list[float]] = defaultdict(list)
+        self.running: tuple[str, float] | None = None
+        self.bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[time_left]}"),
+            console=console,
+        )
+        self.task = self.bar.add_task("", total=total, completed=total - done, time_left="")
+
+    def __enter__(self) -> "Watch":
+        self.bar.start()
+        return self
+
+    def __exit__(self, failure: type | None, *_: object) -> None:
+        if not failure:
+            total = self.bar.tasks[self.task].total
+            self.bar.update(self.task, completed=total, description="done", time_left="")
+        self.bar.stop()
+
+    def __call__(self, round_: Round, arm: str) -> None:
+        now = time.monotonic()
+        if self.running:
+            self.took[self.running[0]].append(now - self.running[1])
+            self.left[self.running[0]] -= 1
+            self.bar.advance(self.task)
+        self.running = (round_.cell, now)
+        self.bar.update(
+            self.task,
+            time_left=self._time_left(),
+            description=f"{round_.phase} {round_.block + 1}  {round_.cell}  {arm}",
+        )
+
+    def _time_left(self) -> str:
+        if not self.took:
+            return "time left: not known yet"
+        typical = statistics.mean(t for times in self.took.values() for t in times)
+        seconds = sum(
+            runs * (statistics.mean(self.took[cell]) if cell in self.took else typical)
+            for cell, runs in self.left.items()
+        )
+        return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
+
+
+def human(figure: str, value: float) -> str:
+    if figure.endswith("_per_s"):
+        return f"{value / 1e6:.2f} M"
+    return f"{value / 1024:.1f} MiB" if figure.endswith("_kib") else f"{value:.4g}"
+
+
+def signed(log_ratio: float) -> str:
+    return f"{percent(log_ratio):+.1f} %"
+
+
+def finding_row(finding: Finding) -> list[str]:
+    effect = finding.effect
+    remarks = [f"max/min {finding.range_ratio:.2f}"] if finding.range_ratio > NOISY else []
+    if finding.runs_needed and finding.runs_needed > effect.pairs:
+        remarks.append(
+            f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it"
+        )
+    if finding.overflowed:
+        remarks.append(f"rings overflowed in {finding.overflowed} of {effect.pairs}")
+    return [
+        finding.case,
+        finding.figure,
+        *(human(finding.figure, m) for m in finding.medians),
+        signed(effect.gain),
+        f"{signed(effect.low)} to {signed(effect.high)}",
+        f"{percent(effect.floor):.1f} %",
+        finding.verdict,
+        "; ".join(remarks),
+    ]
+
+
+def verdicts(samples: Samples, judged: list[Verdict]) -> None:
+    for verdict in judged:
+        table = Table(
+            "case",
+            "figure",
+            "baseline",
+            "variant",
+            "better by",
+            "95 % interval",
+            "noise floor",
+            "",
+            "",
+            title=f"{samples.plan.name}: {verdict.variant}",
+            title_justify="left",
+        )
+        for finding in verdict.findings:
+            table.add_row(*finding_row(finding), style=COLOURS[finding.verdict])
+        console.print(table)
+        for gate in verdict.gates:
+            console.print(f"  {gate.holds.value:9} {gate.gate}: {gate.reason}", style=COLOURS[gate.holds])
+        said = f"{samples.plan.name}, {verdict.variant}: {verdict.word}\n"
+        console.print(said, style=f"bold {COLOURS[verdict.word]}")
+    if samples.plan.blocks < FEWEST:
+        console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
+
+
+def peers(plan: Plan) -> None:
+    table = Table("who", "version", "library")
+    for name, arm in plan.arms.items():
+        table.add_row(name, arm.said_version, arm.file or "libc")
+    for name, status in plan.missing.items():
+        table.add_row(name, "cannot be had", status, style="red")
+    console.print(table)
+
+
+def comparison(samples: Samples, reference: str) -> None:
+    for cell in samples.plan.cells:
+        compared = {f: compare(samples, cell, f, reference) for f in figures_of(samples, cell)}
+        columns = [title for figure in compared for title in (figure, f"to {reference}")]
+        table = Table("", *columns, title=cell, title_justify="left")
+        for arm in samples.arms_of(Round("ab", 0, cell)):
+            row = [arm]
+            for figure, of_arm in compared.items():
+                mine = of_arm[arm]
+                row += [
+                    human(figure, mine.median),
+                    "{:.2f}x [{:.2f} {:.2f}]".format(*mine.ratio) if mine.ratio else "-",
+                ]
+            table.add_row(*row)
+        console.print(table)
+    for (cell, arm), reason in samples.unable.items():
+        console.print(f"no result of {arm} in {cell}: {reason}", style="red")
+
+
+def environment(facts: dict) -> None:
+    console.print(
+        f"{machine.name(facts)}; {facts['cores']} cores, {facts['sockets']} sockets, "
+        f"{facts['last_level_caches']} last-level caches; Linux {facts['kernel']}; "
+        f"governor {facts['governor']}; load {facts['load']:.1f}"
+    )
+    if facts["load"] > facts["cpus_allowed"] / 2:
+        console.print("The machine is not idle: expect a high noise floor.", style="yellow")

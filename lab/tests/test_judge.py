@@ -1,0 +1,176 @@
+"""The judge on samples whose truth is known: how often it is wrong, and what it refuses to say."""
+
+import math
+
+import numpy as np
+import pytest
+from synthetic import experiment, samples
+
+from lab import LabError, judge
+from lab.plan import BASELINE
+
+TRIALS = 60
+IMPROVES = [{"at_least": 0.0}]
+
+
+def words(gates: list[dict], gain: list[float], trials: int = TRIALS, **more) -> list[str]:
+    table = experiment(gates, cases=len(gain))
+    return [judge.judge(samples(table, seed, gain, **more))[0].word for seed in range(trials)]
+
+
+def share(word: str, *args, **more) -> float:
+    found = words(*args, **more)
+    return found.count(word) / len(found)
+
+
+@pytest.mark.parametrize("gain", [0, -1, -5, -20])
+@pytest.mark.parametrize("noise, heavy", [(0.02, False), (0.2, False), (0.05, True)])
+def test_no_go_for_what_is_no_gain(gain, noise, heavy):
+    assert share("GO", IMPROVES, [gain], noise=noise, heavy=heavy) <= 0.05
+
+
+@pytest.mark.parametrize("gain", [0, 1, 5, 20])
+@pytest.mark.parametrize("noise, heavy", [(0.02, False), (0.2, False), (0.05, True)])
+def test_a_guard_accuses_nothing_innocent(gain, noise, heavy):
+    assert share("NO-GO", [{"at_least": -1.0}], [gain], noise=noise, heavy=heavy) <= 0.05
+
+
+@pytest.mark.parametrize("gain", [5, 20])
+def test_gains_of_5_per_cent_are_not_missed(gain):
+    assert share("GO", IMPROVES, [gain]) >= 0.8
+
+
+@pytest.mark.parametrize("gain", [-5, -20])
+def test_losses_of_5_per_cent_are_not_missed(gain):
+    assert share("NO-GO", [{"at_least": -1.0}], [gain]) >= 0.8
+
+
+def test_gains_of_20_per_cent_are_found_under_heavy_noise():
+    assert share("GO", IMPROVES, [20], noise=0.05, heavy=True) >= 0.8
+
+
+def test_a_gain_below_the_threshold_is_no_go():
+    assert share("GO", [{"at_least": 10.0}], [9.0]) <= 0.05
+    assert share("NO-GO", [{"at_least": 10.0}], [5.0]) >= 0.8
+
+
+def test_the_same_is_found_the_same_and_nothing_else_is():
+    table = experiment(IMPROVES)
+
+    def said_same(gain):
+        runs = (samples(table, seed, [gain], noise=0.01, blocks=40) for seed in range(TRIALS))
+        return sum(judge.judge(run)[0].findings[0].verdict == "SAME" for run in runs) / TRIALS
+
+    assert said_same(0) >= 0.8
+    assert said_same(2) <= 0.05 and said_same(-2) <= 0.05  # the margin itself
+
+
+@pytest.mark.parametrize(
+    "gain, word",
+    [
+        ([8, 8, 8, 8, 8, 8], "GO"),
+        ([8, 8, 8, 8, 8, -8], "GO"),
+        ([8, 8, 8, 8, -8, -8], "NO-GO"),
+        ([14.4, 10.1, 8.5, -10.4, -17.8, -7.0], "NO-GO"),
+    ],
+)
+def test_wins_in_five_of_six_cases(gain, word):
+    assert words([{"wins": 5}], gain, trials=1) == [word]
+
+
+def test_wins_that_are_lost_in_noise_are_undecided():
+    assert share("INCONCLUSIVE", [{"wins": 5}], [3] * 6, trials=10, noise=0.3) == 1
+
+
+def test_one_failed_gate_is_no_go_and_one_open_gate_inconclusive():
+    gates = [{"at_least": 0.0}, {"at_least": -10.0, "figure": "peak_kib"}]
+    assert words(gates, [10], trials=1) == ["GO"]
+    assert words(gates, [10], trials=1, memory=1.5) == ["NO-GO"]
+    assert words(gates, [10], trials=1, blocks=5) == ["INCONCLUSIVE"]
+
+
+def test_memory_is_judged_like_speed():
+    finding = {f.figure: f for f in judge.judge(samples(experiment(IMPROVES), 1, [0], memory=0.5))[0].findings}
+    assert finding["peak_kib"].verdict == "BETTER"
+    assert judge.percent(finding["peak_kib"].effect.gain) == pytest.approx(100)
+    assert finding["peak_kib"].medians == (5000, 2500)
+
+
+def test_no_effect_below_the_noise_floor():
+    slightly_better = np.full(20, 0.01)
+    for aa, word in ((np.full(20, 0.02), "INCONCLUSIVE"), (np.full(20, 0.005), "BETTER")):
+        assert judge.word_for(judge.effect(slightly_better, judge.noise_floor(aa)), 0.01) == word
+
+
+def test_no_effect_whose_interval_reaches_the_other_side():
+    torn = judge.effect(np.array([-0.2, 0.4] * 10 + [0.4]), 0.0)
+    assert (
+        torn.gain == 0.4 and not torn.above(0) and not judge.effect(-np.array([-0.2, 0.4] * 10 + [0.4]), 0.0).below(0)
+    )
+    assert judge.effect(np.full(20, 0.4), 0.0).above(0)
+
+
+def test_the_same_needs_a_narrow_interval_and_a_low_floor():
+    assert judge.effect(np.zeros(20), 0.01).same_within(0.02)
+    assert not judge.effect(np.zeros(20), 0.03).same_within(0.02)
+    assert not judge.effect(np.array([-0.2, 0.0, 0.2] * 7), 0.01).same_within(0.02)
+
+
+def test_what_is_the_same_is_no_improvement():
+    assert share("NO-GO", IMPROVES, [0], trials=10, noise=0.005) == 1
+    assert share("GO", [{"at_least": -2.0}], [0], trials=10, noise=0.005) == 1
+
+
+def test_without_enough_aa_blocks_there_is_no_floor_to_stand_on():
+    assert judge.noise_floor(np.zeros(5)) == math.inf
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    chance = np.random.default_rng(0)
+    inside = 0
+    for _ in range(300):
+        low, _, _, high = judge.median_interval(0.05 + 0.03 * chance.standard_normal(20))
+        inside += low <= 0.05 <= high
+    assert 0.91 <= inside / 300 <= 0.99
+
+
+def test_a_wide_spread_is_reported_with_runs_that_settle_it():
+    noisy = judge.judge(samples(experiment(IMPROVES), 3, [5], noise=0.2, mood=0))[0].findings[0]
+    assert noisy.range_ratio > 1.5 and noisy.verdict == "INCONCLUSIVE"
+    assert noisy.runs_needed > 20
+    quiet = judge.judge(samples(experiment(IMPROVES), 3, [5], noise=0.01, mood=0))[0].findings[0]
+    assert quiet.range_ratio < 1.5 and quiet.runs_needed is None
+
+
+def test_the_number_of_runs_that_settle_it_does():
+    first = judge.judge(samples(experiment(IMPROVES), 7, [5], noise=0.1))[0].findings[0]
+    settled = sum(
+        judge.judge(samples(experiment(IMPROVES), seed, [5], noise=0.1, blocks=4 * first.runs_needed))[0].word == "GO"
+        for seed in range(10)
+    )
+    assert first.verdict == "INCONCLUSIVE" and settled >= 8
+
+
+def test_a_level_is_judged_by_the_variants_own_figure():
+    table = experiment([{"figure": "box.retries", "per": "box.calls", "above": 0.1}])
+    for rate, word in ((0.2, "GO"), (0.00002, "NO-GO")):
+        run = samples(table, 1, [0])
+        for attempts in run.attempts.values():
+            for figures in attempts[0].values():
+                figures |= {"box.retries": 1e6 * rate, "box.calls": 1e6}
+        assert judge.judge(run)[0].word == word
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, 2.0**64, "12 MiB", None])
+def test_a_figure_that_is_none_gives_no_verdict(value):
+    run = samples(experiment(IMPROVES), 1, [0])
+    next(reversed(run.attempts.values()))[0][BASELINE]["peak_kib"] = value
+    with pytest.raises(LabError, match="no verdict"):
+        judge.judge(run)
+
+
+def test_missing_rounds_give_no_verdict():
+    run = samples(experiment(IMPROVES), 1, [0])
+    next(reversed(run.attempts.values()))[0].pop("variant")
+    with pytest.raises(LabError, match="1 rounds are missing: no verdict"):
+        judge.judge(run)

@@ -1,0 +1,227 @@
+"""What is refused before anything is built; the experiments of the project; builds; verbs; the ledger."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from synthetic import experiment as table_of
+from synthetic import samples
+
+from lab import ROOT, LabError, build, cli, experiment, ledger, measure, peers, registry
+from lab.measure import words
+from lab.plan import Arm, Cell, library_arm
+
+FLAGS = """
+HZ3_LANES(scale, fast, r50)
+HZ3_FLAG(HZ3_CHECK, 1,    0,   1,    "0..1",  "checks (all, of them)", "none")
+HZ3_FLAG(HZ3_BATCH, 8,    8,   16,   "0|8|16", "how many", "none")
+"""
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
+
+
+@pytest.fixture
+def known(tmp_path):
+    file = tmp_path / "flags.def"
+    file.write_text(FLAGS)
+    return registry.read(file)
+
+
+def test_the_registry_is_read(known):
+    assert known.lanes == ("scale", "fast", "r50")
+    assert known.resolve("r50", {"HZ3_CHECK": 0}) == {"HZ3_CHECK": 0, "HZ3_BATCH": 16}
+
+
+def test_the_real_registry_is_understood():
+    known = registry.read()
+    assert {"scale", "fast", "classic"} <= set(known.lanes)
+    assert known.resolve("classic", {})["HZ3_S44_TRANSPORT_LIST"] == 1 and known.ranges["HZ3_DEBUG"] == "0..1"
+
+
+@pytest.mark.parametrize("text, complaint", [
+    ("HZ3_FLAG(HZ3_A, 1, \"0..1\", \"\", \"\")", "no row that names the lanes"),
+    (FLAGS + 'HZ3_FLAG(HZ3_C, 1, 2, "0..2", "", "")', "HZ3_C"),
+    (FLAGS + 'HZ3_FLAG(HZ3_C, 1, 2, x, "0..2", "", "")', "one value for each"),
+])  # fmt: skip
+def test_a_registry_that_is_not_understood_is_refused(tmp_path, text, complaint):
+    (tmp_path / "flags.def").write_text(text)
+    with pytest.raises(LabError, match=complaint):
+        registry.read(tmp_path / "flags.def")
+
+
+GOOD = """
+name = "x"
+work_order = "ours"
+question = "?"
+iters = 1000
+[baseline]
+lane = "scale"
+[[variants]]
+name = "one"
+flags = { HZ3_FREE_CHECK = 0 }
+[[cases]]
+name = "T={threads}"
+group = "g{threads}"
+command = "bench_random_mixed_mt_remote_malloc {threads} {iters} 10 16 64 50"
+over = { threads = [2, 4] }
+[[gates]]
+group = "g2"
+at_least = 0.0
+"""
+
+
+def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD.replace('lane = "scale"', 'lane = "scale"\nflags = { HZ3_DEBUG = 1 }'))
+    read = experiment.read(file)
+    assert read.variants[0] == experiment.Variant("one", "scale", {"HZ3_DEBUG": 1, "HZ3_FREE_CHECK": 0})
+    assert [case.name for case in read.cases] == ["T=2", "T=4"]
+    assert read.cases[1].argv(0.1)[1:3] == ["4", "100"] and read.cases[1].argv(1e-9)[2] == "1"
+
+
+@pytest.mark.parametrize("old, new, complaint", [
+    ("HZ3_FREE_CHECK", "HZ3_FREE_CHEKC", "there is no flag HZ3_FREE_CHEKC"),
+    ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 7", "out of range"),
+    ("HZ3_FREE_CHECK = 0", 'HZ3_FREE_CHECK = "0"', "whole number"),
+    ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 1", "the same build as 'baseline'"),
+    ('name = "one"', 'name = "baseline"', "two builds are called 'baseline'"),
+    ('lane = "scale"', 'lane = "slow"', "no lane 'slow'; the lanes are: scale"),
+    ("bench_random_mixed_mt_remote_malloc", "bench_of_nobody", "no benchmark program 'bench_of_nobody'"),
+    ('group = "g2"\nat', 'group = "g3"\nat', "no case is in that group"),
+    ("at_least = 0.0", "at_least = 0.0\nwins = 1", "exactly one of"),
+    ("at_least = 0.0", "wins = 2", "there are 1 cases"),
+    ("at_least = 0.0", "at_last = 0.0", "at_last"),
+    ("iters = 1000", "", "no iters for case 'T=2'"),
+    ("[2, 4]", "[2, 2]", "two cases have the same name"),
+    ("[[gates]]", "[[gate]]", "no gates"),
+    ("[baseline]", "[baseline", "x.toml: "),
+    ('question = "?"', "", "question"),
+    ("flags = { HZ3_FREE_CHECK = 0 }", "flags = 0", "not of the form"),
+])  # fmt: skip
+def test_bad_input_is_refused_before_anything_is_built(tmp_path, monkeypatch, old, new, complaint):
+    monkeypatch.setattr(build, "Builder", lambda *_, **__: pytest.fail("building began"))
+    assert old in GOOD
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD.replace(old, new))
+    result = CliRunner().invoke(cli.main, ["ab", str(file)])
+    assert isinstance(result.exception, LabError) and re.search(complaint, str(result.exception))
+
+
+def test_the_same_lane_under_another_name_is_the_same_build(known):
+    one, other = experiment.Variant("baseline", "scale", {}), experiment.Variant("x", "fast", {"HZ3_CHECK": 1})
+    asked = experiment.Experiment("x", "", "", one, (other,), (), ())
+    with pytest.raises(LabError, match="same build"):
+        experiment.check(asked, known)
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_the_experiments_of_the_project_can_be_run(file):
+    experiment.check(experiment.read(file), registry.read())
+
+
+def test_every_command_of_the_experiments_gives_a_result():
+    cases = [case for file in EXPERIMENTS for case in experiment.read(file).cases]
+    for command in {tuple(case.argv(1e-9)) for case in cases}:
+        if not (ROOT / "out" / command[0]).is_file():
+            pytest.skip(f"{command[0]} is not built")
+        figures = measure.Bench()("libc", Arm(), Cell(list(command)))
+        assert figures["ops_per_s"] > 0 and figures["peak_kib"] > 0 and figures["end_kib"] > 0
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_what_a_work_order_found_is_told_of_cases_that_there_are(file):
+    asked = experiment.read(file)
+    cases, variants = {case.name for case in asked.cases}, {variant.name for variant in asked.variants}
+    for figure in asked.original.get("figures", ()):
+        assert figure["case"] in cases and figure["variant"] in variants
+    assert (asked.work_order == "ours") != bool(asked.original)
+
+
+def test_a_library_with_other_flags_than_asked_for_is_refused(tmp_path, known):
+    variant = experiment.Variant("x", "scale", {"HZ3_BATCH": 16})
+    for text, complaint in (
+        ("lane=scale HZ3_CHECK=1 HZ3_BATCH=16", None),
+        ("lane=scale HZ3_CHECK=1 HZ3_BATCH=8", "HZ3_BATCH is 8, not 16"),
+        ("lane=scale HZ3_CHECK=0 HZ3_BATCH=16", "HZ3_CHECK is 0, not 1"),
+        ("lane=fast HZ3_CHECK=1 HZ3_BATCH=16", "lane is fast"),
+        ("lane=scale HZ3_BATCH=16", "HZ3_CHECK is None"),
+    ):
+        file = tmp_path / "x.so"
+        file.write_bytes(b"hz3-config: version=1 " + text.encode() + b"\0")
+        if complaint:
+            with pytest.raises(LabError, match=complaint):
+                build.check_flags(variant, library_arm(file, tmp_path), known)
+        else:
+            build.check_flags(variant, library_arm(file, tmp_path), known)
+
+
+def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "RESULTS", tmp_path)
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD)
+    verb = ["ab", str(file), "--scale", "0.5", "--blocks", "1"]
+    result = CliRunner().invoke(cli.main, verb, catch_exceptions=False)
+    (run,) = (tmp_path / "x").glob("*.jsonl")
+    lines = run.read_text().splitlines()
+    assert result.exit_code == 0 and len(lines) == 1 + 2 * (3 + 6 * 2 + 3)
+    assert "HZ3_FREE_CHECK=0" in lines[0] and "/bench_random" not in lines[0]
+    assert not any(str(ROOT) in line for line in lines)  # results are published
+    lines[-1] = ""
+    run.write_text("\n".join(lines))
+    assert CliRunner().invoke(cli.main, [*verb, "--resume"], catch_exceptions=False).exit_code == 0
+    again = CliRunner().invoke(cli.main, [*verb, "--resume"])
+    assert "is complete" in str(again.exception)
+
+
+def test_every_verb_is_found_by_the_command():
+    shown = subprocess.run([ROOT / "bin/hz3", "help"], capture_output=True, text=True, check=True).stdout
+    for verb in cli.main.commands:
+        assert f"also: {verb}\n" in shown
+        assert (ROOT / f"bin/hz3-{verb}").resolve() == ROOT / "lab/verb.sh"
+
+
+def test_peers_that_cannot_be_had_are_named(tmp_path, monkeypatch):
+    (tmp_path / "build/peers").mkdir(parents=True)
+    (tmp_path / "build/peers/peers.json").write_text(
+        '[{"name": "glibc", "version": "2.36", "file": null, "env": {}, "status": "ok"},'
+        ' {"name": "gone", "version": "1", "file": null, "env": {}, "status": "no compiler"}]'
+    )
+
+    class Builder:
+        root, registry = tmp_path, registry.Registry((), {}, {})
+
+    found, missing = peers.arms(Builder())
+    assert found["glibc"].file is None and missing["gone"] == "no compiler" and "limit" in missing
+    with pytest.raises(LabError, match="neither a lane nor a peer: nobody"):
+        peers.arms(Builder(), ("nobody",))
+
+
+def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypatch):
+    (tmp_path / "x1.toml").write_text(GOOD)
+    (tmp_path / "x2.toml").write_text(
+        GOOD.replace('name = "x"', 'name = "y"') + '[original]\nsaid = "It lost."\n'
+        'verdict = "NO-GO"\nfigures = [{ case = "T=2", variant = "one", change = -3 }]\n'
+    )
+    assert ledger.ledger(tmp_path).count("not yet run") == 2
+    run = samples(table_of([{"at_least": 0.0}]), 1, [20])
+    run.path = tmp_path / "results/x1/now.jsonl"
+    monkeypatch.setattr(ledger, "newest_by_machine", lambda folder: [run] if folder.name == "x1" else [])
+    text = ledger.ledger(tmp_path)
+    assert "| [x](#x) | one | - | not yet run |" in text  # the run's variant has another name
+    assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
+    assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
+    assert "by the gates it had when the run began" in text
+
+
+def test_the_ledger_in_the_documentation_is_what_the_results_say():
+    assert (ROOT / "docs/verdicts.md").read_text() == ledger.ledger(ROOT / "experiments"), "run: bin/hz3 ledger"
+
+
+def test_words_of_a_line():
+    assert words('a=1 q="two words" b=x=y') == {"a": "1", "q": "two words", "b": "x=y"}
+
+
+def test_no_experiment_is_given(tmp_path):
+    with pytest.raises(LabError, match="no such experiment"):
+        experiment.read(Path(tmp_path / "none.toml"))

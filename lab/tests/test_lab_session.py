@@ -1,0 +1,322 @@
+"""What the lab refuses to count, and what it keeps.  The benchmark is a script, a library a file with a config."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic import experiment
+
+from lab import LabError, judge, measure, pack, plan, session, show, versus
+from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
+from lab.samples import Samples
+
+CONFIG = "hz3-config: version=1 lane=scale HZ3_X={}"
+LINE = (
+    'echo "bench=fake ops_per_s=$RANDOM.5 peak_kib=10 end_kib=9 alloc=x alloc_path=\\"$LD_PRELOAD\\" config=\\"{}\\""\n'
+)
+
+
+class Laboratory:
+    def __init__(self, root: Path):
+        self.root = root
+        (root / "out").mkdir(parents=True)
+        self.program(LINE.format('$(strings -a "$LD_PRELOAD" | grep hz3-config)'))
+        arms = {name: self.library(i) for i, name in ((0, BASELINE), (0, COPY), (1, "variant"))}
+        cells = {name: Cell(["fake"], "g") for name in ("one", "two")}
+        self.plan = Plan("ab", "fake", arms, cells, 6, 1, 6, experiment=experiment([{"at_least": 0.0}]))
+        self.path = root / "samples.jsonl"
+        self.measure = measure.Bench(root)
+
+    def program(self, text: str) -> None:
+        file = self.root / "out/fake"
+        file.write_text("#!/bin/bash\n" + text)
+        file.chmod(0o755)
+
+    def library(self, value: int) -> plan.Arm:
+        file = self.root / f"{len(list(self.root.iterdir()))}.so"
+        file.write_bytes(b"\0" + CONFIG.format(value).encode() + b"\0")
+        return library_arm(file, self.root)
+
+    def run(self, progress=lambda round_, arm: None) -> Samples:
+        samples = Samples.create(self.path, self.plan, {})
+        session.run(samples, self.measure, progress)
+        return samples
+
+    def refuses(self, complaint: str, tamper=lambda round_, arm: None) -> None:
+        """The run ends with the complaint, and what it left allows no verdict."""
+        with pytest.raises(LabError, match=complaint):
+            self.run(tamper)
+        if self.path.exists():
+            with pytest.raises(LabError, match="no verdict"):
+                judge.judge(Samples.load(self.path))
+
+
+@pytest.fixture
+def lab(tmp_path):
+    return Laboratory(tmp_path / "lab")
+
+
+def nth(number: int, action):
+    """Does something before the n-th run."""
+    calls = iter(range(1, 10_000))
+    return lambda round_, arm: action() if next(calls) == number else None
+
+
+def test_every_round_is_paired_and_kept(lab):
+    samples = lab.run()
+    lines = [json.loads(line) for line in lab.path.read_text().splitlines()]
+    assert lines[0]["kind"] == "plan" and len(lines) == 1 + 2 * (3 + 6 * 2 + 6 * 3)
+    assert Samples.load(lab.path).attempts == samples.attempts
+    assert not session.remaining(samples)
+    for i in range(1 + 2 * (3 + 6 * 2), len(lines), 3):  # a round's runs follow one another
+        assert len({(line["block"], line["cell"]) for line in lines[i : i + 3]}) == 1
+        assert {line["arm"] for line in lines[i : i + 3]} == {BASELINE, COPY, "variant"}
+
+
+def test_the_order_is_random_and_the_seed_repeats_it(lab):
+    orders = [tuple(arms) for _, arms in session.rounds(lab.plan)]
+    assert orders == [tuple(arms) for _, arms in session.rounds(lab.plan)]
+    assert len(set(orders)) > 5
+
+
+def test_a_swapped_library_is_refused(lab):
+    file = lab.root / lab.plan.arms["variant"].file
+    lab.refuses("no longer the library", nth(20, lambda: file.write_bytes(file.read_bytes() + b"x")))
+
+
+def test_another_library_that_serves_is_refused(lab):
+    other = lab.root / lab.plan.arms[COPY].file
+    lab.program(f"LD_PRELOAD={other}\n" + LINE.format(CONFIG.format(0)))
+    lab.refuses("served malloc")
+
+
+def test_libc_is_recognised_and_nothing_else_is_taken_for_it():
+    measure.check_server("glibc", plan.Arm(), None, "/lib/libc.so.6", "")
+    with pytest.raises(LabError, match="served malloc"):
+        measure.check_server("glibc", plan.Arm(), None, "/lib/libjemalloc.so.2", "")
+
+
+def test_a_config_of_somebody_else_is_not_ours():
+    measure.check_server("limit", plan.Arm(), None, "/lib/libc.so.6", "limit-config: nothing shared")
+    with pytest.raises(LabError, match="did not take"):
+        measure.check_server("glibc", plan.Arm(), None, "/lib/libc.so.6", CONFIG.format(1))
+
+
+def test_a_flag_that_did_not_take_is_refused(lab):
+    lab.program(LINE.format(CONFIG.format(0)))
+    lab.refuses("a flag did not take: built as '.*HZ3_X=1', but the process had '.*HZ3_X=0'")
+
+
+def test_a_killed_child_is_refused(lab):
+    lab.refuses("was killed by SIGKILL", nth(30, lambda: lab.program("kill -9 $$\n")))
+
+
+def test_a_failing_child_is_refused_with_what_it_said(lab):
+    lab.program("echo no memory >&2; exit 3\n")
+    lab.refuses("(?s)ended with status 3: .*no memory")
+
+
+@pytest.mark.parametrize("text", ["", "echo a=1; echo b=2\n", "echo ops_per_s=1\n"])
+def test_a_child_without_a_whole_result_is_refused(lab, text):
+    lab.program(text)
+    lab.refuses("not one line|does not say who served")
+
+
+def test_a_hanging_child_is_refused(lab, monkeypatch):
+    monkeypatch.setattr(measure, "TIMEOUT", 0.2)
+    lab.program("sleep 60\n")
+    lab.refuses("still running")
+
+
+def test_a_full_disk_is_refused(lab, monkeypatch):
+    created = []
+    create = Samples.create
+
+    def keep(*args):
+        created.append(create(*args))
+        return created[0]
+
+    def fill():
+        created[0].path = Path("/dev/full")
+
+    monkeypatch.setattr(Samples, "create", keep)
+    lab.refuses("No space left on device; no verdict", nth(25, fill))
+
+
+def test_a_disk_full_from_the_start_is_refused(lab):
+    with pytest.raises(LabError, match="No space left on device"):
+        Samples.create(Path("/dev/full"), lab.plan, {})
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def test_what_was_interrupted_resumes_where_it_was(lab):
+    with pytest.raises(KeyboardInterrupt):
+        lab.run(nth(28, interrupt))  # 27 were done: 13 rounds, and one of two of the next
+    before = lab.path.read_text()
+    with lab.path.open("a") as file:
+        file.write('{"kind": "sample", "phase": "ab", "blo')  # and a crash cut off the last line
+    samples = Samples.load(lab.path)
+    samples.resume({})
+    measured = []
+    session.run(samples, lab.measure, lambda round_, arm: measured.append((round_, arm)))
+    assert lab.path.read_text().startswith(before)
+    assert not session.remaining(Samples.load(lab.path))
+    assert len(measured) == 2 * (3 + 6 * 2 + 6 * 3) - 27 + 1  # the torn round again, as a whole
+    torn = measured[0][0]
+    assert len(samples.attempts[torn]) == 2 and len(samples.complete(torn)) == len(lab.plan.arms_of(torn.phase))
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(lab, capsys):
+    lab.plan = replace(lab.plan, kind="compare", cells={"sh -c [/red]": Cell(["fake"])}, aa_blocks=0, blocks=1)
+    samples = Samples.create(lab.path, lab.plan, {})
+    with show.Watch(samples) as watch:
+        session.run(samples, lab.measure, watch)
+    show.comparison(samples, BASELINE)
+    assert "sh -c [/red]" in capsys.readouterr().out
+
+
+def test_another_plan_cannot_be_resumed(lab):
+    changed = Plan.from_json({**lab.plan.to_json(), "blocks": 7, "seed": 99})
+    with pytest.raises(LabError, match="have changed: blocks"):
+        changed.check_same_as(lab.plan)
+    Plan.from_json({**lab.plan.to_json(), "seed": 99}).check_same_as(lab.plan)
+
+
+def test_an_interrupt_ends_the_child_and_all_it_started(tmp_path):
+    signal.signal(signal.SIGALRM, lambda *_: interrupt())
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    pids = tmp_path / "pids"
+    with pytest.raises(KeyboardInterrupt):
+        measure.execute(["sh", "-c", f"sleep 60 & echo $! $$ >{pids}; wait"], {}, "test")
+    for pid in pids.read_text().split():
+        status = Path(f"/proc/{pid}/stat")
+        assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_what_is_no_file_of_samples_is_an_error(tmp_path):
+    file = tmp_path / "x.jsonl"
+    for text in ("", "[]\n", '{"kind": "plan"}\n'):
+        file.write_text(text)
+        with pytest.raises(LabError, match="not a file of samples"):
+            Samples.load(file)
+
+
+def test_observation_boxes_are_read_from_stderr(lab):
+    said = (
+        "[HZ3_S96] push_calls=36000000 cas_retry_total=730 push_one: push_calls=5\nother\n"
+        "[HZ3_S44_4] want_32_pct=100.0% text=none\n"
+    )
+    assert measure.observed(said) == {
+        "HZ3_S96.push_calls": 36e6,
+        "HZ3_S96.cas_retry_total": 730,
+        "HZ3_S96.push_one.push_calls": 5,
+        "HZ3_S44_4.want_32_pct": 100,
+        "HZ3_S44_4.text": "none",
+    }
+
+
+def test_a_peer_that_fails_is_named_and_hz3_must_not_fail(lab):
+    peer = replace(lab.plan.arms[COPY], config="")
+    lab.plan = replace(lab.plan, kind="peers", arms={"scale": lab.plan.arms[BASELINE], "peer": peer}, aa_blocks=0)
+    fails = f"[[ $LD_PRELOAD = */{peer.file} ]] && {{ echo it broke >&2; exit 7; }}\n"
+    whole = LINE.format("$([[ $LD_PRELOAD = */" + peer.file + ' ]] || strings -a "$LD_PRELOAD" | grep hz3-config)')
+    lab.program(whole)
+    samples = lab.run(nth(12, lambda: lab.program(fails + whole)))
+    assert {key for key in samples.unable} == {("one", "peer"), ("two", "peer")}
+    assert "status 7" in samples.unable["one", "peer"] and "it broke" in samples.unable["one", "peer"]
+    again = Samples.load(lab.path)
+    assert again.unable == samples.unable and not session.remaining(again)
+    assert all(set(block) == {"scale"} for block in again.blocks("one", "ab")) and len(again.blocks("one", "ab")) == 6
+    assert list(versus.compare(again, "one", "ops_per_s", "peer")) == ["scale"]
+    lab.program("exit 7\n")
+    lab.path.unlink()
+    with pytest.raises(LabError, match="status 7"):
+        lab.run()
+
+
+def run_packed(folder: Path) -> subprocess.CompletedProcess:
+    """By a Python that sees nothing but its own library."""
+    command = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", sys.executable, "-I", "-S", folder / "run.py"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_path):
+    folder, results = tmp_path / "packed", tmp_path / "results"
+    plan_of_peers = Plan("peers", "peers-x", {"a": lab.library(2), "b": plan.Arm(str(Path(__file__)), "0" * 64)},
+                         {"one": Cell(["fake"])}, 1, programs={"fake": ""})  # fmt: skip
+    pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""}), "peers-x": plan_of_peers}, lab.root)
+    done = run_packed(folder)
+    assert done.returncode == 0 and "x: done" in done.stdout, done.stderr
+    (merged_peers, merged) = pack.merge(folder, results)
+    assert not session.remaining(Samples.load(merged)) and merged.parent.name == "x"
+    assert "no longer the library" in Samples.load(merged_peers).unable["one", "b"]
+    with pytest.raises(LabError, match="is there already"):
+        pack.pack(folder, {}, lab.root)
+
+
+def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
+    folder = tmp_path / "packed"
+    pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""})}, lab.root)
+    program = folder / "out/fake"
+    whole = program.read_text()
+    program.write_text(whole + f"[ $(cat {folder}/results/x/*.jsonl | wc -l) -lt 20 ] || exit 9\n")
+    assert "ended with status 9" in run_packed(folder).stderr
+    program.write_text(whole)
+    assert run_packed(folder).returncode == 0
+    (file,) = folder.glob("results/x/*.jsonl")
+    assert not session.remaining(Samples.load(file))
+
+
+def test_what_was_not_measured_by_the_lab_is_not_merged(tmp_path):
+    file = tmp_path / "packed/results/x/1.jsonl"
+    file.parent.mkdir(parents=True)
+    with pytest.raises(LabError, match="no results"):
+        pack.merge(tmp_path / "packed", tmp_path / "results")
+    file.write_text("ops_per_s=1e9\n")
+    with pytest.raises(LabError, match="not a file of samples"):
+        pack.merge(tmp_path / "packed", tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tools")
+    here = Path(measure.__file__).parent
+    subprocess.run(["cc", here / "launch.c", "-o", folder / "launch"], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", here / "witness.c", "-o", folder / "witness.so"], check=True)
+    return folder
+
+
+def test_any_program_is_measured(tools, lab):
+    command = Cell(["python3", "-c", "x = b'1' * 50_000_000; import os; os.system('true')"])
+    figures = measure.Command(tools, lab.root)("glibc", plan.Arm(), command)
+    assert 48_000 < figures["peak_kib"] < 80_000
+    assert 0 < figures["cpu_s"] < figures["wall_s"] * 2 and figures["processes"] >= 2
+    small = measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["true"]))
+    assert small["peak_kib"] < 5_000  # not what the lab itself uses
+
+
+def test_any_program_has_to_be_served_by_the_arm(tools, lab):
+    with pytest.raises(LabError, match="served malloc"):  # the loader ignores what is no library
+        measure.Command(tools, lab.root)("variant", lab.plan.arms["variant"], Cell(["true"]))
+
+
+def test_a_program_that_ends_badly_is_refused(tools, lab):
+    for script, complaint in (("exit 3", "status 3"), ("kill -9 $$", "status 137")):
+        with pytest.raises(LabError, match=complaint):
+            measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["sh", "-c", script]))
+
+
+def test_a_static_program_is_refused(tools, lab):
+    source = "int main(void) { return 0; }"
+    static = lab.root / "static"
+    subprocess.run(["cc", "-static", "-x", "c", "-", "-o", static], input=source, text=True, check=True)
+    with pytest.raises(LabError, match="nobody knows who served malloc"):
+        measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell([str(static)]))
