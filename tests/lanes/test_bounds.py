@@ -1,4 +1,5 @@
-"""An owner that does not look holds nobody's memory: what is in flight to it is bounded and serves whoever needs it."""
+"""The owner stash in forms that no lane has.  An owner that does not look holds nobody's memory: what is in flight to it is
+bounded and serves whoever needs it."""
 
 import pytest
 
@@ -18,3 +19,18 @@ STASHES = [
 @pytest.mark.parametrize("case", ["flood 64", "flood 1000", "flood 20000", "asleep", "dead", "heir", "idle"])
 def test_an_owner_that_does_not_look(stash, case):
     run(stash.program("lanes/bounds.c"), *case.split(), HZ3_DECAY="600s", HZ3_BACKGROUND="0")
+
+
+@pytest.mark.parametrize("stash", STASHES, ids=str)
+def test_all_verbs(stash):
+    run(stash.program("unit/owner_stash.c", libraries=("-lcmocka",)))
+
+
+@pytest.mark.parametrize("settable, given, warned", [
+    (1, "3", True), (1, "32", True), (1, "many", True), (1, "16", False), (1, "auto", False),
+    (0, "2", True), (0, "1", False), (0, "auto", False), (0, "lane", False),
+])
+def test_bad_numbers_of_instances_are_named(settable, given, warned):
+    program = variant("scale", S144_SETTABLE=settable).program("lanes/idle.c")
+    said = run(program, HZ3_OWNER_STASH_INSTANCES=given).stderr
+    assert said == f"hz3: warning: bad value for HZ3_OWNER_STASH_INSTANCES: {given}\n" * warned

@@ -6,6 +6,8 @@
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 
+#include <stdlib.h>
+
 enum { OWNER = 3, OTHER = 5, MANY = 600 };
 static unsigned sc;
 static void *objects[MANY];

@@ -15,7 +15,7 @@ static void it_counts_and_returns_what_it_replaced(void **state)
 {
     (void)state;
     struct hz3_stack stack = {0};
-    uint64_t replaced;
+    uint64_t replaced = 0;
     assert_int_equal(hz3_stack_take(&stack, &replaced), 0);
     for (uint32_t n = 1; n <= HZ3_STACK_MAX; n++) {
         assert_int_equal(hz3_stack_count_of(hz3_stack_put(&stack, n)), n - 1);
@@ -32,7 +32,7 @@ static void all_of_it_is_linked_in_the_order_of_taking(void **state)
 {
     (void)state;
     struct hz3_stack stack = {0};
-    uint64_t replaced;
+    uint64_t replaced = 0;
     assert_int_equal(hz3_stack_take_all(&stack, &replaced), 0);
     for (uint32_t n = 1; n <= 5; n++) hz3_stack_put(&stack, n);
     uint32_t n = hz3_stack_take_all(&stack, &replaced);
@@ -47,7 +47,7 @@ static void a_head_does_not_come_back(void **state)
 {
     (void)state;
     struct hz3_stack stack = {0};
-    uint64_t replaced, before;
+    uint64_t replaced = 0, before;
     hz3_stack_put(&stack, 1);
     hz3_stack_put(&stack, 2);
     before = hz3_get(stack.head);
