@@ -22,7 +22,15 @@ class Preload:
     env: dict
 
 
-def preload_of(request):
+def pytest_generate_tests(metafunc):
+    if "preload" in metafunc.fixturenames:
+        lanes = registry.LANES if "golden" in metafunc.definition.path.parts else LANES
+        metafunc.parametrize("preload", lanes, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def preload(request):
+    """One lane's library, and the environment that preloads it."""
     lane = request.param
     if lane not in (request.config.getoption("--lane") or registry.LANES):
         pytest.skip(f"lane {lane} is excluded by --lane")
@@ -30,9 +38,3 @@ def preload_of(request):
     if not library.is_file():
         raise FileNotFoundError(f"{library} is not built: make all_ldpreload_{lane}")
     return Preload(lane, library, {**os.environ, "LD_PRELOAD": str(library)})
-
-
-@pytest.fixture(scope="session", params=LANES)
-def preload(request):
-    """One lane's library, and the environment that preloads it."""
-    return preload_of(request)

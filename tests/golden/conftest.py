@@ -2,18 +2,10 @@ from pathlib import Path
 
 import pytest
 
-import registry
-from conftest import preload_of
-
 
 @pytest.fixture
 def root():
     return Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session", params=registry.LANES)
-def preload(request):
-    return preload_of(request)
 
 
 @pytest.fixture
