@@ -5,7 +5,7 @@
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 
-enum { OUTGOING_BYTES = 16 * 1024 }; /* in one outgoing magazine, but one object at least */
+enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object at least */
 
 /* What is sent to a heap without threads would only wait for a thief. */
 static bool anybody_home(unsigned owner)
@@ -65,7 +65,7 @@ static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owne
     void ***slot = slot_of(stock, key);
     if (hz3_magazine_of(*slot)->header.key != key || is_full(*slot)) {
         send(slot);
-        struct hz3_magazine *magazine = hz3_magazine_get(cls);
+        struct hz3_magazine *magazine = hz3_cache_get_magazine(&hz3_thread, cls);
         if (!magazine) {
             hz3_central_retire(cls, &p, 1);
             return;
@@ -148,12 +148,13 @@ static void put_in_ring(struct hz3_stock *stock, void *p)
 
 void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
 {
-    if (HZ3_S121_PAGE_LOCAL_REMOTE)
-        hz3_page_remote_note(p, cls, owner);
-    else if (HZ3_REMOTE_STASH_SPARSE)
+    if (HZ3_S121_PAGE_LOCAL_REMOTE) {
+        if (!hz3_page_remote_note(p, cls, owner)) hz3_central_retire(cls, &p, 1);
+    } else if (HZ3_REMOTE_STASH_SPARSE) {
         put_in_ring(stock, p);
-    else
+    } else {
         gather(stock, p, cls, owner);
+    }
 }
 
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget)

@@ -51,19 +51,31 @@ static void go_outside(struct hz3_thread *self)
 
 struct hz3_magazine *hz3_cache_get_magazine(struct hz3_thread *self, unsigned cls)
 {
+    if (!self->spare) {
+        self->spare = hz3_magazine_get_bundle(cls);
+        self->spares = self->spare ? self->spare->header.top : 0;
+    }
     struct hz3_magazine *magazine = self->spare;
-    if (!magazine) return hz3_magazine_get(cls);
+    if (!magazine) return NULL;
     self->spare = magazine->word[1];
     self->spares--;
     return magazine;
 }
 
+/* Half of the spares go to others. */
+static void share_spares(struct hz3_thread *self, unsigned cls)
+{
+    struct hz3_magazine *bundle = self->spare, *last = bundle;
+    for (int i = 1; i < SPARES_MAX / 2; i++) last = last->word[1];
+    self->spare = last->word[1];
+    self->spares -= SPARES_MAX / 2;
+    last->word[1] = NULL;
+    hz3_magazine_put_bundle(cls, bundle, SPARES_MAX / 2);
+}
+
 void hz3_cache_put_magazine(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
-    if (self->spares == SPARES_MAX) {
-        hz3_magazine_put(cls, magazine);
-        return;
-    }
+    if (self->spares == SPARES_MAX) share_spares(self, cls);
     magazine->word[1] = self->spare;
     self->spare = magazine;
     self->spares++;
@@ -234,7 +246,7 @@ static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thre
 /* Takes a thread, whose magazines are away, off the books.  hz3_threads_lock is held. */
 static void strike_off(struct hz3_thread *thread)
 {
-    while (thread->spare) hz3_magazine_put(0, hz3_cache_get_magazine(thread, 0));
+    if (thread->spare) hz3_magazine_put_bundle(thread->owner, thread->spare, thread->spares);
     if (*thread->stock) hz3_stock_put(*thread->stock);
     *thread->stock = NULL;
     hz3_sub(total_reserved, thread->reserved);

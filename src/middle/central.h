@@ -31,6 +31,12 @@ HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
 
 enum hz3_refill_source { HZ3_REFILL_HELD, HZ3_REFILL_CENTRAL, HZ3_REFILL_FRESH, HZ3_REFILL_NONE };
 
+/* Bytes that may be on their way to a heap: the larger of 1 MiB and 1/8 of what its live objects take. */
+HZ3_INLINE size_t hz3_heap_in_flight_max(unsigned heap)
+{
+    return hz3_max(HZ3_MIB(1), hz3_get(hz3_heaps[heap].live) / 8);
+}
+
 /* Takes up to `want` objects of a class from the heap's run, or another with room, or, if `fresh`, a new one; returns
  * how many (0: there are none, or no memory) and tells where they are from. */
 unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want, bool fresh,

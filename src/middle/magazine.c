@@ -40,26 +40,40 @@ size_t hz3_stack_objects(struct hz3_stack *stack)
     return objects;
 }
 
-static struct hz3_magazine *carve(unsigned hint)
+static struct hz3_magazine *carve(void)
 {
     hz3_lock(&hz3_magazine_lock);
-    uintptr_t batch = hz3_map_magazines(sizeof(struct hz3_magazine) * BATCH);
+    struct hz3_magazine *bundle = (struct hz3_magazine *)hz3_map_magazines(sizeof(struct hz3_magazine) * BATCH);
     hz3_unlock(&hz3_magazine_lock);
-    struct hz3_magazine *magazines = (struct hz3_magazine *)batch;
-    for (int i = 1; batch && i < BATCH; i++) hz3_magazine_put(hint, &magazines[i]);
-    return magazines;
+    for (int i = 0; bundle && i < BATCH; i++) bundle[i].word[1] = i + 1 < BATCH ? &bundle[i + 1] : NULL;
+    if (bundle) bundle->header.top = BATCH;
+    return bundle;
+}
+
+struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
+{
+    for (unsigned i = 0; i < EMPTY_STACKS; i++) {
+        struct hz3_magazine *bundle = hz3_stack_pop(&empties[(hint + i) % EMPTY_STACKS].stack);
+        if (bundle) return bundle;
+    }
+    return carve();
+}
+
+void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count)
+{
+    bundle->header.top = (uint8_t)count;
+    hz3_stack_push(&empties[hint % EMPTY_STACKS].stack, bundle);
 }
 
 struct hz3_magazine *hz3_magazine_get(unsigned hint)
 {
-    for (unsigned i = 0; i < EMPTY_STACKS; i++) {
-        struct hz3_magazine *magazine = hz3_stack_pop(&empties[(hint + i) % EMPTY_STACKS].stack);
-        if (magazine) return magazine;
-    }
-    return carve(hint);
+    struct hz3_magazine *magazine = hz3_magazine_get_bundle(hint);
+    if (magazine && magazine->word[1]) hz3_magazine_put_bundle(hint, magazine->word[1], magazine->header.top - 1u);
+    return magazine;
 }
 
 void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine)
 {
-    hz3_stack_push(&empties[hint % EMPTY_STACKS].stack, magazine);
+    magazine->word[1] = NULL;
+    hz3_magazine_put_bundle(hint, magazine, 1);
 }

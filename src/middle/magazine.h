@@ -97,5 +97,8 @@ size_t hz3_stack_objects(struct hz3_stack *stack);
 /* Empty magazines.  `hint` spreads threads over several stacks. */
 struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
+/* Several with one compare-and-swap: linked by word[1], their number in the first one's header.top. */
+struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint); /* or NULL: no memory */
+void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count);
 extern struct hz3_lock hz3_magazine_lock; /* for fork */
 #endif

@@ -4,9 +4,8 @@
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
 
-#define IN_FLIGHT_MIN  HZ3_MIB(1)
-#define LIVE_SHARE     8
-#define UNBOOKED_BYTES HZ3_KIB(512) /* that the bins of one owner may hold beyond what is booked; counted as held */
+/* What the bins of one owner may hold beyond what is booked; counted as held. */
+#define UNBOOKED_BYTES HZ3_KIB(512)
 
 #define BY_TRANSPORT(verb) (HZ3_S44_TRANSPORT_LIST ? hz3_linked_##verb : hz3_magazines_##verb)
 
@@ -26,10 +25,10 @@ static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_I
 void hz3_owner_stash_start(unsigned instances)
 {
     hz3_instances_set = instances;
-    size_t left = UNBOOKED_BYTES;
+    size_t left = UNBOOKED_BYTES / hz3_instances();
     for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) {
         size_t size = hz3_class_size(sc), unit = size * (HZ3_S44_TRANSPORT_LIST ? 1 : hz3_class_info[sc].load);
-        size_t step = HZ3_S44_TRANSPORT_LIST ? hz3_max(1, UNBOOKED_BYTES / HZ3_CLASSES / unit) : 1 + (unit <= left);
+        size_t step = HZ3_S44_TRANSPORT_LIST ? hz3_max(1, left / (HZ3_CLASSES - sc + 1) / unit) : 1 + (unit <= left);
         left -= (step - 1) * unit;
         booking[sc].unit = (uint32_t)unit;
         booking[sc].step = (uint32_t)step;
@@ -56,8 +55,8 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
 
 static bool has_room(unsigned owner, unsigned sc, unsigned units)
 {
-    size_t bound = hz3_max(IN_FLIGHT_MIN, hz3_get(hz3_heaps[owner].live) / LIVE_SHARE) - UNBOOKED_BYTES;
-    return hz3_owner_stash_in_flight(owner) + (size_t)units * booking[sc].unit <= bound;
+    size_t bytes = (size_t)units * booking[sc].unit + UNBOOKED_BYTES;
+    return hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
 }
 
 size_t hz3_owner_stash_waiting(void)

@@ -8,19 +8,34 @@
 enum { WORD = 64, LISTS = HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_NUM_SHARDS : 1 };
 
 static HZ3_ATOMIC(struct hz3_span *) announced[LISTS][HZ3_BINS];
+static HZ3_ATOMIC(size_t) announced_bytes[LISTS]; /* of these runs, whole */
+
+static size_t run_bytes(unsigned cls)
+{
+    return (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
+}
 
 static void announce(struct hz3_span *run, unsigned cls, unsigned owner)
 {
+    hz3_add(announced_bytes[owner], run_bytes(cls));
     HZ3_ATOMIC(struct hz3_span *) *list = &announced[owner][cls];
     struct hz3_span *first = hz3_get(*list);
     do run->next_announced = first;
     while (!hz3_cas_weak(*list, &first, run, memory_order_release, memory_order_relaxed));
 }
 
-void hz3_page_remote_note(void *p, unsigned cls, unsigned owner)
+size_t hz3_page_remote_waiting(void)
 {
-    if (!HZ3_S121_PAGE_LOCAL_REMOTE) return;
+    size_t bytes = 0;
+    for (unsigned owner = 0; HZ3_S121_PAGE_LOCAL_REMOTE && owner < hz3_heap_count; owner++)
+        bytes += hz3_get(announced_bytes[owner]);
+    return bytes;
+}
+
+bool hz3_page_remote_note(void *p, unsigned cls, unsigned owner)
+{
     struct hz3_span *run = hz3_run_of(p);
+    if (!HZ3_S121_PAGE_LOCAL_REMOTE || hz3_get(announced_bytes[owner]) > hz3_heap_in_flight_max(owner)) return false;
     if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
@@ -29,6 +44,7 @@ void hz3_page_remote_note(void *p, unsigned cls, unsigned owner)
      * the other.  The run may be gone by now, its last object retired by a collector that saw the bit; then the list
      * leads to a descriptor without bits, which is harmless. */
     if (!hz3_exchange(run->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
+    return true;
 }
 
 static size_t retire_noted(struct hz3_span *run)
@@ -53,6 +69,7 @@ size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
     struct hz3_span *run = hz3_exchange(announced[owner][cls], NULL, memory_order_acquire), *next;
     size_t retired = 0;
     for (; run; run = next) {
+        hz3_sub(announced_bytes[owner], run_bytes(cls));
         next = run->next_announced; /* before somebody may announce it again */
         hz3_exchange(run->announced, false, memory_order_acq_rel);
         retired += retire_noted(run);
@@ -77,6 +94,7 @@ static void resume(struct hz3_span *span)
 void hz3_page_remote_after_fork(void)
 {
     if (!HZ3_S121_PAGE_LOCAL_REMOTE) return;
+    for (unsigned owner = 0; owner < LISTS; owner++) hz3_set(announced_bytes[owner], 0);
     for (unsigned owner = 0; owner < LISTS; owner++)
         for (unsigned cls = 0; cls < HZ3_BINS; cls++) hz3_set(announced[owner][cls], NULL);
     hz3_map_each_span(resume);

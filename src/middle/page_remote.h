@@ -6,8 +6,9 @@
 
 #include "base/types.h"
 
-/* p: an object that is out.  Any thread. */
-void hz3_page_remote_note(void *p, unsigned cls, unsigned owner);
+/* p: an object that is out.  Any thread.  False: enough is on its way to that owner; nothing has changed. */
+bool hz3_page_remote_note(void *p, unsigned cls, unsigned owner);
+size_t hz3_page_remote_waiting(void); /* bytes of the runs that wait to be looked through */
 /* Retires what was noted in the owner's runs of the class, or in everybody's.  Any thread; returns how many. */
 size_t hz3_page_remote_collect(unsigned owner, unsigned cls);
 size_t hz3_page_remote_collect_all(unsigned cls);
