@@ -1,7 +1,9 @@
 /* Counts the read-modify-writes of remote frees: a built-in count of this build's, no timing.
  *
- *     atomics one_way      one thread allocates, another frees: what goes home or is passed on costs
- *     atomics symmetric    two threads free as many of each other's as they allocate, after a warm-up
+ *     atomics one_way      one thread allocates, another frees
+ *     atomics symmetric    two threads free as many of each other's as they allocate
+ *
+ * Both after a warm-up.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "support.h"
 
 _Static_assert(HZ3_ATOMIC_STATS, "this is what it prints");
-enum { SIZE = 128, OBJECTS = 3000, BATCH = 20, WARM_UP = 200, ROUNDS = 2000 };
+enum { SIZE = 128, OBJECTS = 3000, BATCH = 20, WARM_UP = 20, ROUNDS = 200 };
 
 static void *batches[2][OBJECTS];
 static pthread_barrier_t turn;
@@ -29,12 +31,26 @@ static uint64_t count_frees(void **objects, int n)
     return hz3_rmw_count - before;
 }
 
+/* What main allocated; both go in turns. */
 static void *free_all(void *arg)
 {
-    (void)arg;
     hz3_free(hz3_malloc(1000)); /* joins: before that no free is remote */
-    counted[0] = count_frees(batches[0], OBJECTS);
-    return NULL;
+    for (int round = 0; round < WARM_UP + ROUNDS; round++) {
+        pthread_barrier_wait(&turn);
+        uint64_t more = count_frees(batches[0], OBJECTS);
+        if (round >= WARM_UP) counted[0] += more;
+        pthread_barrier_wait(&turn);
+    }
+    return arg;
+}
+
+static void allocate_in_turns(void)
+{
+    for (int round = 0; round < WARM_UP + ROUNDS; round++) {
+        allocate(batches[0], OBJECTS);
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+    }
 }
 
 static void *exchange(void *arg)
@@ -53,17 +69,15 @@ static void *exchange(void *arg)
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
-    double frees = OBJECTS;
+    bool one_way = !strcmp(argv[1], "one_way");
+    double frees = (double)ROUNDS * (one_way ? OBJECTS : 2 * BATCH);
     hz3_ensure_started();
-    if (!strcmp(argv[1], "one_way")) {
-        allocate(batches[0], OBJECTS);
-        join_thread(start_thread(free_all, NULL));
-    } else {
-        pthread_barrier_init(&turn, NULL, 2);
-        pthread_t other = start_thread(exchange, (void *)1);
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_t other = start_thread(one_way ? free_all : exchange, (void *)1);
+    if (one_way)
+        allocate_in_turns();
+    else
         exchange(NULL);
-        join_thread(other);
-        frees = 2.0 * ROUNDS * BATCH;
-    }
+    join_thread(other);
     printf("atomics_per_remote_free=%.5f\n", (double)(counted[0] + counted[1]) / frees);
 }
