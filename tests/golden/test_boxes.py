@@ -15,6 +15,7 @@ DATA = {"HZ3_SMALL_MEMORY": "what it changes is the table of the options' defaul
 RESHAPINGS = {}
 
 
+@pytest.mark.timeout(3600)  # it may be the first to need all the builds
 def test_every_accepted_flip_changes_the_code(request):
     plain, same = {}, set()
     for variant in matrix(request.config.getoption("--long")):
