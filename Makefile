@@ -12,7 +12,7 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all clean docs run test test_model_long peers setup-build setup-run setup-test setup-peers
+.PHONY: all clean docs run test test_model_long test_variants_long peers setup-build setup-run setup-test setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
@@ -27,8 +27,12 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
 
 # Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
-test: $(TEST_LANES:%=test_%)
+test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LANES),$(LANES)))
 	@$(PYTEST) tests bench peers lab
+
+# Each lane with each of its flags changed, and for longer: half an hour.
+test_variants_long: setup-test
+	@$(PYTEST) tests/lanes tests/golden/test_boxes.py --long
 
 $(LANES:%=test_%): test_%: setup-test
 	@mkdir -p build

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+import registry
+
 ROOT = Path(__file__).resolve().parent.parent
-LANES = ("scale", "fast")
+LANES = ("scale", "fast", "classic")  # that whole programs are tried in; the others differ from these in numbers
 
 
 def pytest_addoption(parser):
-    parser.addoption("--lane", action="append", choices=LANES, help="test this lane only (may be repeated)")
+    parser.addoption("--lane", action="append", choices=registry.LANES, help="test this lane only (may be repeated)")
+    parser.addoption("--long", action="store_true", help="every variant of every lane, and for longer")
 
 
 @dataclass(frozen=True)
@@ -19,11 +22,17 @@ class Preload:
     env: dict
 
 
-@pytest.fixture(scope="session", params=LANES)
+def pytest_generate_tests(metafunc):
+    if "preload" in metafunc.fixturenames:
+        lanes = registry.LANES if "golden" in metafunc.definition.path.parts else LANES
+        metafunc.parametrize("preload", lanes, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def preload(request):
     """One lane's library, and the environment that preloads it."""
     lane = request.param
-    if lane not in (request.config.getoption("--lane") or LANES):
+    if lane not in (request.config.getoption("--lane") or registry.LANES):
         pytest.skip(f"lane {lane} is excluded by --lane")
     library = ROOT / f"libhakozuna_hz3_{lane}.so"
     if not library.is_file():

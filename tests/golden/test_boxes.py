@@ -1,0 +1,63 @@
+"""A flag that is accepted changes the code; a box that is off is not there."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from registry import ROOT
+from variants import Refused, matrix, run, variant
+
+# Flags whose change is no change of code, and why.
+DATA = {"HZ3_SMALL_MEMORY": "what it changes is the table of the options' defaults"}
+# The same meaning in another shape, of which the compiler makes the same code.  There is none at present.
+RESHAPINGS = {}
+
+
+@pytest.mark.timeout(3600)  # it may be the first to need all the builds
+def test_every_accepted_flip_changes_the_code(request):
+    plain, same = {}, set()
+    for variant in matrix(request.config.getoption("--long")):
+        try:
+            code = variant.code()
+        except Refused:
+            continue
+        if not variant.changes:
+            plain[variant.lane] = code
+        elif code == plain[variant.lane]:
+            same.add(variant)
+    excepted = DATA.keys() | RESHAPINGS.keys()
+    assert {str(variant) for variant in same if variant.changes[0][0] not in excepted} == set()
+    assert {variant.changes[0][0] for variant in same} >= excepted, "an exception that is none any more"
+
+
+def test_small_memory_changes_the_defaults():
+    said = [run(variant("scale", SMALL_MEMORY=value).program("lanes/idle.c"), HZ3_VERBOSE="1").stderr
+            for value in (0, 1)]
+    assert "HZ3_DECAY=1000ms = 1000 (default)" in said[0] and "HZ3_DECAY=100ms = 100 (default)" in said[1]
+
+
+def test_observation_that_is_off_leaves_no_trace(library):
+    symbols = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+    assert "hz3_thread" in symbols
+    assert not re.findall(r"\b\w*(?:counter|rmw|boxes|delay)\w*", symbols)
+
+
+@pytest.mark.parametrize("lane", ["scale", "classic"])
+def test_one_fixed_instance_is_as_if_there_were_no_instances(lane, tmp_path):
+    without = tmp_path / "src"
+    shutil.copytree(ROOT / "src", without)
+    (without / "middle/instances.h").write_text("""
+        #pragma once
+        #include "os/lock.h"
+        enum { HZ3_INSTANCES_MAX = 1 };
+        extern HZ3_HIDDEN unsigned hz3_instances_set;
+        extern HZ3_HIDDEN _Thread_local unsigned hz3_instances_turn;
+        #define hz3_instances() 1u
+        #define hz3_instance_to_push(owner, cls) 0u
+        #define hz3_instance_to_pop() 0u
+    """)
+    one = {"OWNER_STASH_INSTANCES": 1, "S144_SETTABLE": 0}
+    assert variant(lane, **one).code() == variant(lane, source=without, **one).code()
+    assert variant(lane, OWNER_STASH_INSTANCES=2, S144_SETTABLE=0).code() != variant(lane, **one).code()

@@ -1,0 +1,170 @@
+/* The stash of an owner that does not look: what is in flight to it is bounded, and what lies there serves whoever needs
+ * memory, or goes home.
+ *
+ *     bounds flood SIZE    many threads free what a sleeping owner made, far more than its stash may hold
+ *     bounds asleep        a third thread gets the sleeping owner's objects before a fresh run is carved
+ *     bounds dead          the same when the owner has ended
+ *     bounds heir          the owner has ended, and a thread that came after has its number and its stash
+ *     bounds idle          the collector sends home what nobody asked for
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/init.h"
+#include "back/pages.h"
+#include "base/sizeclass.h"
+#include "front/thread_cache.h"
+#include "hz3.h"
+#include "middle/owner_stash.h"
+#include "support.h"
+
+enum { MOST = 200000, FREERS = 4, SMALL = 128, FEW = 3000 };
+#define FLOOD_BYTES MIB(48)
+
+static void *objects[MOST];
+static size_t count, size;
+static unsigned owner;
+static bool heir;
+static _Atomic bool done;
+static size_t most_in_flight;
+static pthread_barrier_t made, end;
+
+static void make(void)
+{
+    for (size_t i = 0; i < count; i++) CHECK((objects[i] = hz3_malloc(size)) != NULL);
+    owner = hz3_thread.owner;
+}
+
+static void *make_and_sleep(void *arg)
+{
+    make();
+    pthread_barrier_wait(&made);
+    if (arg) pthread_barrier_wait(&end);
+    return NULL;
+}
+
+static void *free_share(void *arg)
+{
+    hz3_free(hz3_malloc(1)); /* joins: before that no free is remote */
+    for (size_t i = (size_t)arg; i < count; i += FREERS) hz3_free(objects[i]);
+    return NULL;
+}
+
+static void free_all(void)
+{
+    pthread_t threads[FREERS];
+    for (size_t i = 0; i < FREERS; i++) threads[i] = start_thread(free_share, (void *)i);
+    for (size_t i = 0; i < FREERS; i++) join_thread(threads[i]);
+}
+
+static void *sample(void *unused)
+{
+    bool last;
+    do {
+        last = done;
+        most_in_flight = hz3_max(most_in_flight, hz3_owner_stash_in_flight(owner));
+    } while (!last);
+    return unused;
+}
+
+static size_t in_stashes(void)
+{
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_owner_stash_objects(cls) * hz3_class_size(cls);
+    return bytes;
+}
+
+static void flood(void)
+{
+    count = hz3_min(FLOOD_BYTES / size, (size_t)MOST);
+    pthread_t sleeper = start_thread(make_and_sleep, (void *)1);
+    pthread_barrier_wait(&made);
+    size_t live = hz3_get(hz3_heaps[owner].live), bound = hz3_max(MIB(1), live / 8);
+    CHECK(live >= count * size && count * size > 2 * bound);
+    pthread_t sampler = start_thread(sample, NULL);
+    free_all();
+    done = true;
+    join_thread(sampler);
+    fprintf(stderr, "bound=%zu most_in_flight=%zu in_stash=%zu\n", bound, most_in_flight, in_stashes());
+    CHECK(most_in_flight > 0 && most_in_flight <= bound && in_stashes() <= bound && in_stashes() > 0);
+    pthread_barrier_wait(&end);
+    join_thread(sleeper);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t) * (void *const *)a, y = (uintptr_t) * (void *const *)b;
+    return (x > y) - (x < y);
+}
+
+static bool was_made(void *p)
+{
+    return bsearch(&p, objects, count, sizeof *objects, by_address);
+}
+
+static void *need_memory(void *stashed)
+{
+    size_t used = hz3_get(hz3_pages_stats.used);
+    for (size_t left = (size_t)stashed; left--;) CHECK(was_made(hz3_malloc(size)));
+    CHECK(hz3_get(hz3_pages_stats.used) == used);
+    CHECK((hz3_thread.owner == owner) == heir);
+    return NULL;
+}
+
+static void serve(bool dead)
+{
+    count = FEW;
+    size = SMALL;
+    pthread_t maker = start_thread(make_and_sleep, dead ? NULL : (void *)1);
+    pthread_barrier_wait(&made);
+    if (dead) join_thread(maker);
+    hz3_add(hz3_heaps[owner].threads, 1); /* so that nobody comes to have this number yet */
+    free_all();
+    size_t stashed = hz3_owner_stash_objects(hz3_class_of(size));
+    CHECK(stashed > 100);
+    if (heir) hz3_sub(hz3_heaps[owner].threads, 1);
+    qsort(objects, count, sizeof *objects, by_address);
+    join_thread(start_thread(need_memory, (void *)stashed));
+    if (!dead) {
+        pthread_barrier_wait(&end);
+        join_thread(maker);
+    }
+}
+
+static void go_home_idle(void)
+{
+    unsigned cls;
+    count = FEW;
+    size = SMALL;
+    cls = hz3_class_of(size);
+    pthread_t maker = start_thread(make_and_sleep, (void *)1);
+    pthread_barrier_wait(&made);
+    free_all();
+    CHECK(hz3_owner_stash_objects(cls) > 100 && hz3_owner_stash_has_pending(owner, cls));
+    hz3_owner_stash_trim(false); /* sees it for the first time */
+    CHECK(hz3_owner_stash_has_pending(owner, cls));
+    hz3_owner_stash_trim(false);
+    CHECK(!hz3_owner_stash_has_pending(owner, cls) && hz3_owner_stash_objects(cls) == 0);
+    CHECK(hz3_owner_stash_in_flight(owner) == 0);
+    pthread_barrier_wait(&end);
+    join_thread(maker);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc > 1);
+    hz3_ensure_started();
+    hz3_free(hz3_malloc(1)); /* heap 0 is this thread's */
+    pthread_barrier_init(&made, NULL, 2);
+    pthread_barrier_init(&end, NULL, 2);
+    if (!strcmp(argv[1], "flood")) {
+        size = strtoul(argv[2], NULL, 10);
+        flood();
+    } else if (!strcmp(argv[1], "idle")) {
+        go_home_idle();
+    } else {
+        heir = !strcmp(argv[1], "heir");
+        serve(strcmp(argv[1], "asleep") != 0);
+    }
+}

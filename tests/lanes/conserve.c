@@ -1,0 +1,243 @@
+/* Proves that no object is lost and none has two owners: threads allocate, exchange, free each other's, end, are
+ * replaced, or fall asleep with what they hold.  Whenever all of them rest, in every class
+ *
+ *     taken from runs - retired into runs = live + in magazines and stocks + in stashes + in transfer + in central
+ *
+ * and the left side is what the runs say is out of them.  In the end all threads are gone, and so is the right side.
+ *
+ *     conserve [SECONDS [THREADS [SEED]]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "api/init.h"
+#include "base/sizeclass.h"
+#include "front/collector.h"
+#include "front/thread_cache.h"
+#include "hz3.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
+#include "support.h"
+
+enum { MOST_THREADS = 64, HELD = 300, MAILBOX = 256, LEGACY = 20, PHASES = 4, UNITS_PER_WORD = 64 };
+static const size_t SHADOWED = (size_t)64 << 30;
+
+struct worker {
+    pthread_t thread;
+    uint64_t seed, operations;
+    bool ends; /* with the phase; the others sleep through the count */
+    void *held[HELD];
+    void *legacy[LEGACY]; /* freed after hz3 has said goodbye to the thread */
+};
+
+static struct worker workers[MOST_THREADS];
+static void *mailbox[MAILBOX];
+static _Atomic uint64_t *shadow;
+static _Atomic bool resting;
+static pthread_barrier_t rest, work;
+static pthread_key_t estate;
+
+/* ---- whose memory it is: one bit for 16 bytes ---- */
+
+/* Sets or clears the bits of the block; each must have been the other way. */
+static void claim(void *p, bool taken)
+{
+    size_t unit = ((uintptr_t)p - hz3_windows[0].base) / HZ3_UNIT, end = unit + hz3_malloc_usable_size(p) / HZ3_UNIT;
+    CHECK(end * HZ3_UNIT <= SHADOWED);
+    while (unit < end) {
+        size_t bits = hz3_min(UNITS_PER_WORD - unit % UNITS_PER_WORD, end - unit);
+        uint64_t mask = (bits == UNITS_PER_WORD ? UINT64_MAX : ((uint64_t)1 << bits) - 1) << unit % UNITS_PER_WORD;
+        _Atomic uint64_t *word = &shadow[unit / UNITS_PER_WORD];
+        uint64_t was = taken ? atomic_fetch_or(word, mask) : atomic_fetch_and(word, ~mask);
+        CHECK((was & mask) == (taken ? 0 : mask));
+        unit += bits;
+    }
+}
+
+static size_t any_size(uint64_t *seed)
+{
+    uint64_t kind = next_random(seed) % 100;
+    if (kind < 50) return next_random(seed) % 64;
+    if (kind < 90) return next_random(seed) % 1024;
+    if (kind < 99) return next_random(seed) % KIB(16);
+    return next_random(seed) % KIB(100);
+}
+
+/* Every first byte is written: a transport may have linked through it. */
+static void *take(uint64_t *seed)
+{
+    size_t size = any_size(seed);
+    char *p = next_random(seed) % 16 ? hz3_malloc(size) : hz3_aligned_alloc((size_t)16 << next_random(seed) % 6, size);
+    CHECK(p != NULL);
+    claim(p, true);
+    *p = 1;
+    return p;
+}
+
+static void drop(void **p)
+{
+    if (!*p) return;
+    claim(*p, false);
+    hz3_free(*p);
+    *p = NULL;
+}
+
+/* ---- the threads ---- */
+
+/* Comes back until libc gives up, which is after hz3's own destructor has run. */
+static void inherit(void *arg)
+{
+    struct worker *self = arg;
+    if (hz3_thread.state != HZ3_THREAD_LEFT) {
+        CHECK(pthread_setspecific(estate, self) == 0);
+        return;
+    }
+    for (int i = 0; i < LEGACY; i++) drop(&self->legacy[i]);
+    void *late = take(&self->seed);
+    drop(&late);
+}
+
+static void one_phase(struct worker *self)
+{
+    for (; !atomic_load_explicit(&resting, memory_order_relaxed); self->operations++) {
+        uint64_t what = next_random(&self->seed) % 8;
+        void **mine = &self->held[next_random(&self->seed) % HELD];
+        if (what < 4)
+            *mine = __atomic_exchange_n(&mailbox[next_random(&self->seed) % MAILBOX], *mine, __ATOMIC_ACQ_REL);
+        else if (*mine)
+            drop(mine);
+        else
+            *mine = take(&self->seed);
+    }
+}
+
+static void *live(void *arg)
+{
+    struct worker *self = arg;
+    CHECK(pthread_setspecific(estate, self) == 0);
+    for (int i = 0; i < LEGACY; i++) self->legacy[i] = take(&self->seed);
+    for (;;) {
+        one_phase(self);
+        if (self->ends) return NULL;
+        pthread_barrier_wait(&rest);
+        pthread_barrier_wait(&work);
+    }
+}
+
+/* ---- the count ---- */
+
+static size_t out_of_runs[HZ3_BINS];
+
+static void count_run(struct hz3_span *span)
+{
+    if (span->kind == HZ3_SPAN_RUN) out_of_runs[span->cls] += hz3_get(span->live);
+}
+
+static void count_live(size_t live[HZ3_BINS], size_t threads)
+{
+    for (size_t i = 0; i < MAILBOX; i++) live[hz3_class_at(mailbox[i])]++;
+    for (size_t t = 0; t < threads; t++) {
+        for (size_t i = 0; i < HELD; i++) live[hz3_class_at(workers[t].held[i])]++;
+        for (size_t i = 0; i < LEGACY; i++) live[hz3_class_at(workers[t].legacy[i])]++;
+    }
+}
+
+/* Nobody else is inside hz3; the background thread is kept out. */
+static void check_balance(size_t threads)
+{
+    size_t live[HZ3_BINS] = {0}, bytes = 0, heaps = 0;
+    hz3_lock(&hz3_collector_lock);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
+    count_live(live, threads);
+    memset(out_of_runs, 0, sizeof out_of_runs);
+    hz3_map_each_span(count_run);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        size_t out = 0, cached = hz3_cache_objects(cls), stashed = hz3_owner_stash_objects(cls);
+        size_t transfer = hz3_transfer_objects(cls), central = hz3_central_cached(cls);
+        for (unsigned i = 0; i < hz3_heap_count; i++) out += hz3_get(hz3_heaps[i].taken[cls]);
+        out -= hz3_central_retired(cls);
+        bytes += out * hz3_class_size(cls);
+        if (out == live[cls] + cached + stashed + transfer + central && out == out_of_runs[cls]) continue;
+        fprintf(stderr, "class %u: taken - retired %zu, runs say %zu; live %zu cached %zu stashed %zu transfer %zu "
+                        "central %zu\n", cls, out, out_of_runs[cls], live[cls], cached, stashed, transfer, central);
+        exit(1);
+    }
+    for (unsigned i = 0; i < hz3_heap_count; i++) heaps += hz3_get(hz3_heaps[i].live);
+    CHECK(heaps == bytes);
+    hz3_unlock(&hz3_collector_lock);
+}
+
+/* One phase: work, then the count while a third of the threads have ended and the others sleep. */
+static void run_phase(size_t threads, double seconds)
+{
+    sleep_for(seconds);
+    atomic_store(&resting, true);
+    for (size_t i = 0; i < threads; i++)
+        if (workers[i].ends) join_thread(workers[i].thread);
+    pthread_barrier_wait(&rest);
+    check_balance(threads);
+}
+
+static void check_that_all_goes_home(size_t threads)
+{
+    for (size_t i = 0; i < MAILBOX; i++) drop(&mailbox[i]);
+    for (size_t t = 0; t < threads; t++)
+        for (size_t i = 0; i < HELD; i++) drop(&workers[t].held[i]);
+    check_balance(threads);
+    hz3_cache_flush();
+    hz3_lock(&hz3_collector_lock);
+    hz3_collector_run(true);
+    hz3_unlock(&hz3_collector_lock);
+    check_balance(threads);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) CHECK(out_of_runs[cls] == 0);
+    CHECK(hz3_owner_stash_waiting() == 0);
+}
+
+static void prepare(size_t threads, uint64_t seed)
+{
+    size_t sleepers = 0;
+    hz3_ensure_started();
+    shadow = mmap(NULL, SHADOWED / HZ3_UNIT / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
+    CHECK(shadow != MAP_FAILED && pthread_key_create(&estate, inherit) == 0);
+    for (size_t i = 0; i < threads; i++) {
+        workers[i] = (struct worker){.seed = seed * 1000003 + i, .ends = i % 3 == 0};
+        sleepers += !workers[i].ends;
+    }
+    pthread_barrier_init(&rest, NULL, (unsigned)sleepers + 1);
+    pthread_barrier_init(&work, NULL, (unsigned)sleepers + 1);
+}
+
+/* Wakes the sleepers and replaces those that ended, or, to finish, lets all end. */
+static void go_on(size_t threads, bool finish)
+{
+    atomic_store(&resting, finish);
+    for (size_t i = 0; i < threads; i++) {
+        if (!finish && workers[i].ends) workers[i].thread = start_thread(live, &workers[i]);
+        if (finish) workers[i].ends = true;
+    }
+    pthread_barrier_wait(&work);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? atof(argv[1]) : 1;
+    size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 6;
+    uint64_t operations = 0;
+    CHECK(seconds > 0 && threads > 3 && threads <= MOST_THREADS);
+    prepare(threads, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    for (size_t i = 0; i < threads; i++) workers[i].thread = start_thread(live, &workers[i]);
+    for (int phase = 1; phase <= PHASES; phase++) {
+        run_phase(threads, seconds / PHASES);
+        go_on(threads, phase == PHASES);
+    }
+    for (size_t i = 0; i < threads; i++) {
+        if (i % 3) join_thread(workers[i].thread);
+        operations += workers[i].operations;
+    }
+    check_that_all_goes_home(threads);
+    printf("%zu operations\n", (size_t)operations);
+    CHECK(operations > 1000 * threads);
+}

@@ -1,0 +1,24 @@
+"""What a remote free costs in atomic read-modify-writes, counted.  `pytest -s` shows the figures."""
+
+import re
+
+from variants import run, variant
+
+
+def atomics(lane, traffic, **changes):
+    program = variant(lane, ATOMIC_STATS=1, **changes).program("lanes/atomics.c")
+    figure = float(re.search(r"atomics_per_remote_free=(\S+)", run(program, traffic).stdout)[1])
+    print(f"{figure:.5f} atomics per remote free: lane {lane} {changes}, {traffic} traffic")
+    return figure
+
+
+def test_one_for_each_object_where_objects_are_linked():
+    assert 0.9 <= atomics("classic", "one_way") <= 2
+
+
+def test_one_for_many_objects_where_magazines_go_home():
+    assert 0 < atomics("scale", "one_way", ADOPT=0, ADOPT_MIN=0) <= 1 / 16
+
+
+def test_none_where_objects_are_adopted_and_traffic_is_symmetric():
+    assert atomics("scale", "symmetric") == 0

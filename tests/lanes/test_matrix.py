@@ -1,0 +1,77 @@
+"""Every lane, every lane with one flag changed, and some with several: each builds and loses no object, or is refused by
+a sentence that names the flag."""
+
+import re
+
+import pytest
+
+from variants import Refused, matrix, run, variant
+
+THREADS = 8
+COMBINED = [
+    variant("scale", ADOPT=0, ADOPT_MIN=0),
+    variant("scale", ADOPT=0, ADOPT_MIN=0, S112_FULL_DRAIN_EXCHANGE=1, S48_OWNER_STASH_SPILL=1, DELAY=1),
+    variant("scale", ADOPT=0, ADOPT_MIN=0, S44_STASH_MAX_OBJS=64, S44_STATS=1),
+    variant("scale", ADOPT=0, ADOPT_MIN=0, S121_PAGE_LOCAL_REMOTE=1, DELAY=1),
+    variant("scale", ADOPT=0, ADOPT_MIN=0, REMOTE_STASH_SPARSE=1, S97_REMOTE_STASH_BUCKET=1),
+    variant("scale", ADOPT=2, ADOPT_MIN=32),
+    variant("scale", S44_TRANSPORT_LIST=1, S44_OWNER_STASH_COUNT=1, S44_DRAIN_LIMIT=8),
+    variant("scale", OVERFLOW_SORT=1, S44_TRANSPORT_LIST=1, REMOTE_STASH_SPARSE=1),
+    variant("scale", CENTRAL_MAGAZINES=1, S142_CENTRAL_LOCKFREE=1, S145_CENTRAL_LOCAL_CACHE=1, DELAY=1),
+    variant("classic", S112_FULL_DRAIN_EXCHANGE=0, DELAY=1),
+    variant("classic", S112_FULL_DRAIN_EXCHANGE=0, S44_DRAIN_LIMIT=16, NUM_SHARDS=2, S44_OWNER_STASH_COUNT=1),
+    variant("classic", S44_4_EARLY_PREFETCH_DIST=2, S44_PREFETCH_DIST=2, OWNER_STASH_INSTANCES=4, DELAY=1),
+    variant("classic", S67_SPILL_ARRAY=0, S44_4_SPILL_HELPER=1, S44_4_WALK_NOPREV=1),
+    variant("classic", S146_OVERFLOW_BATCH=8, S97_REMOTE_STASH_BUCKET=1, S44_STASH_MAX_OBJS=64),
+]
+# A sanitizer for what the counts do not show.
+RACES = [
+    variant(lane, "-fsanitize=thread", "-O1", "-g", "-Wno-tsan", **changes) for lane, changes in [
+        ("scale", {}),
+        ("classic", {}),
+        ("scale", {"ADOPT": 0, "ADOPT_MIN": 0, "OWNER_STASH_INSTANCES": 4}),
+        ("scale", {"ADOPT": 0, "ADOPT_MIN": 0, "S121_PAGE_LOCAL_REMOTE": 1, "S145_CENTRAL_LOCAL_CACHE": 1}),
+        ("scale", {"CENTRAL_MAGAZINES": 1, "S142_CENTRAL_LOCKFREE": 1, "S112_FULL_DRAIN_EXCHANGE": 1}),
+        ("classic", {"S112_FULL_DRAIN_EXCHANGE": 0, "S44_OWNER_STASH_COUNT": 1, "S142_CENTRAL_LOCKFREE": 0}),
+    ]]
+
+
+def pytest_generate_tests(metafunc):
+    if "flip" in metafunc.fixturenames:
+        metafunc.parametrize("flip", matrix(metafunc.config.getoption("--long")), ids=str)
+
+
+@pytest.fixture(scope="session")
+def conserve(request):
+    """Runs the count of objects on a variant, once for those that are the same program."""
+    seconds, passed = (6 if request.config.getoption("--long") else 0.8), set()
+
+    def conserve(variant, threads=THREADS, **environment):
+        program = variant.program("lanes/conserve.c")
+        if (program, *environment.values()) not in passed:
+            run(program, seconds, threads, 1, **environment)
+            passed.add((program, *environment.values()))
+    return conserve
+
+
+def test_a_flip_is_refused_by_name_or_loses_nothing(flip, conserve):
+    try:
+        conserve(flip)
+    except Refused as refused:
+        assert flip.changes, refused
+        assert re.search(rf'static assertion failed: ".*\b{flip.changes[0][0]}\b', str(refused)), refused
+
+
+@pytest.mark.parametrize("combined", COMBINED, ids=str)
+def test_combinations_lose_nothing(combined, conserve):
+    conserve(combined)
+
+
+@pytest.mark.parametrize("instances", ["2", "16", "auto"])
+def test_instances_set_at_start_lose_nothing(instances, conserve):
+    conserve(variant("scale", ADOPT=0, ADOPT_MIN=0), HZ3_OWNER_STASH_INSTANCES=instances)
+
+
+@pytest.mark.parametrize("raced", RACES, ids=str)
+def test_no_races(raced, conserve):
+    conserve(raced, TSAN_OPTIONS="halt_on_error=1", HZ3_DECAY="20")

@@ -1,0 +1,222 @@
+/* The owner stash, all verbs, whatever its transport: what is pushed comes out once, to its owner or to who steals it, or
+ * goes home; a push that would exceed the bounds changes nothing. */
+#include "unit.h"
+
+#include "base/sizeclass.h"
+#include "middle/central.h"
+#include "middle/owner_stash.h"
+
+#include <stdlib.h>
+
+enum { OWNER = 3, OTHER = 5, MANY = 600 };
+static unsigned sc;
+static void *objects[MANY];
+
+static int compare(const void *a, const void *b)
+{
+    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* n objects of owner's in ascending order, out of its runs. */
+static void take(unsigned n)
+{
+    enum hz3_refill_source source;
+    for (unsigned got = 0; got < n;)
+        got += hz3_central_refill(&hz3_heaps[OWNER], sc, objects + got, n - got, true, &source);
+    qsort(objects, n, sizeof *objects, compare);
+}
+
+static void push_linked(unsigned first, unsigned n)
+{
+    for (unsigned i = first; i + 1 < first + n; i++) *(void **)objects[i] = objects[i + 1];
+    assert_true(hz3_owner_stash_push_list(OWNER, sc, objects[first], objects[first + n - 1], n));
+}
+
+static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
+{
+    struct hz3_magazine *magazine = hz3_magazine_get(0);
+    void **top = hz3_magazine_open(magazine, n);
+    for (unsigned i = first; i < first + n; i++) *++top = objects[i];
+    return hz3_magazine_close(top);
+}
+
+static unsigned pop_all(void **out, unsigned room)
+{
+    unsigned got = 0;
+    while (hz3_owner_stash_has_pending(OWNER, sc) || (hz3_stock && hz3_owner_stash_spilled(hz3_stock, sc)))
+        got += hz3_owner_stash_pop_batch(OWNER, sc, out + got, hz3_min(7, room - got));
+    return got;
+}
+
+static void assert_same(void **found, unsigned n, unsigned expected)
+{
+    assert_int_equal(n, expected);
+    qsort(found, n, sizeof *found, compare);
+    for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
+    hz3_central_retire(sc, found, n);
+    assert_int_equal(hz3_owner_stash_count(OWNER, sc), 0);
+    assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    sc = hz3_class_of(64);
+    return HZ3_STASH_PUSHES && HZ3_STASH_POPS ? 0 : -1;
+}
+
+/* ---- tests ---- */
+
+static void one_by_one(void **state)
+{
+    (void)state;
+    void *found[40];
+    take(40);
+    for (unsigned i = 0; i < 40; i++) assert_true(hz3_owner_stash_push_one(OWNER, sc, objects[i]));
+    assert_true(hz3_owner_stash_has_pending(OWNER, sc) && !hz3_owner_stash_has_pending(OTHER, sc));
+    assert_true(hz3_owner_stash_count(OWNER, sc) >= 40);
+    assert_int_equal(hz3_owner_stash_objects(sc), 40);
+    assert_same(found, pop_all(found, 40), 40);
+}
+
+static void lists_and_magazines(void **state)
+{
+    (void)state;
+    void *found[90];
+    take(90);
+    push_linked(0, 20);
+    push_linked(20, 30);
+    assert_true(hz3_owner_stash_push_magazine(OWNER, sc, magazine_of(50, 30)));
+    assert_true(hz3_owner_stash_push_magazine(OWNER, sc, magazine_of(80, 10)));
+    assert_int_equal(hz3_owner_stash_objects(sc), 90);
+    assert_same(found, pop_all(found, 90), 90);
+}
+
+static void magazines_come_out_closed(void **state)
+{
+    (void)state;
+    void *found[60];
+    unsigned got = 0;
+    take(60);
+    push_linked(0, 30);
+    push_linked(30, 30);
+    for (unsigned tries = 0; tries < 100 && got < 60; tries++) {
+        struct hz3_magazine *magazine = hz3_owner_stash_pop_magazine(OWNER, sc);
+        if (!magazine) continue;
+        assert_true(hz3_magazine_count(magazine) > 0);
+        for (unsigned n = hz3_magazine_count(magazine); n--;) found[got++] = magazine->word[magazine->header.top--];
+        hz3_magazine_put(0, magazine);
+    }
+    assert_same(found, got, 60);
+}
+
+static void anybody_may_take_what_nobody_wants(void **state)
+{
+    (void)state;
+    void *found[60];
+    unsigned got, n;
+    take(60);
+    push_linked(0, 30);
+    push_linked(30, 30);
+    struct hz3_magazine *magazine = hz3_owner_stash_steal_magazine(sc);
+    assert_non_null(magazine);
+    for (got = 0; got < hz3_magazine_count(magazine); got++) found[got] = magazine->word[magazine->header.floor + 1 + got];
+    hz3_magazine_put(0, magazine);
+    while ((n = hz3_owner_stash_steal_batch(sc, found + got, 60 - got))) got += n;
+    got += pop_all(found + got, 60 - got); /* the spill */
+    assert_same(found, got, 60);
+    assert_null(hz3_owner_stash_steal_magazine(sc));
+}
+
+static void refused_is_unchanged(void **state)
+{
+    (void)state;
+    static void *found[MANY];
+    unsigned pushed = 0, most = HZ3_S44_STASH_MAX_OBJS;
+    sc = hz3_class_of(8192);
+    take(MANY);
+    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, sc, objects[pushed])) pushed++;
+    assert_in_range(pushed, 1, hz3_min(MANY - 1u, most)); /* 1 MiB is 128 of them */
+    size_t live = hz3_get(hz3_heaps[OWNER].live);
+    assert_true(pushed * hz3_class_size(sc) <= hz3_max(HZ3_MIB(1), live / 8));
+    uint32_t count = hz3_owner_stash_count(OWNER, sc);
+    struct hz3_magazine *magazine = magazine_of(pushed, 2);
+    while (hz3_owner_stash_push_magazine(OWNER, sc, magazine)) magazine = magazine_of(pushed += 2, 2), count += 2;
+    assert_int_equal(hz3_magazine_count(magazine), 2);
+    assert_ptr_equal(magazine->word[magazine->header.top], objects[pushed + 1]);
+    hz3_magazine_put(0, magazine);
+    assert_int_equal(hz3_owner_stash_objects(sc), pushed);
+    hz3_central_retire(sc, objects + pushed, MANY - pushed);
+    assert_same(found, pop_all(found, pushed), pushed);
+    sc = hz3_class_of(64);
+}
+
+static void what_lies_untouched_goes_home(void **state)
+{
+    (void)state;
+    take(50);
+    push_linked(0, 25);
+    uint64_t retired = hz3_central_retired(sc);
+    hz3_owner_stash_trim(false);
+    hz3_owner_stash_trim(false);
+    assert_false(hz3_owner_stash_has_pending(OWNER, sc));
+    assert_int_equal(hz3_central_retired(sc), retired + 25);
+    push_linked(25, 25);
+    hz3_owner_stash_trim(true);
+    assert_false(hz3_owner_stash_has_pending(OWNER, sc));
+    assert_int_equal(hz3_central_retired(sc), retired + 50);
+    assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
+}
+
+static void what_a_thread_kept_goes_home(void **state)
+{
+    (void)state;
+    void *out[4];
+    take(60);
+    for (unsigned i = 0; i < 3; i++) push_linked(20 * i, 20);
+    unsigned got = 0;
+    while (!got) got = hz3_owner_stash_pop_batch(OWNER, sc, out, 4);
+    size_t kept = hz3_stock ? hz3_owner_stash_spilled(hz3_stock, sc) : 0;
+    assert_int_equal(kept + got + hz3_owner_stash_objects(sc), 60);
+    uint64_t retired = hz3_central_retired(sc);
+    if (hz3_stock) hz3_owner_stash_flush_spill(hz3_stock);
+    assert_int_equal(hz3_central_retired(sc), retired + kept);
+    assert_int_equal(hz3_stock ? hz3_owner_stash_spilled(hz3_stock, sc) : 0, 0);
+    hz3_central_retire(sc, out, got);
+    hz3_owner_stash_trim(true);
+    assert_int_equal(hz3_owner_stash_count(OWNER, sc), 0);
+}
+
+/* Whoever pushes, all of it is counted and found, whichever instance a pop begins with. */
+static void instances_are_one_stash(void **state)
+{
+    (void)state;
+    void *found[48];
+    take(48);
+    uint32_t self = hz3_lock_self();
+    for (unsigned i = 0; i < 48; i++) {
+        hz3_lock_id = 2 * i + 2; /* as if another thread pushed */
+        assert_true(hz3_owner_stash_push_one(OWNER, sc, objects[i]));
+    }
+    hz3_lock_id = self;
+    assert_int_equal(hz3_owner_stash_objects(sc), 48);
+    assert_same(found, pop_all(found, 48), 48);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_by_one),
+        cmocka_unit_test(lists_and_magazines),
+        cmocka_unit_test(magazines_come_out_closed),
+        cmocka_unit_test(anybody_may_take_what_nobody_wants),
+        cmocka_unit_test(refused_is_unchanged),
+        cmocka_unit_test(what_lies_untouched_goes_home),
+        cmocka_unit_test(what_a_thread_kept_goes_home),
+        cmocka_unit_test(instances_are_one_stash),
+    };
+    hz3_ensure_started();
+    if (start(NULL)) return 77; /* without an owner stash */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

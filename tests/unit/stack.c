@@ -1,0 +1,73 @@
+/* The stack word: a count that its callers can trust, and a count of pops that tells an old head from a new one. */
+#include "unit.h"
+
+#include "middle/stack.h"
+
+enum { NODES = 1001 };
+static HZ3_ATOMIC(uint32_t) link[NODES + 1];
+
+static inline HZ3_ATOMIC(uint32_t) * hz3_stack_link(uint32_t number)
+{
+    return &link[number];
+}
+
+static void it_counts_and_returns_what_it_replaced(void **state)
+{
+    (void)state;
+    struct hz3_stack stack = {0};
+    uint64_t replaced = 0;
+    assert_int_equal(hz3_stack_take(&stack, &replaced), 0);
+    for (uint32_t n = 1; n <= HZ3_STACK_MAX; n++) {
+        assert_int_equal(hz3_stack_count_of(hz3_stack_put(&stack, n)), n - 1);
+        assert_int_equal(hz3_stack_count_of(hz3_get(stack.head)), n);
+    }
+    for (uint32_t n = HZ3_STACK_MAX; n; n--) {
+        assert_int_equal(hz3_stack_take(&stack, &replaced), n);
+        assert_int_equal(hz3_stack_count_of(replaced), n);
+    }
+    assert_int_equal(hz3_stack_take(&stack, &replaced), 0);
+}
+
+static void all_of_it_is_linked_in_the_order_of_taking(void **state)
+{
+    (void)state;
+    struct hz3_stack stack = {0};
+    uint64_t replaced = 0;
+    assert_int_equal(hz3_stack_take_all(&stack, &replaced), 0);
+    for (uint32_t n = 1; n <= 5; n++) hz3_stack_put(&stack, n);
+    uint32_t n = hz3_stack_take_all(&stack, &replaced);
+    assert_int_equal(hz3_stack_count_of(replaced), 5);
+    for (uint32_t expected = 5; expected; expected--, n = hz3_get(link[n])) assert_int_equal(n, expected);
+    assert_int_equal(n, 0);
+    assert_int_equal(hz3_get(stack.head), 0);
+}
+
+/* A tag of 12 bits, as others had it, is the same again after 4096 pops. */
+static void a_head_does_not_come_back(void **state)
+{
+    (void)state;
+    struct hz3_stack stack = {0};
+    uint64_t replaced = 0, before;
+    hz3_stack_put(&stack, 1);
+    hz3_stack_put(&stack, 2);
+    before = hz3_get(stack.head);
+    for (unsigned pops = 1; pops <= 1u << 20; pops++) {
+        assert_int_equal(hz3_stack_take(&stack, &replaced), 2);
+        hz3_stack_put(&stack, 2);
+        assert_true(hz3_get(stack.head) != before);
+    }
+}
+
+static void the_largest_number_fits(void **state)
+{
+    (void)state;
+    uint32_t most = HZ3_STACK_NUMBER_MASK;
+    struct hz3_stack stack = {most | HZ3_STACK_ONE};
+    assert_int_equal(hz3_get(stack.head) & HZ3_STACK_NUMBER_MASK, most);
+    assert_int_equal(hz3_stack_count_of(hz3_get(stack.head)), 1);
+    assert_true(HZ3_STACK_MAX < HZ3_STACK_COUNT_MASK);
+}
+
+RUN(cmocka_unit_test(it_counts_and_returns_what_it_replaced),
+    cmocka_unit_test(all_of_it_is_linked_in_the_order_of_taking), cmocka_unit_test(a_head_does_not_come_back),
+    cmocka_unit_test(the_largest_number_fits))

@@ -1,0 +1,113 @@
+/* As many instances as last-level caches, from folders made up like the system's. */
+#include "unit.h"
+
+#include "front/topology.h"
+#include "middle/instances.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static char folder[] = "/tmp/hz3-topology-XXXXXX";
+
+static void make_folder(const char *format, unsigned cpu, int level)
+{
+    char path[256];
+    int at = snprintf(path, sizeof path, "%s/", folder);
+    snprintf(path + at, sizeof path - (size_t)at, format, cpu, level);
+    mkdir(path, 0700);
+}
+
+static void share(unsigned cpu, int level, const char *list)
+{
+    char path[256];
+    make_folder("cpu%u", cpu, 0);
+    make_folder("cpu%u/cache", cpu, 0);
+    make_folder("cpu%u/cache/index%d", cpu, level);
+    snprintf(path, sizeof path, "%s/cpu%u/cache/index%d/shared_cpu_list", folder, cpu, level);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n", list);
+    fclose(file);
+}
+
+static int new_folder(void **state)
+{
+    (void)state;
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* What a build can hold of it. */
+static unsigned within_build(unsigned instances)
+{
+    return hz3_min(instances, (unsigned)HZ3_INSTANCES_MAX);
+}
+
+static void without_files_there_is_one(void **state)
+{
+    (void)state;
+    assert_int_equal(hz3_topology_instances(folder), 1);
+    assert_int_equal(hz3_topology_instances("/nowhere/at/all"), 1);
+}
+
+static void a_shared_cache_counts_once(void **state)
+{
+    (void)state;
+    for (unsigned cpu = 0; cpu < 4; cpu++) share(cpu, 3, "0-3");
+    assert_int_equal(hz3_topology_instances(folder), 1);
+}
+
+static void the_last_level_is_what_counts(void **state)
+{
+    (void)state;
+    static const char *const alone[] = {"0", "1", "2", "3"};
+    for (unsigned cpu = 0; cpu < 4; cpu++) {
+        share(cpu, 0, alone[cpu]);
+        share(cpu, 2, alone[cpu]);
+        share(cpu, 3, cpu < 2 ? "0-1" : "2-3");
+    }
+    assert_int_equal(hz3_topology_instances(folder), within_build(2));
+}
+
+static void three_round_up_to_four(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"0,3", "1,4", "2,5", "0,3", "1,4", "2,5"};
+    for (unsigned cpu = 0; cpu < 6; cpu++) share(cpu, 3, lists[cpu]);
+    assert_int_equal(hz3_topology_instances(folder), within_build(4));
+    share(6, 3, "6");
+    assert_int_equal(hz3_topology_instances(folder), within_build(4));
+}
+
+static void there_are_no_more_than_sixteen(void **state)
+{
+    (void)state;
+    char alone[16];
+    for (unsigned cpu = 0; cpu < 40; cpu++) {
+        snprintf(alone, sizeof alone, "%u", cpu);
+        share(cpu, 3, alone);
+    }
+    assert_int_equal(hz3_topology_instances(folder), within_build(16));
+}
+
+static void what_is_no_number_counts_for_nothing(void **state)
+{
+    (void)state;
+    share(0, 3, "");
+    share(1, 3, "none");
+    assert_int_equal(hz3_topology_instances(folder), 1);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, new_folder, remove_folder)
+RUN(IN_FOLDER(without_files_there_is_one), IN_FOLDER(a_shared_cache_counts_once),
+    IN_FOLDER(the_last_level_is_what_counts), IN_FOLDER(three_round_up_to_four),
+    IN_FOLDER(there_are_no_more_than_sixteen), IN_FOLDER(what_is_no_number_counts_for_nothing))

@@ -1,0 +1,214 @@
+"""Builds of hz3 with any flags, made file by file and kept: a file is compiled anew only where its text, what it includes,
+or a flag that these name has changed.  Every library here is for linking, its standard names off."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from registry import FLAGS, LANES, ROOT
+
+BUILD = ROOT / "build/variants"
+SOURCES = sorted(ROOT.glob("src/*/*.c"))
+RELATIONS = ROOT / "src/base/relations.c"  # refuses what does not go together
+JOBS = 2
+LIBRARIES = ["-pthread", "-ldl"]
+
+
+class Refused(Exception):
+    """The compiler's message."""
+
+
+@cache
+def _commands() -> dict[Path, list[str]]:
+    """How CMake would compile each source, without its include paths, its output and debugging information."""
+    directory = BUILD / "cmake"
+    subprocess.run(["cmake", "-S", ROOT, "-B", directory, "-DCMAKE_BUILD_TYPE=Release", "-DHZ3_TESTS=OFF",
+                    "-DHZ3_BENCH=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], check=True, stdout=subprocess.DEVNULL)
+    commands = {}
+    for entry in json.loads((directory / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        if "CMakeFiles/hz3.dir/" in entry["command"]:
+            commands[Path(entry["file"])] = [word for word in words[:words.index("-o")]
+                                             if not word.startswith(("-I", "-g", "-Dhz3_EXPORTS"))]
+    return commands
+
+
+@cache
+def _closure(file: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
+    """The file and all of ours that it includes."""
+    found, todo = {file}, [file]
+    while todo:
+        here = todo.pop()
+        for name in re.findall(r'^#include "(.*)"', here.read_text(), re.M):
+            path = next((p for root in (here.parent, *roots) if (p := (root / name).resolve()).is_file()), None)
+            if path and path not in found:
+                found.add(path)
+                todo.append(path)
+    return frozenset(found)
+
+
+@cache
+def _names(file: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"\bHZ3_\w+", file.read_text()))
+
+
+@dataclass(frozen=True)
+class Variant:
+    lane: str
+    changes: tuple[tuple[str, int], ...] = ()
+    source: Path = ROOT / "src"
+    options: tuple[str, ...] = ()  # more for the compiler and linker
+
+    @cached_property
+    def flags(self) -> dict[str, int]:
+        lane = {name: flag.in_lane[self.lane] for name, flag in FLAGS.items()}
+        return lane | {"HZ3_OVERRIDE": 0} | dict(self.changes)
+
+    def __str__(self) -> str:
+        return " ".join([self.lane, *(f"{name}={value}" for name, value in self.changes), *self.options])
+
+    @cached_property
+    def _generated(self) -> Path:
+        """The folder of hz3_flags.h."""
+        lines = [f'#define HZ3_LANE_TEXT "{self.lane}"', '#define HZ3_VERSION_TEXT "variant"']
+        text = "\n".join(lines + [f"#define {name} {value}" for name, value in self.flags.items()]) + "\n"
+        folder = BUILD / "flags" / hashlib.sha256(text.encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "hz3_flags.h").write_text(text)
+        return folder
+
+    def object(self, file: Path, *words: str) -> Path:
+        """The object of a source file of hz3's or, with `words` for the compiler, of another."""
+        command = [*_commands()[ROOT / "src" / file.relative_to(self.source)]] if not words else ["cc", *words]
+        command += self.options
+        files = sorted(_closure(file, (self.source, ROOT / "include", ROOT / "tests")))
+        named = frozenset().union(*map(_names, files))
+        state = hashlib.sha256(repr((command, _compiler(), file.name)).encode())
+        for path in files:
+            state.update(path.read_bytes())
+        state.update(repr([(n, v) for n, v in self.flags.items() if n in named]).encode())
+        state.update(self.lane.encode() if "HZ3_LANE_TEXT" in named else b"")
+        done = BUILD / "objects" / f"{file.stem}-{state.hexdigest()[:16]}.o"
+        if not done.is_file():
+            done.parent.mkdir(parents=True, exist_ok=True)
+            made = done.with_suffix(f".{os.getpid()}")
+            run = subprocess.run([*command, f"-I{self._generated}", f"-I{self.source}", f"-I{ROOT}/include",
+                                  f"-I{ROOT}/tests", "-c", file, "-o", made], capture_output=True, text=True)
+            if run.returncode:
+                raise Refused(f"{self}: {run.stderr}")
+            made.rename(done)
+        return done
+
+    @cached_property
+    def objects(self) -> dict[str, Path]:
+        """Of all of hz3, by the source's path below src; raises Refused."""
+        sources = sorted(self.source.glob("*/*.c"))
+        self.object(self.source / "base/relations.c")
+        with ThreadPoolExecutor(JOBS) as pool:
+            made = list(pool.map(self.object, sources))
+        return {str(file.relative_to(self.source)): made for file, made in zip(sources, made)}
+
+    def program(self, *files: str, libraries: tuple[str, ...] = ()) -> Path:
+        """An executable of these files below tests, support.c and hz3."""
+        words = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-type-limits"]
+        own = [self.object(ROOT / "tests" / file, *words) for file in (*files, "support.c")]
+        objects = [str(path) for path in (*own, *self.objects.values())]
+        name = hashlib.sha256(repr((objects, self.options)).encode()).hexdigest()[:16]
+        done = BUILD / "programs" / f"{Path(files[0]).stem}-{name}"
+        if not done.is_file():
+            done.parent.mkdir(parents=True, exist_ok=True)
+            made = done.with_suffix(f".{os.getpid()}")
+            subprocess.run(["cc", *self.options, *objects, *libraries, *LIBRARIES, "-o", made], check=True)
+            made.rename(done)
+        return done
+
+    @cached_property
+    def _linked(self) -> tuple[Path, frozenset[tuple[str, str]]]:
+        """A library, and what of the objects is not in it: (section, object)."""
+        name = hashlib.sha256(repr(self.objects).encode()).hexdigest()[:16]
+        library = BUILD / "programs" / f"libhz3-{name}.so"
+        library.parent.mkdir(parents=True, exist_ok=True)
+        link = ["cc", "-shared", "-Wl,--gc-sections,--print-gc-sections",
+                f"-Wl,--version-script={ROOT}/src/api/exports.map", *self.objects.values(), "-o", library]
+        told = subprocess.run(link, check=True, capture_output=True, text=True).stderr
+        return library, frozenset(re.findall(r"removing unused section '(\S+)' in file '(\S+)'", told))
+
+    @property
+    def library(self) -> Path:
+        return self._linked[0]
+
+    def code(self) -> dict[tuple[str, str], str]:
+        """The disassembly of what is in the library, by source and section."""
+        unused = self._linked[1]
+        return {(source, section): text for source, made in self.objects.items()
+                for section, text in _disassembly(made).items() if (section, str(made)) not in unused}
+
+
+def variant(lane: str, *options: str, source: Path = ROOT / "src", **changes: int) -> Variant:
+    """HZ3_ is put in front of the names of flags."""
+    return Variant(lane, tuple((f"HZ3_{name}", value) for name, value in changes.items()), source, options)
+
+
+@cache
+def _compiler() -> str:
+    return subprocess.run(["cc", "--version"], check=True, capture_output=True, text=True).stdout
+
+
+@cache
+def _disassembly(path: Path) -> dict[str, str]:
+    """By section.  Each starts at 0, so that no address in it depends on another; what it refers to is named."""
+    text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout
+    return dict(re.findall(r"^Disassembly of section (\S+):\n(.*?)(?=^Disassembly|\Z)", text, re.M | re.S))
+
+
+def other_values(name: str, lane: str) -> list[int]:
+    """What a flag may be instead in this lane: 0 and 1 for each other; a number's neighbours, or those that are sizes."""
+    flag = FLAGS[name]
+    value = flag.in_lane[lane]
+    wanted = NEIGHBOURS.get(name, (value - 1, value + 1) if flag.most > 1 else (0, 1))
+    return [other for other in wanted if other != value and flag.least <= other <= flag.most]
+
+
+# Flags whose values plus and minus one are no neighbours, or not the interesting ones.
+NEIGHBOURS = {
+    "HZ3_ADOPT_MIN": (0, 16, 64, 128),
+    "HZ3_S44_STASH_MAX_OBJS": (64, 16384),
+    "HZ3_S44_DRAIN_LIMIT": (0, 16, 32),
+    "HZ3_REMOTE_FLUSH_BUDGET": (0, 32),
+    "HZ3_S146_OVERFLOW_BATCH": (0, 8, 16),
+    "HZ3_OWNER_STASH_INSTANCES": (1, 2, 4, 16),
+    "HZ3_S145_CACHE_BATCH": (8, 16, 30),
+    "HZ3_SMALL_V2_REFILL_BATCH": (1, 30, 32, 60),
+    "HZ3_SMALL_NUM_SC": (8, 16, 128),
+    "HZ3_NUM_SHARDS": (1, 2, 63, 256),
+}
+
+
+def run(program: Path, *arguments: object, seconds: float = 60, **environment: str) -> subprocess.CompletedProcess:
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=seconds,
+                          env=os.environ | environment)
+    assert done.returncode == 0, f"{program.name} ended with {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def flips(lane: str) -> list[Variant]:
+    """The lane with each of its flags changed alone."""
+    return [Variant(lane, ((name, value),)) for name in FLAGS if name != "HZ3_OVERRIDE"
+            for value in other_values(name, lane)]
+
+
+def matrix(long: bool) -> list[Variant]:
+    """Every lane with all of its flips, or, where there is no time, with those of its own flags that tell it from scale."""
+    def is_own(lane: str, flip: Variant) -> bool:
+        flag = FLAGS[flip.changes[0][0]]
+        return flag.in_lane[lane] != flag.in_lane["scale"]
+
+    return [each for lane in LANES for each in (Variant(lane), *(
+        flip for flip in flips(lane) if long or lane in ("scale", "classic") or is_own(lane, flip)))]
