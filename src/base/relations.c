@@ -51,10 +51,6 @@ _Static_assert(IMPLIES(HZ3_S44_4_WALK_PREFETCH_UNCOND, HZ3_S44_PREFETCH),
 _Static_assert(IMPLIES(S48 && !LIST, S112),
                "HZ3_S48_OWNER_STASH_SPILL: a pop of one magazine leaves no rest; needs HZ3_S112_FULL_DRAIN_EXCHANGE=1");
 
-_Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT > HZ3_SMALL_V2_REFILL_BATCH, S48),
-               "HZ3_S44_DRAIN_LIMIT above HZ3_SMALL_V2_REFILL_BATCH: the spill keeps what is beyond the need; needs "
-               "HZ3_S48_OWNER_STASH_SPILL=1");
-
 /* The sender. */
 _Static_assert(
     IMPLIES(HZ3_REMOTE_STASH_SPARSE || HZ3_REMOTE_FLUSH_BUDGET || HZ3_S121_PAGE_LOCAL_REMOTE, GOES_HOME),

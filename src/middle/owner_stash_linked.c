@@ -7,6 +7,7 @@
 
 enum {
     DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : HZ3_SMALL_V2_REFILL_BATCH,
+    BEYOND_NEED = HZ3_S48_OWNER_STASH_SPILL || HZ3_S44_DRAIN_LIMIT, /* else the limit is only the need */
     TAKE_HOME = 64,
 };
 
@@ -222,7 +223,7 @@ static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsig
     do {
         if (!hz3_list_first(head)) return 0;
         got = walk(hz3_list_first(head), out, want, &rest, sc);
-        more = HZ3_S48_OWNER_STASH_SPILL ? go_on(rest, DRAIN_LIMIT - want, &last, &beyond, sc) : 0;
+        more = BEYOND_NEED ? go_on(rest, DRAIN_LIMIT - want, &last, &beyond, sc) : 0;
         if (!more) beyond = rest;
         count = hz3_list_packed_count(head);
         left = hz3_list_word(beyond, count - hz3_min(count, got + more));

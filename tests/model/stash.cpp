@@ -122,8 +122,10 @@ struct stash_base {
 
     void finish()
     {
+        uint32_t counted = hz3_owner_stash_count(OWNER, MODEL_CLASS); /* before the look, which counts anew */
         size_t left = hz3_owner_stash_objects(MODEL_CLASS);
         hz3_lock_id = 98;
+        RL_ASSERT(!HZ3_S44_TRANSPORT_LIST || HZ3_S44_OWNER_STASH_COUNT || counted == left);
         RL_ASSERT(kept + home + left + hz3_transfer_objects(MODEL_CLASS) == ALL);
         RL_ASSERT(hz3_owner_stash_has_pending(OWNER, MODEL_CLASS) == (left > 0));
         /* Instances have a number each for themselves, and two that book a rest do not make a whole. */
