@@ -75,3 +75,8 @@ def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
         assert run.returncode == 0 and run.stdout.startswith("hz3-config: "), run.stderr
     (pc,) = prefix.glob("lib*/**/hz3.pc")
     assert "-lhakozuna_hz3_scale" in pc.read_text()
+
+
+def test_the_page_of_lanes_is_what_the_registry_says(root, tmp_path):
+    assert configure(root, tmp_path).returncode == 0
+    assert (tmp_path / "lanes.md").read_text() == (root / "docs" / "lanes.md").read_text(), "make docs"
