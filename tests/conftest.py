@@ -7,7 +7,7 @@ import pytest
 import registry
 
 ROOT = Path(__file__).resolve().parent.parent
-LANES = ("scale", "fast", "classic")  # that whole programs are tried in; the others differ from these in numbers
+LANES = ("scale", "fast")  # that whole programs are tried in, and that have memory figures to keep
 
 
 def pytest_addoption(parser):

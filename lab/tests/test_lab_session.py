@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 import subprocess
 import sys
 from dataclasses import replace
@@ -189,15 +190,23 @@ def test_another_plan_cannot_be_resumed(lab):
     Plan.from_json({**lab.plan.to_json(), "seed": 99}).check_same_as(lab.plan)
 
 
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def test_an_interrupt_ends_the_child_and_all_it_started(tmp_path):
     signal.signal(signal.SIGALRM, lambda *_: interrupt())
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     pids = tmp_path / "pids"
     with pytest.raises(KeyboardInterrupt):
         measure.execute(["sh", "-c", f"sleep 60 & echo $! $$ >{pids}; wait"], {}, "test")
-    for pid in pids.read_text().split():
-        status = Path(f"/proc/{pid}/stat")
-        assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    deadline = time.monotonic() + 5  # a signal that was sent may still be on its way
+    while (alive := [pid for pid in pids.read_text().split() if is_running(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not alive
 
 
 def test_what_is_no_file_of_samples_is_an_error(tmp_path):
