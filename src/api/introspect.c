@@ -59,7 +59,7 @@ HZ3_API size_t hz3_stats_json(char *buf, size_t size)
 HZ3_API void hz3_malloc_stats(void)
 {
     hz3_ensure_started();
-    char buf[2048];
+    char buf[4096]; /* the config string alone has 1.5 KiB */
     struct hz3_text text = {buf, sizeof buf, 0};
     hz3_stats_text(&text);
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
