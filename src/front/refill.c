@@ -29,6 +29,14 @@ static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **obje
     *top = last;
 }
 
+/* The loaded one first, then the previous; both are empty, and have room for n between them. */
+static void fill_both(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
+{
+    unsigned first = hz3_min(n, self->capacity[cls]);
+    fill(self, cls, &self->top[cls], objects, first);
+    if (n > first) fill(self, cls, &self->previous[cls], objects + first, n - first);
+}
+
 /* Sees to it that the loaded magazine, which is empty, and, if n objects need it, the previous one are no stubs. */
 static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
 {
@@ -79,9 +87,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
         void *objects[HZ3_SMALL_V2_REFILL_BATCH];
         unsigned want = batch(self, cls), n;
         if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
-        unsigned first = hz3_min(n, self->capacity[cls]);
-        fill(self, cls, &self->top[cls], objects, first);
-        if (n > first) fill(self, cls, &self->previous[cls], objects + first, n - first);
+        fill_both(self, cls, objects, n);
         HZ3_COUNT(HZ3_S74_STATS, s44, n);
         return true;
     }
@@ -122,9 +128,8 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     unsigned want = batch(self, cls);
     if (!have_magazines(self, cls, want)) return false;
     unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, fresh, &source);
-    unsigned now = hz3_min(got, want), first = hz3_min(now, self->capacity[cls]);
-    fill(self, cls, &self->top[cls], objects, first);
-    if (now > first) fill(self, cls, &self->previous[cls], objects + first, now - first);
+    unsigned now = hz3_min(got, want);
+    fill_both(self, cls, objects, now);
     if (more) keep_for_later(cls, objects + now, got - now);
     HZ3_COUNT(HZ3_S74_STATS, run, got);
     self->stats.held += source == HZ3_REFILL_HELD;
