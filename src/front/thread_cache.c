@@ -251,7 +251,7 @@ static void strike_off(struct hz3_thread *thread)
     if (thread->next) thread->next->prev = thread->prev;
     add_stats(&dead, &thread->stats);
     add_counters(&dead_counters, thread);
-    joined--;
+    hz3_sub(joined, 1);
 }
 
 static void leave(void *unused)
@@ -263,8 +263,8 @@ static void leave(void *unused)
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
     strike_off(self);
-    bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
-    if (dispersed) crowd = joined;
+    bool dispersed = crowd >= CROWD_MIN && hz3_get(joined) * CROWD_LEFT <= crowd;
+    if (dispersed) crowd = hz3_get(joined);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
     if (dispersed) hz3_collector_run(true);
@@ -289,8 +289,8 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->next = threads;
     if (threads) threads->prev = self;
     threads = self;
-    joined++;
-    crowd = hz3_max(crowd, joined);
+    hz3_add(joined, 1);
+    crowd = hz3_max(crowd, hz3_get(joined));
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;
 }
@@ -323,7 +323,7 @@ void hz3_cache_after_fork(bool whole)
         strike_off(gone);
     }
     self->state = state;
-    crowd = joined;
+    crowd = hz3_get(joined);
 }
 
 /* ---- the slow paths ---- */
