@@ -128,7 +128,8 @@ def show(command, rows):
 
 
 def cells(path):
-    lines = (shlex.split(line, comments=True) for line in Path(path).read_text().splitlines())
+    text = Path(path).read_text().replace("{", "").replace("}", "")  # the lab scales what they enclose
+    lines = (shlex.split(line, comments=True) for line in text.splitlines())
     return [words for words in lines if words]
 
 

@@ -11,6 +11,9 @@ from lab.plan import Plan
 
 RESULTS = ROOT / "experiments/results"
 BLOCKS = 7  # of a comparison
+scaling = click.option(
+    "--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case or cell"
+)
 
 
 @click.group()
@@ -40,7 +43,7 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case")
+@scaling
 @click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file")
 @click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted")
 def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
@@ -70,10 +73,13 @@ def comparing(command: click.Command) -> click.Command:
 
 @main.command("peers")
 @click.argument("cells", required=False, type=click.Path(path_type=Path))
+@scaling
 @comparing
-def peers_verb(cells: Path | None, blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
+def peers_verb(
+    cells: Path | None, scale: float, blocks: int, only: tuple[str, ...], to: str | None, resume: bool
+) -> None:
     """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
-    plan = planning.of_cells(cells, only, blocks, show.console.print)
+    plan = planning.of_cells(cells, only, scale, blocks, show.console.print)
     reference = reference_of(plan, to)
     show.peers(plan)
     if cells:
@@ -94,7 +100,7 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
 @main.command("pack")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case")
+@scaling
 @click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file, or 7 for cells")
 def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None) -> None:
     """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
@@ -104,7 +110,7 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
         if file.suffix == ".toml":
             plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
         else:
-            plan = planning.of_cells(file, (), blocks or BLOCKS, say)
+            plan = planning.of_cells(file, (), scale, blocks or BLOCKS, say)
             plans[plan.name] = plan
     pack.pack(folder, plans)
     say(f"{folder} is ready: copy it, run python3 run.py in it, and merge what comes back")

@@ -17,6 +17,10 @@ MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
 GATE_KINDS = ("at_least", "wins", "above", "below")
 
 
+def scaled(iters: int, scale: float) -> str:
+    return str(max(1, round(iters * scale)))
+
+
 @dataclass(frozen=True)
 class Variant:
     name: str
@@ -33,7 +37,7 @@ class Case:
     env: dict[str, str] = field(default_factory=dict)
 
     def argv(self, scale: float) -> list[str]:
-        return shlex.split(self.command.replace("{iters}", str(max(1, round(self.iters * scale)))))
+        return shlex.split(self.command.replace("{iters}", scaled(self.iters, scale)))
 
     @property
     def program(self) -> str:

@@ -1,13 +1,14 @@
 """The arms of a comparison: every lane of hz3, every peer of `make peers`, and the limit."""
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab import ROOT, LabError
 from lab.build import Builder
-from lab.experiment import Variant
+from lab.experiment import Variant, scaled
 from lab.plan import Arm, Cell, library_arm
 
 LIMIT = "limit"  # out/limit.so, the ceiling: bench/limit.c
@@ -56,11 +57,12 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
     return chosen, missing
 
 
-def cells(file: Path) -> dict[str, Cell]:
-    """A command of a benchmark program on each line; # begins a comment."""
+def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
+    """A command of a benchmark program on each line, with the number that is scaled in braces; # begins a comment."""
     if not file.is_file():
         raise LabError(f"no such file: {file}")
-    commands = (shlex.split(line, comments=True) for line in file.read_text().splitlines())
+    text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), file.read_text())
+    commands = (shlex.split(line, comments=True) for line in text.splitlines())
     found = {shlex.join(argv).removeprefix("bench_"): Cell(argv, argv[0]) for argv in commands if argv}
     if not found:
         raise LabError(f"{file}: no commands")

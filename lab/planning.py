@@ -33,10 +33,10 @@ def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) 
     )
 
 
-def of_cells(file: Path | None, only: tuple[str, ...], blocks: int, say: build.Say) -> Plan:
+def of_cells(file: Path | None, only: tuple[str, ...], scale: float, blocks: int, say: build.Say) -> Plan:
     """Lanes, peers and the limit, on the cells of a file; without one, who there is.  Each has proved that it takes."""
     builder = build.Builder(registry.read(), say=say)
-    cells = peers.cells(file) if file else {}
+    cells = peers.cells(file, scale) if file else {}
     programs = sorted({cell.argv[0] for cell in cells.values()})
     experiment.check_programs(programs)
     built = builder.benches(programs)
@@ -44,9 +44,8 @@ def of_cells(file: Path | None, only: tuple[str, ...], blocks: int, say: build.S
     prove = measure.Command(builder.tools())
     for name, arm in arms.items():
         prove(name, arm, Cell(["true"]))
-    return Plan(
-        "peers", f"peers-{file.stem}" if file else "peers", arms, cells, blocks, programs=built, missing=missing
-    )
+    name = f"peers-{file.stem}" if file else "peers"
+    return Plan("peers", name, arms, cells, blocks, scale=scale, programs=built, missing=missing)
 
 
 def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: build.Say) -> tuple[Plan, measure.Command]:

@@ -19,6 +19,7 @@ HZ3_FLAG(HZ3_CHECK, 1,    0,   1,    "0..1",  "checks (all, of them)", "none")
 HZ3_FLAG(HZ3_BATCH, 8,    8,   16,   "0|8|16", "how many", "none")
 """
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
+CELLS = sorted(ROOT.glob("bench/cells-*.txt"))
 
 
 @pytest.fixture
@@ -195,6 +196,14 @@ def test_peers_that_cannot_be_had_are_named(tmp_path, monkeypatch):
     assert found["glibc"].file is None and missing["gone"] == "no compiler" and "limit" in missing
     with pytest.raises(LabError, match="neither a lane nor a peer: nobody"):
         peers.arms(Builder(), ("nobody",))
+
+
+@pytest.mark.parametrize("file", CELLS, ids=lambda file: file.stem)
+def test_a_scale_multiplies_one_number_of_each_cell_that_has_any(file):
+    for whole, half in zip(peers.cells(file).values(), peers.cells(file, 0.5).values(), strict=True):
+        changed = [(one, other) for one, other in zip(whole.argv, half.argv, strict=True) if one != other]
+        assert len(changed) == any(word.isdigit() for word in whole.argv)
+        assert all(int(one) == 2 * int(other) for one, other in changed)
 
 
 def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypatch):
