@@ -14,6 +14,7 @@
     versus      from samples to ratios
     show        progress and verdicts in a terminal
     ledger      verdicts as a page of the documentation
+    comparison  the tables made of a run of `hz3 peers`
     report      everything as one HTML file; its pictures are made in plots
     readme      the figures of the README
     pack        a folder to measure with elsewhere; packed is the program in it

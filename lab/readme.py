@@ -4,8 +4,9 @@ import math
 from pathlib import Path
 
 from lab import LabError
+from lab.comparison import MEMORY, SPEED, Comparison
 from lab.plots import grid, ratios
-from lab.report import MEMORY, SPEED, Comparison, newest
+from lab.report import newest
 from lab.versus import compare
 
 LANE = "scale"
@@ -19,11 +20,11 @@ def against_peers(comparison: Comparison) -> tuple[dict[str, Ratio], dict[str, R
     speeds, memories = {}, {}
     for cell in comparison.cells:
         speed, memory = comparison.figures(cell, SPEED), comparison.figures(cell, MEMORY)
-        peers = [peer for peer in comparison.peers if peer in speed]
-        if LANE not in speed or not peers:
+        fastest = comparison.fastest(speed)
+        if LANE not in speed or not fastest:
             continue
-        fastest = max(peers, key=lambda peer: speed[peer].median)
         speeds[cell] = compare(comparison.run, cell, SPEED, fastest)[LANE].ratio
+        peers = [peer for peer in comparison.peers if peer in speed]
         like = [p for p in peers if abs(math.log(speed[p].median / speed[LANE].median)) <= math.log(OF_LIKE_SPEED)]
         if like:
             smallest = min(like, key=lambda peer: memory[peer].median)

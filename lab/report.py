@@ -2,22 +2,17 @@
 
 import html
 from collections import defaultdict
-from itertools import takewhile
 from pathlib import Path
 
 from lab import LabError, machine, plots
+from lab.comparison import MEMORY, SPEED, Comparison, Table, measured, summary, unable, versions, where
 from lab.judge import Verdict, judge
-from lab.peers import LIMIT
-from lab.plots import SHARES, Palette, grid
+from lab.plots import SHARES, grid
 from lab.samples import Samples
 from lab.session import remaining
-from lab.show import human, signed
-from lab.versus import FIGURES, Figure, compare
+from lab.show import signed
+from lab.versus import Figure
 
-SPEED, MEMORY = "ops_per_s", "peak_kib"
-SUMMARY_NOTE = """<p class="note">
-In brackets is the interval that covers 95 %. RSS is relative to that of the same peer.
-</p>"""
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
@@ -42,36 +37,8 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-class Comparison:
-    """A run of `hz3 peers`, ready to be drawn."""
-
-    def __init__(self, run: Samples):
-        self.run = run
-        self.arms = list(run.plan.arms)
-        lanes = [name for name, arm in run.plan.arms.items() if arm.config]
-        self.lanes, self.peers = lanes, [name for name in self.arms if name not in lanes and name != LIMIT]
-        self.palette = Palette(lanes, self.peers)
-        self.cells = [cell for cell in run.plan.cells if run.blocks(cell, "ab")]
-
-    def figures(self, cell: str, figure: str) -> dict[str, Figure]:
-        """Of each arm; empty where the cell's program does not measure it."""
-        blocks = self.run.blocks(cell, "ab")
-        has = all(isinstance(figures.get(figure), float) for block in blocks for figures in block.values())
-        return compare(self.run, cell, figure, "") if has else {}
-
-    def texts(self, cell: str, figure: str) -> dict[str, str]:
-        """Of each arm that has it, from the block of median peak RSS."""
-        blocks, found = self.run.blocks(cell, "ab"), {}
-        for arm in blocks[0]:
-            ordered = sorted(blocks, key=lambda block: block[arm].get(MEMORY, 0))
-            if isinstance(text := ordered[len(ordered) // 2][arm].get(figure), str):
-                found[arm] = text
-        return found
-
-    def parameters(self, cell: str) -> dict[str, object]:
-        """What the program was asked for, which stands before its first figure."""
-        line = next(iter(self.run.blocks(cell, "ab")[0].values()))
-        return dict(takewhile(lambda word: word[0] != "seconds" and not word[0].endswith(FIGURES), line.items()))
+def note(text: str) -> str:
+    return f'<p class="note">{html.escape(text)}</p>'
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -81,24 +48,11 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return f'<div class="scroll"><table>{line(head, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
 
 
-def summary(comparison: Comparison) -> str:
-    """For each cell: each lane as a multiple of the fastest peer, as a share of the limit, and its RSS."""
-    head, rows = ["cell", "fastest peer", "its speed"], []
-    for lane in comparison.lanes:
-        head += [f"{lane}: speed", "of the limit", "peak RSS"]
-    for cell in comparison.cells:
-        speed, memory = comparison.figures(cell, SPEED), comparison.figures(cell, MEMORY)
-        best = max((p for p in comparison.peers if p in speed), key=lambda peer: speed[peer].median, default=None)
-        if not best:
-            continue
-        versus = compare(comparison.run, cell, SPEED, best)
-        row = [cell, best, human(SPEED, speed[best].median)]
-        for lane in comparison.lanes:
-            row.append("{:.2f}x [{:.2f} {:.2f}]".format(*versus[lane].ratio))
-            row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
-            row.append(f"{memory[lane].median / memory[best].median:.2f}x")
-        rows.append(row)
-    return table(head, rows) if rows else ""
+def section(made: Table) -> list[str]:
+    if not made.rows:
+        return []
+    said = [note(made.note)] if made.note else []
+    return [f"<h3>{html.escape(made.title)}</h3>", *said, table(made.head, made.rows)]
 
 
 def speed_panels(comparison: Comparison) -> dict[str, list[plots.Panel]]:
@@ -153,20 +107,9 @@ def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
 
 
 def comparison_section(comparison: Comparison) -> list[str]:
-    run = comparison.run
-    versions = [
-        [name, arm.said_version, (arm.sha256 or "")[:12], " ".join(f"{k}={v}" for k, v in arm.env.items())]
-        for name, arm in run.plan.arms.items()
-    ]
-    versions += [[name, "cannot be had", reason, ""] for name, reason in run.plan.missing.items()]
-    least = min((len(run.blocks(cell, "ab")) for cell in comparison.cells), default=0)
-    parts = [
-        f"<h2>{html.escape(run.plan.name)}</h2>",
-        where(run, f"{least} blocks of each cell"),
-        table(["allocator", "version", "SHA-256", "environment"], versions),
-    ]
-    if text := summary(comparison):
-        parts += ["<h3>Against the fastest peer</h3>", SUMMARY_NOTE, text]
+    parts = [f"<h2>{html.escape(comparison.run.plan.name)}</h2>", note(measured(comparison))]
+    for made in (versions, summary, unable):
+        parts += section(made(comparison))
     for program, panels in speed_panels(comparison).items():
         height = 0.9 + 0.2 * len(comparison.arms)
         parts += [f"<h3>Speed: {html.escape(program)}</h3>", grid(panels, height, f"ops/s of {program}")]
@@ -178,23 +121,14 @@ def comparison_section(comparison: Comparison) -> list[str]:
     ):
         if panels:
             parts += [f"<h3>{title}</h3>", grid(panels, 3.4, title)]
-    if run.unable:
-        rows = [[cell, arm, reason] for (cell, arm), reason in run.unable.items()]
-        parts += ["<h3>Who gave no result</h3>", table(["cell", "allocator", "why"], rows)]
     return parts
-
-
-def where(run: Samples, more: str) -> str:
-    facts = run.machine
-    words = f"{machine.name(facts)}; Linux {facts['kernel']}; load when it began {facts['load']:.1f}"
-    return f'<p class="note">{html.escape(f"{words}; {more}; {run.path.name}")}</p>'
 
 
 def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
     parts = [
         f"<h3>{html.escape(run.plan.name)}</h3>",
         f"<p>{html.escape(run.plan.experiment['question'])}</p>",
-        where(run, f"{run.plan.blocks} blocks, {run.plan.scale:g} of the iterations"),
+        note(where(run, f"{run.plan.blocks} blocks")),
     ]
     for verdict in verdicts:
         figure = verdict.findings[0].figure
