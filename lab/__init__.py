@@ -15,6 +15,7 @@
     show        progress and verdicts in a terminal
     ledger      verdicts as a page of the documentation
     comparison  the tables made of a run of `hz3 peers`
+    ahead       of these: where a peer is ahead, and why
     report      everything as one HTML file; its pictures are made in plots
     readme      the figures of the README
     pack        a folder to measure with elsewhere; packed is the program in it

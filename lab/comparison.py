@@ -1,16 +1,16 @@
 """A run of `hz3 peers`, and the tables made of it; the report shows them as HTML, docs/peers.md as Markdown."""
 
+import shlex
 from dataclasses import dataclass
 from itertools import takewhile
 
 from lab import machine
+from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.peers import LIMIT
 from lab.plots import Palette
 from lab.samples import Samples
 from lab.show import human
-from lab.versus import FIGURES, Figure, compare
-
-SPEED, MEMORY = "ops_per_s", "peak_kib"
+from lab.versus import FIGURES, MEMORY, SPEED, Figure, compare
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Table:
     note: str
     head: list[str]
     rows: list[list[str]]
-    prose: bool = False  # its cells are long
+    prose: bool = False  # its cells are long, and have several lines
 
 
 class Comparison:
@@ -101,6 +101,33 @@ def summary(comparison: Comparison) -> Table:
     return Table("Against the fastest peer", note, head, rows)
 
 
+def behind(comparison: Comparison, known: list[Reason]) -> Table:
+    """A row for each cell in which a peer is ahead of LANE."""
+    others = [lane for lane in comparison.lanes if lane != LANE]
+    head, rows = ["cell", *(f"{word} than {LANE}" for word in KINDS.values()), "ahead of the other lanes", "why"], []
+    for cell in comparison.cells:
+        found = leads(comparison.run, cell, LANE, comparison.peers)
+        if not found:
+            continue
+        mine = ["\n".join(str(lead) for lead in found if lead.kind == kind) or "-" for kind in KINDS]
+        theirs = [f"{lane}: {furthest(leads(comparison.run, cell, lane, comparison.peers))}" for lane in others]
+        command = shlex.join(comparison.run.plan.cells[cell].argv)
+        rows.append([cell, *mine, "\n".join(theirs), why(command, {lead.kind for lead in found}, known)])
+    if LANE in comparison.lanes and not rows:
+        rows.append(["none", *("-" for _ in head[1:])])
+    note = (
+        f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
+        f"brackets, it covers 95 %) that excludes 0; or not more than {FASTER} % slower, and its peak RSS more than "
+        f"{SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how far the first of them."
+    )
+    return Table("Where a peer is ahead, and why", note, head, rows, prose=True)
+
+
 def unable(comparison: Comparison) -> Table:
     rows = [[cell, arm, reason] for (cell, arm), reason in comparison.run.unable.items()]
     return Table("Who gave no result", "", ["cell", "allocator", "why"], rows)
+
+
+def tables(comparison: Comparison, known: list[Reason]) -> list[Table]:
+    made = (versions(comparison), summary(comparison), behind(comparison, known), unable(comparison))
+    return [table for table in made if table.rows]

@@ -14,6 +14,7 @@ from lab.plan import BASELINE, COPY
 from lab.registry import Registry
 
 MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
+REASONS = "peers.toml"  # lies among the experiments and is none: see ahead.py
 GATE_KINDS = ("at_least", "wins", "above", "below")
 
 
@@ -178,6 +179,10 @@ def check_programs(programs: list[str], root: Path = ROOT) -> None:
     for program in programs:
         if "/" in program or not ((root / "out" / program).is_file() or any(root.glob(f"bench/**/{program}.c"))):
             raise LabError(f"there is no benchmark program '{program}'")
+
+
+def files(folder: Path) -> list[Path]:
+    return [file for file in folder.glob("*.toml") if file.name != REASONS]
 
 
 def read(file: Path) -> Experiment:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from lab import LabError, machine
-from lab.experiment import MEMORY, Experiment, from_table, read
+from lab.experiment import MEMORY, Experiment, files, from_table, read
 from lab.judge import Finding, Verdict, judge
 from lab.samples import Samples
 from lab.session import remaining
@@ -103,7 +103,7 @@ def ours(judged: list[tuple[Samples, list[Verdict]]], variant: str) -> str:
 def ledger(folder: Path) -> str:
     summary = ["| experiment | variant | work order | here |", "|---|---|---|---|"]
     sections = []
-    for file in sorted(folder.glob("*.toml"), key=order):
+    for file in sorted(files(folder), key=order):
         experiment = read(file)
         judged = []
         for run in newest_by_machine(folder / "results" / file.stem):

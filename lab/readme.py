@@ -4,10 +4,10 @@ import math
 from pathlib import Path
 
 from lab import LabError
-from lab.comparison import MEMORY, SPEED, Comparison
+from lab.comparison import Comparison
 from lab.plots import grid, ratios
 from lab.report import newest
-from lab.versus import compare
+from lab.versus import MEMORY, SPEED, compare
 
 LANE = "scale"
 OF_LIKE_SPEED = 1.5  # whose RSS is compared: peers that are at most so many times slower or faster

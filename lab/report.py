@@ -5,13 +5,14 @@ from collections import defaultdict
 from pathlib import Path
 
 from lab import LabError, machine, plots
-from lab.comparison import MEMORY, SPEED, Comparison, Table, measured, summary, unable, versions, where
+from lab.ahead import Reason, reasons
+from lab.comparison import Comparison, Table, measured, tables, where
 from lab.judge import Verdict, judge
 from lab.plots import SHARES, grid
 from lab.samples import Samples
 from lab.session import remaining
 from lab.show import signed
-from lab.versus import Figure
+from lab.versus import MEMORY, SPEED, Figure
 
 STYLE = """
 :root { color-scheme: light; }
@@ -21,7 +22,10 @@ nav a { margin-right: 1rem; } svg { width: 100%; height: auto; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } .note { color: #666; font-size: .9rem; }
+th:first-child, td:first-child { text-align: left; }
+.prose td { white-space: pre-line; min-width: 13rem; text-align: left; vertical-align: top; }
+.prose td:first-child { min-width: 11rem; } .prose td:last-child { min-width: 16rem; } .prose th { text-align: left; }
+.note { color: #666; font-size: .9rem; }
 .GO, .BETTER { color: #1a7a6e; } .NO-GO, .WORSE { color: #c1121f; } .INCONCLUSIVE { color: #777; }
 """
 
@@ -41,18 +45,17 @@ def note(text: str) -> str:
     return f'<p class="note">{html.escape(text)}</p>'
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]], style: str = "") -> str:
     def line(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    return f'<div class="scroll"><table>{line(head, "th")}{"".join(line(row, "td") for row in rows)}</table></div>'
+    lines = line(head, "th") + "".join(line(row, "td") for row in rows)
+    return f'<div class="scroll"><table class="{style}">{lines}</table></div>'
 
 
 def section(made: Table) -> list[str]:
-    if not made.rows:
-        return []
     said = [note(made.note)] if made.note else []
-    return [f"<h3>{html.escape(made.title)}</h3>", *said, table(made.head, made.rows)]
+    return [f"<h3>{html.escape(made.title)}</h3>", *said, table(made.head, made.rows, "prose" * made.prose)]
 
 
 def speed_panels(comparison: Comparison) -> dict[str, list[plots.Panel]]:
@@ -106,10 +109,10 @@ def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
     return panels
 
 
-def comparison_section(comparison: Comparison) -> list[str]:
+def comparison_section(comparison: Comparison, known: list[Reason]) -> list[str]:
     parts = [f"<h2>{html.escape(comparison.run.plan.name)}</h2>", note(measured(comparison))]
-    for made in (versions, summary, unable):
-        parts += section(made(comparison))
+    for made in tables(comparison, known):
+        parts += section(made)
     for program, panels in speed_panels(comparison).items():
         height = 0.9 + 0.2 * len(comparison.arms)
         parts += [f"<h3>Speed: {html.escape(program)}</h3>", grid(panels, height, f"ops/s of {program}")]
@@ -157,9 +160,9 @@ def report(folder: Path) -> str:
     runs = newest(folder)
     if not runs:
         raise LabError(f"nothing to report: no samples in {folder}")
-    parts = ["<h1>hz3, measured</h1>"]
+    parts, known = ["<h1>hz3, measured</h1>"], reasons()
     for run in (run for run in runs if run.plan.kind == "peers"):
-        parts += comparison_section(Comparison(run))
+        parts += comparison_section(Comparison(run), known)
     complete = [run for run in runs if run.plan.kind == "ab" and not remaining(run)]
     if complete:
         parts.append("<h2>Experiments</h2>")

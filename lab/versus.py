@@ -1,13 +1,19 @@
 """Arms side by side: medians, and paired ratios to one of them, each with its 95 % interval.  No verdicts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from lab.judge import median_interval
 from lab.samples import Samples
 
+SPEED, MEMORY = "ops_per_s", "peak_kib"
 FIGURES = ("_per_s", "_kib", "_share", "_ratio", "wall_s", "cpu_s")
+
+
+Estimate = tuple[float, float, float]  # median, and the interval's ends
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,7 @@ class Figure:
     median: float
     low: float
     high: float
-    ratio: tuple[float, float, float] | None  # median, low, high; None where there is none
+    ratio: Estimate | None  # None where there is none
 
 
 def figures_of(samples: Samples, cell: str) -> list[str]:
@@ -28,15 +34,28 @@ def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[st
     """Of each arm that gave a result, in the order of the plan."""
     blocks = samples.blocks(cell, "ab")
     arms = [arm for arm in samples.plan.arms if (cell, arm) not in samples.unable]
-    values = {arm: np.array([block[arm][figure] for block in blocks]) for arm in arms}
-    return {arm: _figure(mine, values.get(reference)) for arm, mine in values.items()}
+    ratios = {arm: paired(samples, cell, figure, arm, reference) for arm in arms}
+    return {
+        arm: Figure(*estimate([block[arm][figure] for block in blocks]), None if ratio is None else estimate(ratio))
+        for arm, ratio in ratios.items()
+    }
 
 
-def _figure(mine: np.ndarray, reference: np.ndarray | None) -> Figure:
-    low, _, _, high = median_interval(mine)
-    ratio = None
-    if reference is not None and mine.min() > 0 and reference.min() > 0:
-        ratios = mine / reference
-        below, _, _, above = median_interval(ratios)
-        ratio = (float(np.median(ratios)), below, above)
-    return Figure(float(np.median(mine)), low, high, ratio)
+def paired(samples: Samples, cell: str, figure: str, arm: str, reference: str) -> np.ndarray | None:
+    """One arm's figure over another's, block by block; None where one of them has none, or nothing."""
+    pairs = [
+        [block.get(name, {}).get(figure, 0.0) for name in (arm, reference)] for block in samples.blocks(cell, "ab")
+    ]
+    mine, others = np.array(pairs).T
+    return mine / others if mine.min() > 0 and others.min() > 0 else None
+
+
+def estimate(values: Iterable[float]) -> Estimate:
+    return _estimate(tuple(values))
+
+
+@cache
+def _estimate(values: tuple[float, ...]) -> Estimate:
+    """Kept, since a report asks for the same ones time and again."""
+    low, _, _, high = median_interval(np.array(values))
+    return float(np.median(values)), low, high

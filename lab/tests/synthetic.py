@@ -64,48 +64,49 @@ def samples(
     return result
 
 
-def peers(seed: int = 0, blocks: int = 6) -> Samples:
-    """A run of three allocators and the limit on cells of every kind."""
+SPEEDS = {"scale": 2.0, "fast": 2.9, "glibc": 2.8, "jemalloc": 4.0, "limit": 5.0}
+MEMORIES = {"scale": 4000.0, "fast": 4000.0, "glibc": 3000.0, "jemalloc": 12000.0, "limit": 16000.0}
+
+
+def peers(
+    seed: int = 0,
+    blocks: int = 6,
+    speeds: dict[str, float] = SPEEDS,
+    memories: dict[str, float] = MEMORIES,
+    noise: float = 0.02,
+    name: str = "peers-synthetic",
+) -> Samples:
+    """A run of two lanes, two peers and the limit on cells of every kind."""
     chance = np.random.default_rng(seed)
     arms = {
         "scale": Arm("x.so", config="version=1 lane=scale"),
+        "fast": Arm("y.so", config="version=1 lane=fast"),
         "glibc": Arm(version="2.36"),
         "jemalloc": Arm("j.so", version="5.3"),
         "limit": Arm("limit.so"),
     }
     cells = {f"mt {threads}": Cell(["bench_mt", str(threads)], "bench_mt") for threads in (2, 8)}
     cells |= {"idle": Cell(["bench_idle"], "bench_idle"), "<timed>": Cell(["bench_timed"], "bench_timed")}
-    run = Samples(
-        Path("synthetic.jsonl"),
-        Plan("peers", "peers-synthetic", arms, cells, blocks, 0, missing={"snmalloc": "no compiler"}),
-        MACHINE,
-    )
+    plan = Plan("peers", name, arms, cells, blocks, 0, missing={"snmalloc": "no compiler"})
+    run = Samples(Path("synthetic.jsonl"), plan, MACHINE)
     for block in range(blocks):
-        for cell in cells:
-            for i, arm in enumerate(arms):
-                speed = (2 + i) * 1e7 * np.exp(0.02 * chance.standard_normal())
-                figures = {
-                    "bench": cells[cell].argv[0],
-                    "seconds": 1.0,
-                    "peak_kib": 4000.0 * (i + 1),
-                    "end_kib": 3000.0,
-                }
-                if cell.startswith("mt"):
-                    threads = float(cells[cell].argv[1])
-                    figures = {
-                        "bench": "bench_mt",
-                        "threads": threads,
-                        "max": 2048.0,
-                        **figures,
-                        "ops_per_s": speed * threads,
-                    }
-                elif cell == "idle":
-                    figures["rss_over_time"] = f"0:100,500:{4000 * (i + 1)},1500:{1000 * i}"
-                else:
-                    figures |= {
-                        f"{call}_{p}_ns": 20.0 * (i + 1) * (n + 1)
-                        for call in ("malloc", "free")
-                        for n, p in enumerate(("p50", "p90", "p99", "p999", "p9999"))
-                    }
+        for cell, of in cells.items():
+            for arm in arms:
+                asked, found = peer_figures(
+                    of.argv, speeds[arm] * np.exp(noise * chance.standard_normal()), memories[arm]
+                )
+                figures = {"bench": of.argv[0], **asked, "seconds": 1.0, "peak_kib": memories[arm], **found}
                 run._take({"phase": "ab", "block": block, "cell": cell, "attempt": 0, "arm": arm, "figures": figures})
     return run
+
+
+def peer_figures(argv: list[str], speed: float, kib: float) -> tuple[dict, dict]:
+    """What the program says it was asked, and what it measured."""
+    match argv:
+        case ["bench_mt", threads]:
+            asked = {"threads": float(threads), "max": 2048.0, "remote_pct": 50.0}
+            return asked, {"ops_per_s": 1e7 * speed * float(threads), "end_kib": 3000.0}
+        case ["bench_idle"]:
+            return {}, {"rss_over_time": f"0:100,500:{kib:g},1500:{kib / 4:g}", "end_kib": kib / 4}
+    percentiles = enumerate(("p50", "p90", "p99", "p999", "p9999"), 1)
+    return {}, {f"{call}_{p}_ns": 20.0 * speed * n for n, p in percentiles for call in ("malloc", "free")}

@@ -18,7 +18,7 @@ HZ3_LANES(scale, fast, r50)
 HZ3_FLAG(HZ3_CHECK, 1,    0,   1,    "0..1",  "checks (all, of them)", "none")
 HZ3_FLAG(HZ3_BATCH, 8,    8,   16,   "0|8|16", "how many", "none")
 """
-EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
+EXPERIMENTS = sorted(experiment.files(ROOT / "experiments"))
 CELLS = sorted(ROOT.glob("bench/cells-*.txt"))
 
 

@@ -1,0 +1,91 @@
+"""Where a peer is ahead of hz3: the samples say where, experiments/peers.toml says why."""
+
+import re
+import shlex
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lab import ROOT, LabError, peers
+from lab.experiment import REASONS
+from lab.samples import Samples
+from lab.versus import MEMORY, SPEED, Estimate, estimate, paired
+
+LANE = "scale"
+FASTER, SMALLER = 5, 10  # per cent, from which on a peer is ahead; whoever is not slower by FASTER is as fast
+KINDS = {"speed": "faster", "memory": "smaller"}
+UNEXPLAINED = "not explained yet"
+
+
+@dataclass(frozen=True)
+class Reason:
+    cells: str  # a pattern that is looked for in the cell's command
+    kind: str
+    why: str
+
+
+def change(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.0f}"
+
+
+@dataclass(frozen=True)
+class Lead:
+    peer: str
+    kind: str
+    ratio: Estimate  # the peer's speed, or peak RSS, over the lane's
+
+    def __str__(self) -> str:
+        middle, low, high = map(change, self.ratio)
+        return f"{self.peer} {middle} % [{low} {high}]"
+
+
+def reasons(root: Path = ROOT) -> list[Reason]:
+    """Each is of a cell that there is."""
+    lists = [peers.cells(file) for file in root.glob("bench/cells-*.txt")]
+    commands = [shlex.join(cell.argv) for cells in lists for cell in cells.values()]
+    try:
+        found = [Reason(**table) for table in tomllib.loads((root / "experiments" / REASONS).read_text())["reasons"]]
+        for reason in found:
+            if reason.kind not in KINDS:
+                raise LabError(f"{REASONS}: '{reason.kind}' is no kind of reason: {', '.join(KINDS)}")
+            if not any(re.search(reason.cells, command) for command in commands):
+                raise LabError(f"{REASONS}: '{reason.cells}' is in no command of bench/cells-*.txt")
+    except (OSError, ValueError, LookupError, TypeError, re.error) as error:
+        raise LabError(f"{REASONS} is not a list of reasons: {error!r}") from None
+    return found
+
+
+def leads(run: Samples, cell: str, lane: str, among: list[str]) -> list[Lead]:
+    """The peers that are faster for certain, and those that are as fast and smaller."""
+    found = []
+    for peer in among:
+        speed, memory = (paired(run, cell, figure, peer, lane) for figure in (SPEED, MEMORY))
+        if speed is None or np.median(speed) * (1 + FASTER / 100) < 1:
+            continue
+        if np.median(speed) > 1 + FASTER / 100 and estimate(speed)[1] > 1:
+            found.append(Lead(peer, "speed", estimate(speed)))
+        if memory is not None and np.median(memory) < 1 - SMALLER / 100:
+            found.append(Lead(peer, "memory", estimate(memory)))
+    return found
+
+
+def furthest(found: list[Lead]) -> str:
+    """How many there are of each kind, and the most that one of them is ahead by."""
+    said = []
+    for kind, word in KINDS.items():
+        ratios = [lead.ratio[0] for lead in found if lead.kind == kind]
+        if ratios:
+            most = max(ratios, key=lambda ratio: abs(ratio - 1))
+            said.append(f"{len(ratios)} {word}, to {change(most)} %")
+    return "; ".join(said) or "nobody"
+
+
+def why(command: str, kinds: set[str], known: list[Reason]) -> str:
+    """Of several reasons the first counts."""
+    said = []
+    for kind in (kind for kind in KINDS if kind in kinds):
+        fitting = (reason.why for reason in known if reason.kind == kind and re.search(reason.cells, command))
+        said.append(f"{kind}: {next(fitting, UNEXPLAINED)}")
+    return "\n".join(said)
