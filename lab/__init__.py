@@ -17,6 +17,7 @@
     comparison  the tables made of a run of `hz3 peers`
     ahead       of these: where a peer is ahead, and why
     report      everything as one HTML file; its pictures are made in plots
+    page        the same tables as a page of the documentation
     readme      the figures of the README
     pack        a folder to measure with elsewhere; packed is the program in it
     cli         the verbs

@@ -126,7 +126,7 @@ def merge_verb(folder: Path) -> None:
 
 @main.command("report")
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
-@click.option("--readme", is_flag=True, help="also renew the figures in README.md")
+@click.option("--readme", is_flag=True, help="also renew docs/peers.md and the figures in README.md")
 def report_verb(file: Path, readme: bool) -> None:
     """Write one HTML FILE with all results (build/report.html)."""
     from lab import readme as figures  # these two take a second to load, for matplotlib

@@ -32,6 +32,7 @@ class Comparison:
         self.lanes, self.peers = lanes, [name for name in self.arms if name not in lanes and name != LIMIT]
         self.palette = Palette(lanes, self.peers)
         self.cells = [cell for cell in run.plan.cells if run.blocks(cell, "ab")]
+        self.blocks = min((len(run.blocks(cell, "ab")) for cell in self.cells), default=0)
 
     def figures(self, cell: str, figure: str) -> dict[str, Figure]:
         """Of each arm; empty where the cell's program does not measure it."""
@@ -65,9 +66,7 @@ def where(run: Samples, more: str) -> str:
 
 def measured(comparison: Comparison) -> str:
     """Where, and how often."""
-    run = comparison.run
-    least = min((len(run.blocks(cell, "ab")) for cell in comparison.cells), default=0)
-    return where(run, f"{least} blocks of each cell")
+    return where(comparison.run, f"{comparison.blocks} blocks of each cell")
 
 
 def versions(comparison: Comparison) -> Table:
@@ -118,7 +117,8 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
     note = (
         f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
         f"brackets, it covers 95 %) that excludes 0; or not more than {FASTER} % slower, and its peak RSS more than "
-        f"{SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how far the first of them."
+        f"{SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how far the first of "
+        "them."
     )
     return Table("Where a peer is ahead, and why", note, head, rows, prose=True)
 

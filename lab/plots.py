@@ -4,6 +4,7 @@ import io
 import math
 import textwrap
 from collections.abc import Callable, Sequence
+from statistics import geometric_mean
 
 import matplotlib
 
@@ -65,10 +66,10 @@ class Palette:
         return self.colours[arm]
 
 
-def grid(panels: list[Panel], height: float, alt: str, columns: int = COLUMNS) -> str:
+def grid(panels: list[Panel], height: float, alt: str, columns: int = COLUMNS, width: float = WIDTH) -> str:
     """Small multiples: each panel has a title and a function that draws it."""
     rows = math.ceil(len(panels) / columns)
-    figure, axes = pyplot.subplots(rows, columns, figsize=(WIDTH, height * rows), squeeze=False)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(width, height * rows), squeeze=False)
     for axis, (title, draw) in zip(axes.flat, panels, strict=False):
         axis.set_title(textwrap.fill(title, 60))
         draw(axis)
@@ -103,19 +104,29 @@ def intervals(figures: dict[str, Figure], palette: Palette, unit: float, label: 
     return draw
 
 
-def ratios(rows: dict[str, tuple[float, float, float]], label: str) -> Callable[[Axes], None]:
-    """A dot and its interval for each cell, and a line where both are the same."""
+def spread(groups: dict[str, dict[str, list[float]]], palette: Palette, label: str) -> Callable[[Axes], None]:
+    """For each group, lane by lane, a dot for each cell and a diamond for their geometric mean; a line at 1."""
 
     def draw(axis: Axes) -> None:
-        for row, (median, low, high) in enumerate(reversed(rows.values())):
-            axis.plot([low, high], [row, row], color=OURS[0], linewidth=2, alpha=0.5)
-            axis.plot(median, row, "o", color=OURS[0], markersize=5)
+        lanes = next(iter(groups.values()))
+        for lane in lanes:
+            axis.plot([], [], "D", color=palette[lane], label=f"lane {lane}")
+        for row, by_lane in enumerate(reversed(groups.values())):
+            for place, (lane, values) in enumerate(by_lane.items()):
+                y = row + 0.4 * ((len(lanes) - 1) / 2 - place)
+                axis.plot(values, [y] * len(values), "o", color=palette[lane], markersize=4, alpha=0.35)
+                if values:
+                    axis.plot(geometric_mean(values), y, "D", color=palette[lane], markersize=7)
+            axis.axhline(row - 0.5, color="#dddddd", linewidth=0.8)
         axis.axvline(1, color="#222222", linewidth=0.8)
-        axis.set_yticks(range(len(rows)), list(reversed(rows)))
-        axis.set_ylim(-0.6, len(rows) - 0.4)
+        axis.set_yticks(range(len(groups)), list(reversed(groups)))
+        axis.set_ylim(-0.5, len(groups) - 0.5)
         axis.set_xscale("log")
         logarithmic(axis.xaxis)
+        axis.grid(axis="x", which="both", color="#eeeeee", linewidth=0.8)
+        axis.set_axisbelow(True)
         axis.set_xlabel(label)
+        legend(axis)
 
     return draw
 

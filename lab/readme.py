@@ -1,73 +1,87 @@
-"""The figures in the README: a small table and two pictures, from the newest comparison with the peers."""
+"""The figures in the README: a small table and two pictures, from the newest comparisons; and docs/peers.md."""
 
-import math
+from collections import defaultdict
 from pathlib import Path
+from statistics import geometric_mean
 
-from lab import LabError
+import numpy as np
+
+from lab import LabError, machine
+from lab.ahead import reasons
 from lab.comparison import Comparison
-from lab.plots import grid, ratios
-from lab.report import newest
-from lab.versus import MEMORY, SPEED, compare
+from lab.page import markdown, page
+from lab.plots import Palette, grid, spread
+from lab.report import newest_comparisons
+from lab.versus import MEMORY, SPEED, paired
 
-LANE = "scale"
+LANES = ("scale", "fast")
 OF_LIKE_SPEED = 1.5  # whose RSS is compared: peers that are at most so many times slower or faster
 BEGIN, END = "<!-- figures: hz3 report --readme -->\n", "<!-- /figures -->\n"
-Ratio = tuple[float, float, float]  # median and 95 % interval
+Groups = dict[str, dict[str, list[float]]]  # of each group of cells, of each lane: a ratio for each cell
 
 
-def against_peers(comparison: Comparison) -> tuple[dict[str, Ratio], dict[str, Ratio]]:
-    """Of each cell: our speed over the fastest peer's; our peak RSS over the smallest peer's of like speed."""
-    speeds, memories = {}, {}
-    for cell in comparison.cells:
+def group(comparison: Comparison, cell: str) -> str:
+    """The program; of the remote benchmark also the threads, and whether anything is remote."""
+    asked = comparison.parameters(cell)
+    if "remote_pct" not in asked:
+        return comparison.run.plan.cells[cell].group.removeprefix("bench_")
+    return f"mt_remote T={asked['threads']:g}, R{'>' if asked['remote_pct'] else '='}0"
+
+
+def against_peers(comparisons: list[Comparison]) -> tuple[Groups, Groups]:
+    """Our speed over the fastest peer's; our peak RSS over the smallest peer's of like speed, where there is one."""
+    speeds, memories = (defaultdict(lambda: {lane: [] for lane in LANES}) for _ in range(2))
+    for comparison, cell in ((comparison, cell) for comparison in comparisons for cell in comparison.cells):
         speed, memory = comparison.figures(cell, SPEED), comparison.figures(cell, MEMORY)
-        fastest = comparison.fastest(speed)
-        if LANE not in speed or not fastest:
-            continue
-        speeds[cell] = compare(comparison.run, cell, SPEED, fastest)[LANE].ratio
-        peers = [peer for peer in comparison.peers if peer in speed]
-        like = [p for p in peers if abs(math.log(speed[p].median / speed[LANE].median)) <= math.log(OF_LIKE_SPEED)]
-        if like:
-            smallest = min(like, key=lambda peer: memory[peer].median)
-            memories[cell] = compare(comparison.run, cell, MEMORY, smallest)[LANE].ratio
+        fastest, name = comparison.fastest(speed), group(comparison, cell)
+        for lane in (lane for lane in LANES if lane in speed and fastest):
+            others = [peer for peer in comparison.peers if peer in speed]
+            like = [p for p in others if 1 / OF_LIKE_SPEED <= speed[p].median / speed[lane].median <= OF_LIKE_SPEED]
+            smallest = min(like, key=lambda peer: memory[peer].median, default="")
+            for groups, figure, peer in ((speeds, SPEED, fastest), (memories, MEMORY, smallest)):
+                mine, ratios = groups[name][lane], paired(comparison.run, cell, figure, lane, peer)
+                if ratios is not None:
+                    mine.append(float(np.median(ratios)))
     return speeds, memories
 
 
-def mean(ratios_: list[float]) -> str:
-    return f"{math.exp(sum(map(math.log, ratios_)) / len(ratios_)):.2f}x" if ratios_ else "-"
-
-
-def table(comparison: Comparison, speeds: dict[str, Ratio], memories: dict[str, Ratio]) -> str:
-    lines = [
-        "| program | cells | speed, fastest peer = 1 | its worst cell | peak RSS, smallest peer of like speed = 1 |",
-        "|---|---|---|---|---|",
-    ]
-    groups = {cell: comparison.run.plan.cells[cell].group for cell in speeds}
-    for group in dict.fromkeys(groups.values()):
-        mine = [cell for cell, of in groups.items() if of == group]
-        speed = [speeds[cell][0] for cell in mine]
-        memory = mean([memories[cell][0] for cell in mine if cell in memories])
-        lines.append(f"| {group} | {len(mine)} | {mean(speed)} | {min(speed):.2f}x | {memory} |")
-    return "\n".join(lines) + "\n"
+def table(speeds: Groups, memories: Groups) -> str:
+    head, rows = ["program", "cells"], []
+    for lane in LANES:
+        head += [f"{lane}: speed", "worst cell", "peak RSS"]
+    for name, by_lane in speeds.items():
+        row = [name, str(max(map(len, by_lane.values())))]
+        for lane, speed in by_lane.items():
+            for values, of in ((speed, geometric_mean), (speed, min), (memories[name][lane], geometric_mean)):
+                row.append(f"{of(values):.2f}x" if values else "-")
+        rows.append(row)
+    return markdown(head, rows)
 
 
 def write(results: Path, root: Path) -> None:
     text = (root / "README.md").read_text()
     if BEGIN not in text or END not in text:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
-    runs = [run for run in newest(results) if run.plan.kind == "peers"]
-    if not runs:
+    comparisons = newest_comparisons(results)
+    speeds, memories = against_peers(comparisons)
+    if not speeds:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
-    comparison = Comparison(max(runs, key=lambda run: run.path.name))
-    speeds, memories = against_peers(comparison)
-    for name, rows, label in (
+    for name, groups, label in (
         ("speed", speeds, "times the speed of the fastest peer"),
         ("memory", memories, "times the peak RSS of the smallest peer of like speed"),
     ):
-        picture = grid([(f"lane {LANE}", ratios(rows, label))], 1 + 0.22 * len(rows), label, columns=1)
+        panel = ("", spread(groups, Palette(LANES, ()), label))
+        picture = grid([panel], 1 + 0.35 * len(groups), label, columns=1, width=8.5)
         (root / f"docs/{name}.svg").write_text(picture)
-    facts = comparison.run.machine
-    said = f"{facts['cpu']}, {facts['cpus_allowed']} CPUs, {comparison.run.plan.blocks} blocks; means are geometric.\n"
-    pictures = "![speed against the fastest peer](docs/speed.svg)\n![memory](docs/memory.svg)\n"
+    (root / "docs/peers.md").write_text(page(comparisons, reasons()))
+    places = dict.fromkeys(f"{machine.name(c.run.machine)}, {c.blocks} blocks of each cell" for c in comparisons)
+    said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
+is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is
+in [docs/peers.md](docs/peers.md). {"; ".join(places)}.
+"""
+    pictures = """![speed against the fastest peer](docs/speed.svg)
+![peak RSS against the smallest peer of like speed](docs/memory.svg)
+"""
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    block = "\n".join((table(comparison, speeds, memories), said, pictures))
+    block = "\n".join((table(speeds, memories), said, pictures))
     (root / "README.md").write_text(f"{before}{BEGIN}\n{block}\n{END}{after}")

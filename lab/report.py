@@ -156,6 +156,12 @@ def newest(folder: Path) -> list[Samples]:
     return list(runs.values())
 
 
+def newest_comparisons(folder: Path) -> list[Comparison]:
+    """Of every list of cells the newest, whichever machine it ran on."""
+    runs = sorted((run for run in newest(folder) if run.plan.kind == "peers"), key=lambda run: run.path.name)
+    return [Comparison(run) for _, run in sorted({run.plan.name: run for run in runs}.items())]
+
+
 def report(folder: Path) -> str:
     runs = newest(folder)
     if not runs:

@@ -1,0 +1,25 @@
+"""docs/peers.md: the newest comparisons with the peers, for readers without the report."""
+
+from lab.ahead import Reason
+from lab.comparison import Comparison, measured, tables
+
+HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
+
+Every lane and every peer on every cell. The reasons are those of [experiments/peers.toml](../experiments/peers.toml);
+[benchmarking.md](benchmarking.md#the-lab) says how it is measured.
+"""
+ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "\n": "<br>"})
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [[cell.translate(ESCAPES) for cell in line] for line in (head, ["---"] * len(head), *rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def page(comparisons: list[Comparison], known: list[Reason]) -> str:
+    parts = [HEAD]
+    for comparison in comparisons:
+        parts.append(f"## {comparison.run.plan.name}\n\n{measured(comparison)}.\n")
+        for made in tables(comparison, known):
+            parts += [f"### {made.title}\n", *([f"{made.note}\n"] if made.note else []), markdown(made.head, made.rows)]
+    return "\n".join(parts)
