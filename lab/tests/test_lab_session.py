@@ -183,6 +183,10 @@ def test_names_that_look_like_markup_are_shown_as_they_are(lab, capsys):
     assert "sh -c [/red]" in capsys.readouterr().out
 
 
+def test_a_slow_program_has_a_speed_too():
+    assert [show.human("ops_per_s", value) for value in (1368.0, 2.5e6)] == ["1368", "2.50 M"]
+
+
 def test_another_plan_cannot_be_resumed(lab):
     changed = Plan.from_json({**lab.plan.to_json(), "blocks": 7, "seed": 99})
     with pytest.raises(LabError, match="have changed: blocks"):
