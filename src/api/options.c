@@ -132,7 +132,7 @@ bool hz3_options_load(void)
         size_t value;
         if (text && options[i].parse(text, &value)) *options[i].value = value;
     }
-    if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(8, 4 * hz3_os.cpus);
+    if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
         hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
     if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) hz3_options.SOFT_LIMIT = cgroup_limit();
