@@ -205,6 +205,9 @@ static int64_t extend_window(struct hz3_window *window, size_t granules)
 {
     size_t step = (hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT) / 8;
     step = hz3_get(locked) ? granules : hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
+    /* The system makes a huge page only where all of it is mapped when it is touched first.  Small heaps go without. */
+    if (hz3_os.huge_page && step >= GROW_MAX && !hz3_get(locked))
+        step = hz3_round_up(window->frontier + step, hz3_os.huge_page >> HZ3_GRANULE_SHIFT) - window->frontier;
     int64_t first = hz3_map_extend(window, (uint32_t)step);
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;

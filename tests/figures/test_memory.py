@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 from pathlib import Path
 
@@ -71,3 +72,17 @@ def test_starting_costs_under_a_mebibyte(preload):
         return best
 
     assert peak_kib(preload.env) - peak_kib(os.environ) < 1024
+
+
+def faults(command, preload, thp):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    figures(command, preload, HZ3_THP=thp)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
+
+
+def test_a_growing_heap_gets_huge_pages_where_they_are_asked_for(preload):
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not enabled.exists() or "[never]" in enabled.read_text():
+        pytest.skip("the system makes no huge pages")
+    command = "bench_phase_change 64"
+    assert faults(command, preload, "always") < faults(command, preload, "never") / 3
