@@ -48,6 +48,13 @@ static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
     }
 }
 
+/* Others read the gauges at any time; they are written under the pool's lock. */
+static void count(const struct hz3_span *span, bool more)
+{
+    HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
+    hz3_set(*bytes, more ? hz3_get(*bytes) + span_bytes(span) : hz3_get(*bytes) - span_bytes(span));
+}
+
 /* ---- bins ---- */
 
 static unsigned bin_of(size_t granules)
@@ -124,7 +131,7 @@ static struct hz3_span *make(struct hz3_window *window, size_t first, size_t gra
         span[granules - 1].start = span->start;
         span[granules - 1].kind = (uint8_t)kind;
     }
-    hz3_add(*gauge(kind), span_bytes(span));
+    count(span, true);
     return span;
 }
 
@@ -133,7 +140,7 @@ static void unmake(struct hz3_span *span)
 {
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     hz3_assert(kind != HZ3_SPAN_NONE);
-    hz3_sub(*gauge(kind), span_bytes(span));
+    count(span, false);
     if (kind <= HZ3_SPAN_UNMAPPED) {
         bin_remove(span);
         if (kind == HZ3_SPAN_DIRTY) age_remove(span);
