@@ -1,6 +1,7 @@
 #include "api/fork.h"
 
 #include "back/pages.h"
+#include "back/shelf.h"
 #include "front/collector.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
@@ -19,6 +20,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
     hz3_owner_stash_each_lock(visit);
     hz3_central_each_lock(visit);
+    hz3_shelf_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_stock_lock);
     visit(&hz3_magazine_lock);

@@ -79,19 +79,24 @@ static bool is_block(const void *p, unsigned cls)
     return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) : hz3_run_is_object(hz3_run_of(p), p);
 }
 
+static bool is_live(const void *p, unsigned cls)
+{
+    return cls == HZ3_CLASS_LARGE ? hz3_large_is_live(p) : hz3_is_live(p);
+}
+
 unsigned hz3_block_class(const void *p)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE)) {
-        /* A free span was freed before, whatever it was. */
-        if (hz3_map_was_used(p)) hz3_crime("double free", p);
+        /* What is free was freed before, whatever it was. */
+        if (hz3_map_was_used(p)) hz3_crime(hz3_large_covers(p) ? "interior pointer freed" : "double free", p);
         if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_crime("foreign pointer freed", p);
         return cls;
     }
     if (HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) {
         if (unlikely(!is_block(p, cls))) hz3_crime("interior pointer freed", p);
-        if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(p))) hz3_crime("double free", p);
+        if (unlikely(!is_live(p, cls))) hz3_crime("double free", p);
     }
     return cls;
 }

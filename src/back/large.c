@@ -1,6 +1,7 @@
 #include "back/large.h"
 
 #include "back/pages.h"
+#include "back/shelf.h"
 
 #include <string.h>
 
@@ -17,11 +18,16 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
 {
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
     if (granules + align > INT32_MAX) return NULL;
-    struct hz3_span *span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
-    if (!span) return NULL;
+    struct hz3_span *span = align == 1 ? hz3_shelf_take(granules) : NULL;
+    if (span) {
+        span->zeroed = false;
+    } else {
+        if (!(span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE))) return NULL;
+        span->shelved = false;
+    }
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
-    hz3_map_tag(span->start, span->granules, HZ3_CLASS_LARGE, 0);
+    hz3_map_tag(span->start, 1, HZ3_CLASS_LARGE, 0);
     return span;
 }
 
@@ -35,15 +41,28 @@ void *hz3_large_alloc(size_t size, size_t alignment, bool zero)
 
 bool hz3_large_is_block(const void *p)
 {
-    const struct hz3_span *span = hz3_span_at(p);
-    return span->kind == HZ3_SPAN_LARGE && span->start == (uintptr_t)p;
+    return hz3_span_at(p)->start == (uintptr_t)p;
+}
+
+bool hz3_large_is_live(const void *p)
+{
+    return !hz3_span_at(p)->shelved;
+}
+
+HZ3_RACY bool hz3_large_covers(const void *p)
+{
+    const struct hz3_window *window = hz3_window_of(p);
+    size_t granule = hz3_granule_of(window, p);
+    while (granule && window->spans[granule].kind == HZ3_SPAN_NONE) granule--;
+    const struct hz3_span *span = &window->spans[granule];
+    return span->kind == HZ3_SPAN_LARGE && (uintptr_t)p - span->start < (size_t)span->granules << HZ3_GRANULE_SHIFT;
 }
 
 void hz3_large_free(void *p)
 {
     struct hz3_span *span = hz3_span_at(p);
     hz3_sub(hz3_large_bytes, span->bytes);
-    hz3_pages_free(span);
+    hz3_shelf_put(span);
 }
 
 size_t hz3_large_usable(const void *p)

@@ -1,5 +1,6 @@
 /* Large blocks: more than 64 KiB, or aligned beyond it.  One span each, page-granular in what they
- * count as usable.  The page pool caches what is freed. */
+ * count as usable.  What is freed waits on a shelf, then in the page
+ * pool. */
 #ifndef HZ3_BACK_LARGE_H
 #define HZ3_BACK_LARGE_H
 
@@ -13,8 +14,11 @@ size_t hz3_large_usable(const void *p);
 /* Resizes: in place where there is room, else by moving the pages, else NULL and p is as it was. */
 void *hz3_large_realloc(void *p, size_t size);
 
-/* Whether p is the start of a live large block; p's tag is HZ3_CLASS_LARGE. */
+/* Whether p, whose tag is HZ3_CLASS_LARGE, is the start of the block; and whether that is live, or waits on a shelf. */
 bool hz3_large_is_block(const void *p);
+bool hz3_large_is_live(const void *p);
+/* Whether p, whose tag is NONE, lies in a live large block.  Walks: for last words only. */
+bool hz3_large_covers(const void *p);
 
 extern HZ3_ATOMIC(size_t) hz3_large_bytes; /* usable bytes of all live blocks */
 #endif

@@ -4,7 +4,7 @@
  * A window's address range is described by two flat tables beside it and one for all windows:
  *
  *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window: size class and owner; 0 where
- *                              nothing is ours
+ *                              nothing is ours, and in a large block after its first granule
  *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
  *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 1 where
  *                                a live object starts
@@ -47,6 +47,7 @@ struct hz3_span {
     uint8_t held;   /* run: enum hz3_holder */
     uint8_t owner;  /* run: number of its heap, as in its tags */
     bool zeroed;    /* just allocated: every byte of it reads as zero */
+    bool shelved;   /* large: freed, waits on a shelf; written under the shelf's lock or by whoever has the block */
     bool aging;     /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;

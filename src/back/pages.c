@@ -304,7 +304,7 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    hz3_map_tag(span->start, span->granules, HZ3_CLASS_NONE, 0);
+    hz3_map_tag(span->start, span->kind == HZ3_SPAN_RUN ? granules : 1, HZ3_CLASS_NONE, 0);
     hz3_lock(&hz3_pages_lock);
     unmake(span);
     release(window, first, granules, kind, now);
@@ -314,6 +314,7 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 static void heed_limits(void)
 {
     size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
+    keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
     if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep) && !hz3_pages_refused()) hz3_pages_purge(0, keep, true);
 }
 
@@ -328,7 +329,6 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), rest = span->granules - granules;
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
-    hz3_map_tag(span->start + (granules << HZ3_GRANULE_SHIFT), rest, HZ3_CLASS_NONE, 0);
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_lock(&hz3_pages_lock);
     unmake(span);
@@ -354,7 +354,6 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
         make(window, first, granules, kind);
     }
     hz3_unlock(&hz3_pages_lock);
-    if (grown) hz3_map_tag(span->start, granules, window->tags[first].cls, 0);
     return grown;
 }
 

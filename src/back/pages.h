@@ -34,6 +34,7 @@ void hz3_pages_after_fork(bool whole);
 
 struct hz3_pages_stats {
     HZ3_ATOMIC(size_t) used, dirty, clean, unmapped; /* bytes of address space, by state */
+    HZ3_ATOMIC(size_t) shelved;                      /* of `used`: freed blocks that back/shelf keeps */
     HZ3_ATOMIC(uint64_t) purged;                     /* bytes, ever */
 };
 extern struct hz3_pages_stats hz3_pages_stats;

@@ -39,7 +39,7 @@ enum {
     HZ3_LINEAR_CLASSES = HZ3_SMALL_NUM_SC, /* in steps of 16 bytes; after them 8 to each doubling */
     HZ3_CLASSES = HZ3_LINEAR_CLASSES + 8 * (12 - __builtin_ctz(HZ3_LINEAR_CLASSES)),
     HZ3_CLASS_NONE = 0,                /* tag of a granule that holds no object */
-    HZ3_CLASS_LARGE = HZ3_CLASSES + 1, /* tag of a large block's granules */
+    HZ3_CLASS_LARGE = HZ3_CLASSES + 1, /* tag of a large block's first granule; the others have none */
     HZ3_BINS = HZ3_CLASSES + 2,        /* classes and the two tags above, which never hold a magazine */
 };
 

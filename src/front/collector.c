@@ -2,6 +2,7 @@
 #include "front/collector.h"
 
 #include "back/pages.h"
+#include "back/shelf.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
@@ -30,8 +31,8 @@ static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from whic
 
 static size_t waiting_bytes(void)
 {
-    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_central_idle_bytes) + hz3_owner_stash_waiting() +
-           hz3_central_waiting() + hz3_page_remote_waiting();
+    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.shelved) + hz3_get(hz3_central_idle_bytes) +
+           hz3_owner_stash_waiting() + hz3_central_waiting() + hz3_page_remote_waiting();
 }
 
 /* One round over everything that has been idle for `age` ms; returns the bytes given back. */
@@ -42,6 +43,7 @@ static size_t pass(uint32_t age, bool break_huge_pages)
     hz3_transfer_trim(age == 0);
     hz3_central_trim(age == 0);
     for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
+    hz3_shelf_trim(age / PASSES_PER_DECAY);
     size_t purged = hz3_central_purge(age, break_huge_pages);
     return purged + hz3_pages_purge(age, 0, break_huge_pages);
 }

@@ -32,8 +32,9 @@ void hz3_stats_read(struct hz3_stats *stats)
     }
     stats->cached += stats->stashed + stats->transfer + stats->central;
     stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
-    stats->active = hz3_get(hz3_pages_stats.used);
-    stats->dirty = hz3_get(hz3_pages_stats.dirty);
+    size_t shelved = hz3_get(hz3_pages_stats.shelved);
+    stats->active = hz3_get(hz3_pages_stats.used) - shelved;
+    stats->dirty = hz3_get(hz3_pages_stats.dirty) + shelved;
     stats->resident = hz3_pages_resident();
     stats->retained = stats->dirty + hz3_get(hz3_pages_stats.clean);
     stats->mapped = stats->active + stats->retained;

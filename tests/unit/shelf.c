@@ -1,0 +1,97 @@
+/* Shelves: a freed block serves the next request of about its size, nobody else's; what is old, or too much, goes. */
+#include "unit.h"
+
+#include "back/large.h"
+#include "back/pages.h"
+#include "back/shelf.h"
+
+#define SHELVED hz3_get(hz3_pages_stats.shelved)
+
+static void the_next_request_of_the_size_gets_the_block(void **state)
+{
+    (void)state;
+    char *p = hz3_large_alloc(HZ3_MIB(2), 1, false);
+    memset(p, 1, HZ3_MIB(2));
+    hz3_large_free(p);
+    assert_int_equal(SHELVED, HZ3_MIB(2));
+    assert_false(hz3_large_is_live(p));
+    char *again = hz3_large_alloc(HZ3_MIB(2), 1, true);
+    assert_ptr_equal(again, p);
+    for (size_t i = 0; i < HZ3_MIB(2); i++) assert_int_equal(again[i], 0);
+    assert_int_equal(SHELVED, 0);
+    hz3_large_free(again);
+    hz3_shelf_trim(0);
+}
+
+static void a_block_may_be_a_fourth_larger_and_no_more(void **state)
+{
+    (void)state;
+    char *p = hz3_large_alloc(HZ3_MIB(5), 1, false);
+    hz3_large_free(p);
+    char *smaller = hz3_large_alloc(HZ3_MIB(4) - 1, 1, false);
+    assert_ptr_equal(smaller, p);
+    assert_int_equal(hz3_large_usable(smaller), HZ3_MIB(4));
+    hz3_large_free(smaller);
+    char *much_smaller = hz3_large_alloc(HZ3_MIB(4) - HZ3_GRANULE, 1, false);
+    assert_ptr_not_equal(much_smaller, p);
+    char *larger = hz3_large_alloc(HZ3_MIB(5) + 1, 1, false);
+    assert_ptr_not_equal(larger, p);
+    assert_int_equal(SHELVED, HZ3_MIB(5));
+    hz3_large_free(much_smaller);
+    hz3_large_free(larger);
+    hz3_shelf_trim(0);
+}
+
+static void what_is_old_goes_to_the_pool(void **state)
+{
+    (void)state;
+    size_t used = hz3_get(hz3_pages_stats.used);
+    hz3_large_free(hz3_large_alloc(HZ3_MIB(1), 1, false));
+    assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_MIB(1));
+    hz3_shelf_trim(60 * 1000);
+    assert_int_equal(SHELVED, HZ3_MIB(1));
+    hz3_shelf_trim(0);
+    assert_int_equal(SHELVED, 0);
+    assert_int_equal(hz3_get(hz3_pages_stats.used), used);
+}
+
+static void shelves_hold_a_fourth_of_what_may_be_retained(void **state)
+{
+    (void)state;
+    size_t before = hz3_get(hz3_pages_dirty_max);
+    hz3_set(hz3_pages_dirty_max, HZ3_MIB(40));
+    char *blocks[32];
+    for (int i = 0; i < 32; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(1), 1, false);
+    for (int i = 0; i < 32; i++) {
+        hz3_large_free(blocks[i]);
+        assert_true(SHELVED <= HZ3_MIB(10));
+    }
+    assert_int_equal(SHELVED, HZ3_MIB(10));
+    hz3_set(hz3_pages_dirty_max, before);
+    hz3_shelf_trim(0);
+}
+
+static void a_full_shelf_lets_the_oldest_go(void **state)
+{
+    (void)state;
+    enum { SLOTS = 16, STEP = 4 }; /* sizes so far apart that none serves for another */
+    char *blocks[SLOTS + 1];
+    size_t size[SLOTS + 1], granules = 2;
+    for (int i = 0; i <= SLOTS; i++, granules += granules / STEP + 1) {
+        size[i] = granules * HZ3_GRANULE;
+        blocks[i] = hz3_large_alloc(size[i], 1, false);
+    }
+    size_t before = hz3_get(hz3_pages_dirty_max), sum = 0;
+    hz3_set(hz3_pages_dirty_max, SIZE_MAX);
+    for (int i = 0; i <= SLOTS; i++) {
+        hz3_large_free(blocks[i]);
+        sum += size[i];
+    }
+    assert_int_equal(SHELVED, sum - size[0]);
+    hz3_set(hz3_pages_dirty_max, before);
+    hz3_shelf_trim(0);
+}
+
+RUN(cmocka_unit_test(the_next_request_of_the_size_gets_the_block),
+    cmocka_unit_test(a_block_may_be_a_fourth_larger_and_no_more), cmocka_unit_test(what_is_old_goes_to_the_pool),
+    cmocka_unit_test(shelves_hold_a_fourth_of_what_may_be_retained), cmocka_unit_test(a_full_shelf_lets_the_oldest_go))
