@@ -36,9 +36,7 @@ static void *move(void *p, size_t old_usable, size_t size)
 static void *realloc_large(void *p, size_t usable, size_t size)
 {
     if (size <= HZ3_SMALL_MAX) return move(p, usable, size);
-    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0; /* now: once its pages have moved, p's place is somebody's else */
     void *to = hz3_large_realloc(p, size);
-    hz3_mark_live(to ? to : p);
     hz3_collector_tick(); /* shrinking may have freed much */
     return to ? to : move(p, usable, size);
 }

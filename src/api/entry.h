@@ -9,7 +9,8 @@
 
 enum { HZ3_STATE_LIVE = 1 };
 
-/* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object. */
+/* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object (of a class: large
+ * blocks know it themselves). */
 HZ3_INLINE void *hz3_mark_live(void *p)
 {
     if (HZ3_FREE_CHECK) *hz3_state_of(p) = HZ3_STATE_LIVE;

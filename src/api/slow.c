@@ -34,7 +34,7 @@ static void *large(size_t size, size_t alignment, bool zero)
         find_memory();
         p = hz3_large_alloc(size, alignment, zero);
     }
-    return p ? hz3_mark_live(p) : hz3_no_memory();
+    return p ? p : hz3_no_memory();
 }
 
 static void *small(unsigned cls)
@@ -137,15 +137,16 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
         free_foreign(p);
         return;
     }
-    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
     if (cls == HZ3_CLASS_LARGE) {
         hz3_large_free(p);
         hz3_collector_tick();
-    } else if (hz3_goes_home(hz3_window_of(p), p, cls)) {
-        hz3_remote_free(p, cls, hz3_owner_at(p));
-    } else {
-        hz3_cache_free(p, cls);
+        return;
     }
+    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
+    if (hz3_goes_home(hz3_window_of(p), p, cls))
+        hz3_remote_free(p, cls, hz3_owner_at(p));
+    else
+        hz3_cache_free(p, cls);
 }
 
 HZ3_NOINLINE void hz3_free_home(void *p)

@@ -18,12 +18,12 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
 {
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
     if (granules + align > INT32_MAX) return NULL;
-    struct hz3_span *span = align == 1 ? hz3_shelf_take(granules) : NULL;
+    struct hz3_span *span = hz3_shelf_take(granules, align);
     if (span) {
         span->zeroed = false;
     } else {
         if (!(span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE))) return NULL;
-        span->shelved = false;
+        hz3_set(span->shelved, false);
     }
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
@@ -46,16 +46,17 @@ bool hz3_large_is_block(const void *p)
 
 bool hz3_large_is_live(const void *p)
 {
-    return !hz3_span_at(p)->shelved;
+    return !hz3_get(hz3_span_at(p)->shelved);
 }
 
 HZ3_RACY bool hz3_large_covers(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
     size_t granule = hz3_granule_of(window, p);
+    if (granule >= window->spans_mapped) return false;
     while (granule && window->spans[granule].kind == HZ3_SPAN_NONE) granule--;
     const struct hz3_span *span = &window->spans[granule];
-    return span->kind == HZ3_SPAN_LARGE && (uintptr_t)p - span->start < (size_t)span->granules << HZ3_GRANULE_SHIFT;
+    return span->kind == HZ3_SPAN_LARGE && !hz3_get(span->shelved) && (uintptr_t)p - span->start < hz3_span_bytes(span);
 }
 
 void hz3_large_free(void *p)

@@ -1,6 +1,5 @@
 /* Large blocks: more than 64 KiB, or aligned beyond it.  One span each, page-granular in what they
- * count as usable.  What is freed waits on a shelf, then in the page
- * pool. */
+ * count as usable.  What is freed waits on a shelf. */
 #ifndef HZ3_BACK_LARGE_H
 #define HZ3_BACK_LARGE_H
 

@@ -43,12 +43,12 @@ struct hz3_span {
     uint32_t granules;
     uint8_t kind; /* enum hz3_span_kind */
     uint8_t cls;
-    uint8_t bucket; /* run: central's list by fullness, or UNLISTED */
-    uint8_t held;   /* run: enum hz3_holder */
-    uint8_t owner;  /* run: number of its heap, as in its tags */
-    bool zeroed;    /* just allocated: every byte of it reads as zero */
-    bool shelved;   /* large: freed, waits on a shelf; written under the shelf's lock or by whoever has the block */
-    bool aging;     /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
+    uint8_t bucket;           /* run: central's list by fullness, or UNLISTED */
+    uint8_t held;             /* run: enum hz3_holder */
+    uint8_t owner;            /* run: number of its heap, as in its tags */
+    bool zeroed;              /* just allocated: every byte of it reads as zero */
+    HZ3_ATOMIC(bool) shelved; /* large: freed, waits on a shelf */
+    bool aging; /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
@@ -129,7 +129,13 @@ HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
     return ((uintptr_t)p - window->base) >> HZ3_GRANULE_SHIFT;
 }
 
-/* The class of whatever p lies in: a size class, LARGE, or NONE where nothing is ours. */
+HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)
+{
+    return (size_t)span->granules << HZ3_GRANULE_SHIFT;
+}
+
+/* The class of whatever p lies in: a size class, LARGE, or NONE where nothing is ours and further on in large blocks.
+ */
 HZ3_INLINE unsigned hz3_class_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);

@@ -7,7 +7,7 @@ enum {
     BINS = EXACT_BINS + 4 * 21,
     FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small */
     GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 16,  /* within these bounds */
+    GROW_MAX = 16,  /* within these bounds, and on to the end of a huge page where there are such */
     REFUSED_MS = 1000,
     LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
@@ -28,11 +28,6 @@ HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
 
-static size_t span_bytes(const struct hz3_span *span)
-{
-    return (size_t)span->granules << HZ3_GRANULE_SHIFT;
-}
-
 static struct hz3_window *window_of(const struct hz3_span *span)
 {
     return hz3_window_of((void *)span->start);
@@ -52,7 +47,7 @@ static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
 static void count(const struct hz3_span *span, bool more)
 {
     HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
-    hz3_set(*bytes, more ? hz3_get(*bytes) + span_bytes(span) : hz3_get(*bytes) - span_bytes(span));
+    hz3_set(*bytes, more ? hz3_get(*bytes) + hz3_span_bytes(span) : hz3_get(*bytes) - hz3_span_bytes(span));
 }
 
 /* ---- bins ---- */
@@ -213,8 +208,9 @@ static int64_t extend_window(struct hz3_window *window, size_t granules)
     size_t step = (hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT) / 8;
     step = hz3_get(locked) ? granules : hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
     /* The system makes a huge page only where all of it is mapped when it is touched first.  Small heaps go without. */
+    uintptr_t end = window->base + ((window->frontier + step) << HZ3_GRANULE_SHIFT);
     if (hz3_os.huge_page && step >= GROW_MAX && !hz3_get(locked))
-        step = hz3_round_up(window->frontier + step, hz3_os.huge_page >> HZ3_GRANULE_SHIFT) - window->frontier;
+        step += (hz3_round_up(end, hz3_os.huge_page) - end) >> HZ3_GRANULE_SHIFT;
     int64_t first = hz3_map_extend(window, (uint32_t)step);
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;
@@ -298,13 +294,19 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
     }
 }
 
+/* A run's granules are all tagged, of a large block's the first. */
+static void clear_tags(const struct hz3_span *span)
+{
+    hz3_map_tag(span->start, span->kind == HZ3_SPAN_RUN ? span->granules : 1, HZ3_CLASS_NONE, 0);
+}
+
 /* An allocated span is free again, as `kind`. */
 static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 {
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    hz3_map_tag(span->start, span->kind == HZ3_SPAN_RUN ? granules : 1, HZ3_CLASS_NONE, 0);
+    clear_tags(span);
     hz3_lock(&hz3_pages_lock);
     unmake(span);
     release(window, first, granules, kind, now);
@@ -359,9 +361,9 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
-    if (!hz3_os_move(to->start, from->start, span_bytes(from))) {
+    if (!hz3_os_move(to->start, from->start, hz3_span_bytes(from))) {
         /* Some kernels have unmapped the target by then: map it, whatever is there. */
-        bool mapped = hz3_os_map_reserved(to->start, span_bytes(to)) == HZ3_MAPPED;
+        bool mapped = hz3_os_map_reserved(to->start, hz3_span_bytes(to)) == HZ3_MAPPED;
         give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         return false;
     }
@@ -397,6 +399,17 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
     return purged ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
 }
 
+/* Makes a span that nobody uses one that is in no list. */
+static void begin_purge(struct hz3_span *span)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    unmake(span);
+    make(window, first, granules, HZ3_SPAN_PURGING);
+    span->bytes = hz3_lock_self();
+    hz3_add(pool.purging, 1);
+}
+
 /* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
 static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
 {
@@ -406,7 +419,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     if (hz3_os.huge_page && !break_huge_pages) {
         size_t unit = hz3_os.huge_page;
         from = (hz3_round_up(span->start, unit) - window->base) >> HZ3_GRANULE_SHIFT;
-        to = (((span->start + span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
+        to = (((span->start + hz3_span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
         if (to <= from) from = to = end;
     }
     enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;
@@ -424,11 +437,20 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     return purged;
 }
 
+size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
+{
+    clear_tags(span);
+    hz3_lock(&hz3_pages_lock);
+    begin_purge(span);
+    hz3_unlock(&hz3_pages_lock);
+    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages);
+}
+
 static void resume_purged(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
         /* The purger may have come as far as to unmap it. */
-        bool mapped = hz3_os_map_reserved(span->start, span_bytes(span)) == HZ3_MAPPED;
+        bool mapped = hz3_os_map_reserved(span->start, hz3_span_bytes(span)) == HZ3_MAPPED;
         give_up(span, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         hz3_sub(pool.purging, 1);
     }
@@ -454,14 +476,9 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
             hz3_unlock(&hz3_pages_lock);
             break;
         }
-        struct hz3_window *window = window_of(span);
-        size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
-        unmake(span);
-        span = make(window, first, granules, HZ3_SPAN_PURGING);
-        span->bytes = hz3_lock_self();
-        hz3_add(pool.purging, 1);
+        begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
-        left -= hz3_min(left, span_bytes(span));
+        left -= hz3_min(left, hz3_span_bytes(span));
         purged += purge_span(span, now, break_huge_pages);
     }
     return purged;

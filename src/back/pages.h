@@ -12,6 +12,8 @@
  * descriptor filled in but for what `kind` adds.  NULL: the system has no memory. */
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
 void hz3_pages_free(struct hz3_span *span);
+/* The same, and its pages go at once; returns the bytes purged. */
+size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
 
 /* Resizes in place.  Growing fails unless the right neighbour is free. */
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);

@@ -43,8 +43,7 @@ static size_t pass(uint32_t age, bool break_huge_pages)
     hz3_transfer_trim(age == 0);
     hz3_central_trim(age == 0);
     for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
-    hz3_shelf_trim(age / PASSES_PER_DECAY);
-    size_t purged = hz3_central_purge(age, break_huge_pages);
+    size_t purged = hz3_shelf_trim(age, break_huge_pages) + hz3_central_purge(age, break_huge_pages);
     return purged + hz3_pages_purge(age, 0, break_huge_pages);
 }
 

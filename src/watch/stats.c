@@ -33,7 +33,8 @@ void hz3_stats_read(struct hz3_stats *stats)
     stats->cached += stats->stashed + stats->transfer + stats->central;
     stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
     size_t shelved = hz3_get(hz3_pages_stats.shelved);
-    stats->active = hz3_get(hz3_pages_stats.used) - shelved;
+    size_t used = hz3_get(hz3_pages_stats.used);
+    stats->active = used - hz3_min(shelved, used);
     stats->dirty = hz3_get(hz3_pages_stats.dirty) + shelved;
     stats->resident = hz3_pages_resident();
     stats->retained = stats->dirty + hz3_get(hz3_pages_stats.clean);

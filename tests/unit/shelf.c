@@ -5,6 +5,8 @@
 #include "back/pages.h"
 #include "back/shelf.h"
 
+#include <pthread.h>
+
 #define SHELVED hz3_get(hz3_pages_stats.shelved)
 
 static void the_next_request_of_the_size_gets_the_block(void **state)
@@ -20,37 +22,74 @@ static void the_next_request_of_the_size_gets_the_block(void **state)
     for (size_t i = 0; i < HZ3_MIB(2); i++) assert_int_equal(again[i], 0);
     assert_int_equal(SHELVED, 0);
     hz3_large_free(again);
-    hz3_shelf_trim(0);
+    hz3_shelf_trim(0, true);
 }
 
-static void a_block_may_be_a_fourth_larger_and_no_more(void **state)
+static void a_block_may_be_an_eighth_larger_and_no_more(void **state)
 {
     (void)state;
-    char *p = hz3_large_alloc(HZ3_MIB(5), 1, false);
+    char *p = hz3_large_alloc(HZ3_MIB(9), 1, false);
     hz3_large_free(p);
-    char *smaller = hz3_large_alloc(HZ3_MIB(4) - 1, 1, false);
+    char *smaller = hz3_large_alloc(HZ3_MIB(8) - 1, 1, false);
     assert_ptr_equal(smaller, p);
-    assert_int_equal(hz3_large_usable(smaller), HZ3_MIB(4));
+    assert_int_equal(hz3_large_usable(smaller), HZ3_MIB(8));
     hz3_large_free(smaller);
-    char *much_smaller = hz3_large_alloc(HZ3_MIB(4) - HZ3_GRANULE, 1, false);
+    char *much_smaller = hz3_large_alloc(HZ3_MIB(8) - HZ3_GRANULE, 1, false);
     assert_ptr_not_equal(much_smaller, p);
-    char *larger = hz3_large_alloc(HZ3_MIB(5) + 1, 1, false);
+    char *larger = hz3_large_alloc(HZ3_MIB(9) + 1, 1, false);
     assert_ptr_not_equal(larger, p);
-    assert_int_equal(SHELVED, HZ3_MIB(5));
+    assert_int_equal(SHELVED, HZ3_MIB(9));
     hz3_large_free(much_smaller);
     hz3_large_free(larger);
-    hz3_shelf_trim(0);
+    hz3_shelf_trim(0, true);
 }
 
-static void what_is_old_goes_to_the_pool(void **state)
+static void alignment_is_heeded(void **state)
+{
+    (void)state;
+    char *blocks[8];
+    for (int i = 0; i < 8; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, 1, false);
+    for (int i = 0; i < 8; i++) hz3_large_free(blocks[i]); /* starts a granule further on each */
+    char *aligned = hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, HZ3_MIB(2), false);
+    assert_int_equal((uintptr_t)aligned % HZ3_MIB(2), 0);
+    hz3_large_free(aligned);
+    size_t shelved = SHELVED;
+    assert_ptr_equal(hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, HZ3_MIB(2), false), aligned);
+    assert_int_equal(SHELVED, shelved - HZ3_MIB(2) - HZ3_GRANULE);
+    hz3_large_free(aligned);
+    hz3_shelf_trim(0, true);
+}
+
+static void *free_elsewhere(void *p)
+{
+    hz3_large_free(p);
+    return NULL;
+}
+
+static void no_shelf_is_private(void **state)
+{
+    (void)state;
+    char *p = hz3_large_alloc(HZ3_MIB(3), 1, false);
+    pthread_t other;
+    for (int i = 0; i < 8; i++) { /* threads of every shelf */
+        assert_int_equal(pthread_create(&other, NULL, free_elsewhere, p), 0);
+        pthread_join(other, NULL);
+        assert_int_equal(SHELVED, HZ3_MIB(3));
+        assert_ptr_equal(hz3_large_alloc(HZ3_MIB(3), 1, false), p);
+    }
+    hz3_large_free(p);
+    hz3_shelf_trim(0, true);
+}
+
+static void what_is_old_is_purged(void **state)
 {
     (void)state;
     size_t used = hz3_get(hz3_pages_stats.used);
     hz3_large_free(hz3_large_alloc(HZ3_MIB(1), 1, false));
     assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_MIB(1));
-    hz3_shelf_trim(60 * 1000);
+    assert_int_equal(hz3_shelf_trim(60 * 1000, true), 0);
     assert_int_equal(SHELVED, HZ3_MIB(1));
-    hz3_shelf_trim(0);
+    assert_int_equal(hz3_shelf_trim(0, true), HZ3_MIB(1));
     assert_int_equal(SHELVED, 0);
     assert_int_equal(hz3_get(hz3_pages_stats.used), used);
 }
@@ -68,13 +107,13 @@ static void shelves_hold_a_fourth_of_what_may_be_retained(void **state)
     }
     assert_int_equal(SHELVED, HZ3_MIB(10));
     hz3_set(hz3_pages_dirty_max, before);
-    hz3_shelf_trim(0);
+    hz3_shelf_trim(0, true);
 }
 
 static void a_full_shelf_lets_the_oldest_go(void **state)
 {
     (void)state;
-    enum { SLOTS = 16, STEP = 4 }; /* sizes so far apart that none serves for another */
+    enum { SLOTS = 16, STEP = 7 }; /* sizes so far apart that none serves for another */
     char *blocks[SLOTS + 1];
     size_t size[SLOTS + 1], granules = 2;
     for (int i = 0; i <= SLOTS; i++, granules += granules / STEP + 1) {
@@ -89,9 +128,10 @@ static void a_full_shelf_lets_the_oldest_go(void **state)
     }
     assert_int_equal(SHELVED, sum - size[0]);
     hz3_set(hz3_pages_dirty_max, before);
-    hz3_shelf_trim(0);
+    hz3_shelf_trim(0, true);
 }
 
 RUN(cmocka_unit_test(the_next_request_of_the_size_gets_the_block),
-    cmocka_unit_test(a_block_may_be_a_fourth_larger_and_no_more), cmocka_unit_test(what_is_old_goes_to_the_pool),
+    cmocka_unit_test(a_block_may_be_an_eighth_larger_and_no_more), cmocka_unit_test(alignment_is_heeded),
+    cmocka_unit_test(no_shelf_is_private), cmocka_unit_test(what_is_old_is_purged),
     cmocka_unit_test(shelves_hold_a_fourth_of_what_may_be_retained), cmocka_unit_test(a_full_shelf_lets_the_oldest_go))
