@@ -24,6 +24,7 @@ class Reason:
     cells: str  # a pattern that is looked for in the cell's command
     kind: str
     why: str
+    peers: str = ""  # a pattern that is looked for in the peer's name
 
 
 def change(ratio: float) -> str:
@@ -62,7 +63,7 @@ def leads(run: Samples, cell: str, lane: str, among: list[str]) -> list[Lead]:
     found = []
     for peer in among:
         speed, memory = (paired(run, cell, figure, peer, lane) for figure in (SPEED, MEMORY))
-        if speed is None or np.median(speed) * (1 + FASTER / 100) < 1:
+        if speed is None or np.median(speed) < 1 - FASTER / 100:
             continue
         if np.median(speed) > 1 + FASTER / 100 and estimate(speed)[1] > 1:
             found.append(Lead(peer, "speed", estimate(speed)))
@@ -82,10 +83,15 @@ def furthest(found: list[Lead]) -> str:
     return "; ".join(said) or "nobody"
 
 
-def why(command: str, kinds: set[str], known: list[Reason]) -> str:
-    """Of several reasons the first counts."""
-    said = []
-    for kind in (kind for kind in KINDS if kind in kinds):
-        fitting = (reason.why for reason in known if reason.kind == kind and re.search(reason.cells, command))
-        said.append(f"{kind}: {next(fitting, UNEXPLAINED)}")
-    return "\n".join(said)
+def why(command: str, found: list[Lead], known: list[Reason]) -> str:
+    """Each reason once; of several that fit a lead the first counts."""
+
+    def of(lead: Lead) -> str:
+        fitting = (
+            reason.why
+            for reason in known
+            if reason.kind == lead.kind and re.search(reason.cells, command) and re.search(reason.peers, lead.peer)
+        )
+        return f"{lead.kind}: {next(fitting, UNEXPLAINED)}"
+
+    return "\n".join(sorted(dict.fromkeys(map(of, found)), reverse=True))

@@ -69,6 +69,11 @@ def measured(comparison: Comparison) -> str:
     return where(comparison.run, f"{comparison.blocks} blocks of each cell")
 
 
+def coverage(comparison: Comparison) -> int:
+    """Per cent that an interval of medians can cover: of few blocks that from the smallest to the largest."""
+    return min(95, int(100 * (1 - 2.0 ** (1 - comparison.blocks))))
+
+
 def versions(comparison: Comparison) -> Table:
     plan = comparison.run.plan
     rows = [
@@ -96,7 +101,8 @@ def summary(comparison: Comparison) -> Table:
             row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
             row.append(f"{memory[lane].median / memory[best].median:.2f}x")
         rows.append(row)
-    note = "In brackets is the interval that covers 95 %. RSS is relative to that of the same peer."
+    covered = f"In brackets is the interval that covers {coverage(comparison)} %."
+    note = f"{covered} RSS is relative to that of the same peer."
     return Table("Against the fastest peer", note, head, rows)
 
 
@@ -111,14 +117,14 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
         mine = ["\n".join(str(lead) for lead in found if lead.kind == kind) or "-" for kind in KINDS]
         theirs = [f"{lane}: {furthest(leads(comparison.run, cell, lane, comparison.peers))}" for lane in others]
         command = shlex.join(comparison.run.plan.cells[cell].argv)
-        rows.append([cell, *mine, "\n".join(theirs), why(command, {lead.kind for lead in found}, known)])
+        rows.append([cell, *mine, "\n".join(theirs), why(command, found, known)])
     if LANE in comparison.lanes and not rows:
         rows.append(["none", *("-" for _ in head[1:])])
     note = (
         f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
-        f"brackets, it covers 95 %) that excludes 0; or not more than {FASTER} % slower, and its peak RSS more than "
-        f"{SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how far the first of "
-        "them."
+        f"brackets, it covers {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, and its "
+        f"peak RSS more than {SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how "
+        "far the first of them."
     )
     return Table("Where a peer is ahead, and why", note, head, rows, prose=True)
 

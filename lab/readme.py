@@ -14,7 +14,7 @@ from lab.plots import Palette, grid, spread
 from lab.report import newest_comparisons
 from lab.versus import MEMORY, SPEED, paired
 
-LANES = ("scale", "fast")
+LANES = ("scale", "r90")
 OF_LIKE_SPEED = 1.5  # whose RSS is compared: peers that are at most so many times slower or faster
 BEGIN, END = "<!-- figures: hz3 report --readme -->\n", "<!-- /figures -->\n"
 Groups = dict[str, dict[str, list[float]]]  # of each group of cells, of each lane: a ratio for each cell
@@ -66,6 +66,7 @@ def write(results: Path, root: Path) -> None:
     speeds, memories = against_peers(comparisons)
     if not speeds:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
+    every_cell = page(comparisons, reasons())
     for name, groups, label in (
         ("speed", speeds, "times the speed of the fastest peer"),
         ("memory", memories, "times the peak RSS of the smallest peer of like speed"),
@@ -73,7 +74,7 @@ def write(results: Path, root: Path) -> None:
         panel = ("", spread(groups, Palette(LANES, ()), label))
         picture = grid([panel], 1 + 0.35 * len(groups), label, columns=1, width=8.5)
         (root / f"docs/{name}.svg").write_text(picture)
-    (root / "docs/peers.md").write_text(page(comparisons, reasons()))
+    (root / "docs/peers.md").write_text(every_cell)
     places = dict.fromkeys(f"{machine.name(c.run.machine)}, {c.blocks} blocks of each cell" for c in comparisons)
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is

@@ -147,11 +147,11 @@ def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
 
 
 def newest(folder: Path) -> list[Samples]:
-    """Of every name and machine the newest run that has anything."""
+    """Of every name and machine the newest run that is complete."""
     runs = {}
     for file in sorted(folder.glob("*/*.jsonl")):
         run = Samples.load(file)
-        if run.attempts:
+        if not remaining(run):
             runs[run.plan.name, machine.name(run.machine)] = run
     return list(runs.values())
 
@@ -169,10 +169,10 @@ def report(folder: Path) -> str:
     parts, known = ["<h1>hz3, measured</h1>"], reasons()
     for run in (run for run in runs if run.plan.kind == "peers"):
         parts += comparison_section(Comparison(run), known)
-    complete = [run for run in runs if run.plan.kind == "ab" and not remaining(run)]
-    if complete:
+    experiments = [run for run in runs if run.plan.kind == "ab"]
+    if experiments:
         parts.append("<h2>Experiments</h2>")
-    for run in complete:
+    for run in experiments:
         parts += experiment_section(run, judge(run))
     body = "\n".join(parts)
     return PAGE.format(style=STYLE, body=body)

@@ -84,8 +84,8 @@ class Watch:
 
 
 def human(figure: str, value: float) -> str:
-    if figure.endswith("_per_s") and value >= 1e5:
-        return f"{value / 1e6:.2f} M"
+    if figure.endswith("_per_s"):
+        return f"{value / 1e6:.2f} M" if value >= 1e5 else f"{value:.0f}"
     return f"{value / 1024:.1f} MiB" if figure.endswith("_kib") else f"{value:.4g}"
 
 
