@@ -2,16 +2,22 @@
 """What one library costs real programs against another: CPU time (user + system) and peak RSS of each program, in
 pairs of alternating order (A B B A ...), as the median of the pairs' ratios, and the geometric mean over all programs.
 
-    bench/programs.py [--pairs N] BASELINE.so OTHER.so
+    bench/programs.py [--pairs N] [--only PROGRAM] BASELINE.so OTHER.so
 """
 import argparse
 import math
 import os
+import random
+import re
+import shutil
+import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SQL = """
@@ -55,18 +61,113 @@ def cost(command, env, **options):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
-def redis(env, folder):
-    socket = folder / "socket"
-    server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", folder, "--save", ""],
-                              env=env, stdout=subprocess.DEVNULL)
-    while not socket.exists():
+def served(command, env, ready, load, stop, **options):
+    """The same of a server, its children included, while load() runs; times over by what load() returns."""
+    server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    while not ready():
         time.sleep(0.02)
-    subprocess.run(["redis-benchmark", "-s", socket, "-q", "-n", "60000", "-P", "16", "-d", "300", "-r", "50000", "-t",
-                    "set,get,lpush,lpop,sadd,hset"], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"])
+    done = load()
+    server.send_signal(stop)
     _, _, usage = os.wait4(server.pid, 0)
-    socket.unlink(missing_ok=True)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    return (usage.ru_utime + usage.ru_stime) / done, usage.ru_maxrss
+
+
+def redis(env, folder):
+    path = folder / "redis"
+
+    def load():
+        subprocess.run(["redis-benchmark", "-s", path, "-q", "-n", "60000", "-P", "16", "-d", "300", "-r", "50000",
+                        "-t", "set,get,lpush,lpop,sadd,hset"], check=True, stdout=subprocess.DEVNULL)
+        return 1
+
+    command = ["redis-server", "--port", "0", "--unixsocket", path, "--dir", folder, "--save", ""]
+    return served(command, env, path.exists, load, signal.SIGTERM)
+
+
+def memcached(env, folder):
+    """Four connections at once, each served by a thread of its own: values of 1 byte to 64 KiB, set, read, deleted."""
+    path = folder / "memcached"
+
+    def talk(worker):
+        dice = random.Random(worker)
+        with socket.socket(socket.AF_UNIX) as line, line.makefile("rb") as answers:
+            line.connect(str(path))
+            for i in range(6000):
+                value = bytes(int(2 ** dice.uniform(0, 16)))
+                key = f"{worker}-{i}"
+                line.sendall(b"set %s 0 0 %d\r\n%s\r\nget %s\r\n" % (key.encode(), len(value), value, key.encode()))
+                assert answers.readline() == b"STORED\r\n"
+                answers.readline(), answers.read(len(value) + 2), answers.readline()
+                if i % 2:
+                    line.sendall(b"delete %s\r\n" % key.encode())
+                    assert answers.readline() == b"DELETED\r\n"
+
+    def load():
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(talk, range(4)))
+        return 1
+
+    command = ["memcached", "-s", path, "-t", "4", "-m", "512", "-u", "root"]
+    result = served(command, env, path.exists, load, signal.SIGTERM)
+    path.unlink(missing_ok=True)
+    return result
+
+
+NGINX = """
+daemon off; pid pid; worker_processes 2; %s events {}
+http {
+    access_log off; gzip on; gzip_types *; gzip_min_length 100;
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
+    server { listen 127.0.0.1:%d; root .; location /again/ { proxy_pass http://127.0.0.1:%d/; } }
+}
+"""
+
+
+def nginx(env, folder):
+    """CPU time a request: files, half of them by way of a proxy, compressed."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    (folder / "page").write_bytes(b"0123456789abcdef" * 2048)
+    (folder / "nginx.conf").write_text(NGINX % ("user root;" if os.geteuid() == 0 else "", port, port))
+
+    def load():
+        wrk = ["wrk", "-t1", "-c16", "-d2s", "-H", "Accept-Encoding: gzip", f"http://127.0.0.1:{port}/again/page"]
+        report = subprocess.run(wrk, check=True, capture_output=True, text=True).stdout
+        return int(re.search(r"(\d+) requests in", report)[1])
+
+    def ready():
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    return served(["nginx", "-p", f"{folder}/", "-e", "log", "-c", "nginx.conf"], env, ready, load, signal.SIGQUIT)
+
+
+def postgres(env, folder):
+    """pgbench's transactions over four connections."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+    user = {"user": "nobody"} if os.geteuid() == 0 else {}
+    data, library = folder / "data", folder / "library.so"
+    library.unlink(missing_ok=True)
+    shutil.copy(env["LD_PRELOAD"], library)  # where its user can read it
+    pgbench = [programs / "pgbench", "-h", folder, "-n", "postgres"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": True, **user}
+    fresh = not data.exists()
+    if fresh:
+        if user:
+            shutil.chown(folder, "nobody")
+        subprocess.run([programs / "initdb", "-D", data, "-A", "trust", "--no-sync"], **quiet)
+
+    def ready():
+        return subprocess.run([programs / "pg_isready", "-q", "-h", folder]).returncode == 0
+
+    def load():
+        if fresh:
+            subprocess.run([*pgbench, "-i"], **quiet)
+        subprocess.run([*pgbench, "-c", "4", "-t", "1500"], **quiet)
+        return 1
+
+    server = [programs / "postgres", "-D", data, "-k", folder, "-h", "", "-F"]
+    return served(server, {**env, "LD_PRELOAD": str(library)}, ready, load, signal.SIGINT, **user)
 
 
 def git(env, folder):
@@ -83,6 +184,9 @@ PROGRAMS = {
     "perl": lambda env, folder: cost(["perl", "-e", PERL], env),
     "gcc": lambda env, folder: cost(["gcc", "-O2", "-c", "-o", folder / "big.o", folder / "big.c"], env),
     "git": git,
+    "memcached": memcached,
+    "nginx": nginx,
+    "postgres": postgres,
 }
 
 
@@ -90,22 +194,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("libraries", nargs=2, type=Path, metavar="LIBRARY")
     parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--only", choices=PROGRAMS, action="append", help="may be repeated (default: all)")
     arguments = parser.parse_args()
     environments = [{**os.environ, "LD_PRELOAD": str(path.resolve(strict=True))} for path in arguments.libraries]
     ratios = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "big.c").write_text(c_source())
-        for program, run in PROGRAMS.items():
+        for program in arguments.only or PROGRAMS:
             samples = [[], []]
             for pair in range(arguments.pairs + 1):
                 for side in (0, 1) if pair % 2 else (1, 0):
-                    samples[side].append(run(environments[side], folder))
+                    samples[side].append(PROGRAMS[program](environments[side], folder))
             pairs = list(zip(*[side[1:] for side in samples]))  # the first pair warms up
             cpu = [b[0] / a[0] for a, b in pairs]
             rss = [b[1] / a[1] for a, b in pairs]
             ratios[program] = statistics.median(cpu), statistics.median(rss)
-            print(f"{program:8} CPU {ratios[program][0]:.3f}x [{min(cpu):.3f} {max(cpu):.3f}]   "
+            print(f"{program:9} CPU {ratios[program][0]:.3f}x [{min(cpu):.3f} {max(cpu):.3f}]   "
                   f"peak RSS {ratios[program][1]:.3f}x [{min(rss):.3f} {max(rss):.3f}]", flush=True)
     for what, index in (("CPU", 0), ("peak RSS", 1)):
         mean = math.exp(statistics.fmean(math.log(ratio[index]) for ratio in ratios.values()))
