@@ -75,10 +75,11 @@ def write(results: Path, root: Path) -> None:
         picture = grid([panel], 1 + 0.35 * len(groups), label, columns=1, width=8.5)
         (root / f"docs/{name}.svg").write_text(picture)
     (root / "docs/peers.md").write_text(every_cell)
-    places = dict.fromkeys(f"{machine.name(c.run.machine)}, {c.blocks} blocks of each cell" for c in comparisons)
+    places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
+    blocks = ", ".join(f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')}" for c in comparisons)
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is
-in [docs/peers.md](docs/peers.md). {"; ".join(places)}.
+in [docs/peers.md](docs/peers.md). {places}; {blocks}.
 """
     pictures = """![speed against the fastest peer](docs/speed.svg)
 ![peak RSS against the smallest peer of like speed](docs/memory.svg)
