@@ -336,8 +336,8 @@ def test_cells_name_programs_that_take_their_words(cells):
 
 def test_every_pattern_has_a_cell_and_the_matrix_is_whole():
     cells = {name: [" ".join(words) for words in compare.cells(Path(__file__).parent / f"cells-{name}.txt")]
-             for name in ("matrix", "patterns")}
-    assert {c.split()[0] for c in cells["patterns"] + cells["matrix"]} == set(PROGRAMS)
+             for name in ("matrix", "patterns", "memory")}
+    assert {c.split()[0] for list_ in cells.values() for c in list_} == set(PROGRAMS)
     remote = {(w[1], w[4], w[5], w[6], w[9], "--matched" in w)
               for w in map(str.split, cells["matrix"]) if MT_REMOTE in w}
     assert remote == {(threads, "16", largest, share, touch, matched)

@@ -94,4 +94,4 @@ def why(command: str, found: list[Lead], known: list[Reason]) -> str:
         )
         return f"{lead.kind}: {next(fitting, UNEXPLAINED)}"
 
-    return "\n".join(sorted(dict.fromkeys(map(of, found)), reverse=True))
+    return "\n".join(dict.fromkeys(of(lead) for kind in KINDS for lead in found if lead.kind == kind))

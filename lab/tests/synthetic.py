@@ -64,8 +64,8 @@ def samples(
     return result
 
 
-SPEEDS = {"scale": 2.0, "fast": 2.9, "glibc": 2.8, "jemalloc": 4.0, "limit": 5.0}
-MEMORIES = {"scale": 4000.0, "fast": 4000.0, "glibc": 3000.0, "jemalloc": 12000.0, "limit": 16000.0}
+SPEEDS = {"scale": 2.0, "r90": 2.9, "glibc": 2.8, "jemalloc": 4.0, "limit": 5.0}
+MEMORIES = {"scale": 4000.0, "r90": 4000.0, "glibc": 3000.0, "jemalloc": 12000.0, "limit": 16000.0}
 
 
 def peers(
@@ -80,7 +80,7 @@ def peers(
     chance = np.random.default_rng(seed)
     arms = {
         "scale": Arm("x.so", config="version=1 lane=scale"),
-        "fast": Arm("y.so", config="version=1 lane=fast"),
+        "r90": Arm("y.so", config="version=1 lane=r90"),
         "glibc": Arm(version="2.36"),
         "jemalloc": Arm("j.so", version="5.3"),
         "limit": Arm("limit.so"),

@@ -57,7 +57,7 @@ def test_nothing_comes_from_elsewhere(page):
 def test_the_summary_compares_with_the_fastest_peer():
     run = comparison.Comparison(peers())
     speed = run.figures("mt 2", "ops_per_s")
-    assert list(speed) == ["scale", "fast", "glibc", "jemalloc", "limit"]
+    assert list(speed) == ["scale", "r90", "glibc", "jemalloc", "limit"]
     low, high = speed["jemalloc"].low, speed["jemalloc"].high
     assert low <= speed["jemalloc"].median <= high and 7.6e7 < low and high < 8.4e7
     ratio = versus.compare(run.run, "mt 2", "ops_per_s", "jemalloc")["scale"].ratio
@@ -90,16 +90,32 @@ def test_who_is_ahead_of_which_lane_is_said():
     assert [row[0] for row in rows] == ["mt 2", "mt 8"]
     assert re.fullmatch(r"glibc \+40 % \[\+(39|40) \+4[01]\]\njemalloc \+(99|100) % \[.*\]", rows[0][1])
     assert rows[0][2] == "glibc -25 % [-25 -25]"
-    assert rows[0][3] == "fast: 1 faster, to +38 %; 1 smaller, to -25 %"  # glibc is as fast
+    assert rows[0][3] == "r90: 1 faster, to +38 %; 1 smaller, to -25 %"  # glibc is as fast
     beaten = peers(speeds=SPEEDS | {"scale": 9.0})
     assert comparison.behind(comparison.Comparison(beaten), []).rows == [["none", "-", "-", "-", "-"]]
 
 
+@pytest.mark.parametrize("blocks, per_cent", [(2, 50), (5, 93), (6, 95), (20, 95)])
+def test_few_blocks_cover_less(blocks, per_cent):
+    measured = comparison.Comparison(peers())
+    measured.blocks = blocks
+    assert comparison.coverage(measured) == per_cent
+
+
 def test_of_several_reasons_the_first_counts():
-    known = [ahead.Reason(r"bench_mt \d", "speed", "One."), ahead.Reason("bench_mt", "speed", "Two.")]
-    assert ahead.why("bench_mt 2", {"speed"}, known) == "speed: One."
-    assert ahead.why("bench_mt x", {"memory", "speed"}, known) == "speed: Two.\nmemory: not explained yet"
-    assert ahead.why("bench_idle", {"speed"}, known) == "speed: not explained yet"
+    known = [
+        ahead.Reason(r"bench_mt \d", "speed", "One.", "je"),
+        ahead.Reason(r"bench_mt \d", "speed", "Two."),
+        ahead.Reason("bench_mt", "speed", "Three."),
+    ]
+
+    def why(command: str, *found: tuple[str, str]) -> str:
+        return ahead.why(command, [ahead.Lead(*lead, (2.0, 2.0, 2.0)) for lead in found], known)
+
+    assert why("bench_mt 2", ("jemalloc", "speed")) == "speed: One."
+    assert why("bench_mt 2", ("glibc", "speed"), ("jemalloc", "speed")) == "speed: Two.\nspeed: One."
+    assert why("bench_mt x", ("glibc", "memory"), ("glibc", "speed")) == "speed: Three.\nmemory: not explained yet"
+    assert why("bench_idle", ("glibc", "speed"), ("jemalloc", "speed")) == "speed: not explained yet"
 
 
 def test_the_reasons_of_the_project_are_of_cells_that_there_are():
@@ -148,7 +164,7 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
         readme.write(tmp_path, tmp_path)
     assert file.read_text() == once  # and everything before and after stays
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
-    # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; fast has 2.9 in both
+    # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; r90 has 2.9 in both
     (row,) = (line for line in once.splitlines() if line.startswith("| mt_remote T=2, R>0"))
     assert re.match(r"\| [^|]+ \| 2 \| 0\.3[56]x \| 0\.2[45]x \| 1\.33x \| 0\.7[23]x \| 0\.7[23]x \| 1\.33x \|", row)
     for name in ("speed", "memory"):
