@@ -79,7 +79,8 @@ def write(results: Path, root: Path) -> None:
     blocks = ", ".join(f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')}" for c in comparisons)
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is
-in [docs/peers.md](docs/peers.md). {places}; {blocks}.
+in [docs/peers.md](docs/peers.md). {places};
+{blocks}.
 """
     pictures = """![speed against the fastest peer](docs/speed.svg)
 ![peak RSS against the smallest peer of like speed](docs/memory.svg)
