@@ -8,7 +8,6 @@ import argparse
 import math
 import os
 import random
-import re
 import shutil
 import signal
 import socket
@@ -62,14 +61,14 @@ def cost(command, env, **options):
 
 
 def served(command, env, ready, load, stop, **options):
-    """The same of a server, its children included, while load() runs; times over by what load() returns."""
+    """The same of a server, its children included, while load() runs."""
     server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
     while not ready():
         time.sleep(0.02)
-    done = load()
+    load()
     server.send_signal(stop)
     _, _, usage = os.wait4(server.pid, 0)
-    return (usage.ru_utime + usage.ru_stime) / done, usage.ru_maxrss
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
 def redis(env, folder):
@@ -78,7 +77,6 @@ def redis(env, folder):
     def load():
         subprocess.run(["redis-benchmark", "-s", path, "-q", "-n", "60000", "-P", "16", "-d", "300", "-r", "50000",
                         "-t", "set,get,lpush,lpop,sadd,hset"], check=True, stdout=subprocess.DEVNULL)
-        return 1
 
     command = ["redis-server", "--port", "0", "--unixsocket", path, "--dir", folder, "--save", ""]
     return served(command, env, path.exists, load, signal.SIGTERM)
@@ -105,41 +103,11 @@ def memcached(env, folder):
     def load():
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(talk, range(4)))
-        return 1
 
     command = ["memcached", "-s", path, "-t", "4", "-m", "512", "-u", "root"]
     result = served(command, env, path.exists, load, signal.SIGTERM)
     path.unlink(missing_ok=True)
     return result
-
-
-NGINX = """
-daemon off; pid pid; worker_processes 2; %s events {}
-http {
-    access_log off; gzip on; gzip_types *; gzip_min_length 100;
-    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
-    server { listen 127.0.0.1:%d; root .; location /again/ { proxy_pass http://127.0.0.1:%d/; } }
-}
-"""
-
-
-def nginx(env, folder):
-    """CPU time a request: files, half of them by way of a proxy, compressed."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    (folder / "page").write_bytes(b"0123456789abcdef" * 2048)
-    (folder / "nginx.conf").write_text(NGINX % ("user root;" if os.geteuid() == 0 else "", port, port))
-
-    def load():
-        wrk = ["wrk", "-t1", "-c16", "-d2s", "-H", "Accept-Encoding: gzip", f"http://127.0.0.1:{port}/again/page"]
-        report = subprocess.run(wrk, check=True, capture_output=True, text=True).stdout
-        return int(re.search(r"(\d+) requests in", report)[1])
-
-    def ready():
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    return served(["nginx", "-p", f"{folder}/", "-e", "log", "-c", "nginx.conf"], env, ready, load, signal.SIGQUIT)
 
 
 def postgres(env, folder):
@@ -164,7 +132,6 @@ def postgres(env, folder):
         if fresh:
             subprocess.run([*pgbench, "-i"], **quiet)
         subprocess.run([*pgbench, "-c", "4", "-t", "1500"], **quiet)
-        return 1
 
     server = [programs / "postgres", "-D", data, "-k", folder, "-h", "", "-F"]
     return served(server, {**env, "LD_PRELOAD": str(library)}, ready, load, signal.SIGINT, **user)
@@ -185,7 +152,6 @@ PROGRAMS = {
     "gcc": lambda env, folder: cost(["gcc", "-O2", "-c", "-o", folder / "big.o", folder / "big.c"], env),
     "git": git,
     "memcached": memcached,
-    "nginx": nginx,
     "postgres": postgres,
 }
 
