@@ -19,12 +19,8 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
     if (granules + align > INT32_MAX) return NULL;
     struct hz3_span *span = hz3_shelf_take(granules, align);
-    if (span) {
-        span->zeroed = false;
-    } else {
-        if (!(span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE))) return NULL;
-        hz3_set(span->shelved, false);
-    }
+    if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+    if (!span) return NULL;
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
     hz3_map_tag(span->start, 1, HZ3_CLASS_LARGE, 0);

@@ -134,8 +134,7 @@ HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)
     return (size_t)span->granules << HZ3_GRANULE_SHIFT;
 }
 
-/* The class of whatever p lies in: a size class, LARGE, or NONE where nothing is ours and further on in large blocks.
- */
+/* The class of whatever p lies in: a size class, LARGE, or NONE (nothing of ours, or further on in a large block). */
 HZ3_INLINE unsigned hz3_class_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);

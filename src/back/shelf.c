@@ -84,6 +84,7 @@ void hz3_shelf_put(struct hz3_span *span)
         return;
     }
     if (hz3_exchange(span->shelved, true, memory_order_relaxed)) hz3_crime("double free", (void *)span->start);
+    span->zeroed = false;
     struct shelf *shelf = &shelves[my_shelf()];
     hz3_lock(&shelf->lock);
     uint32_t now = (uint32_t)hz3_os_now_ms();
