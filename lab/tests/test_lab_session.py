@@ -2,9 +2,9 @@
 
 import json
 import signal
-import time
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
