@@ -32,7 +32,7 @@ static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from whic
 static size_t waiting_bytes(void)
 {
     return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.shelved) + hz3_get(hz3_central_idle_bytes) +
-           hz3_owner_stash_waiting() + hz3_central_waiting() + hz3_page_remote_waiting();
+           hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() + hz3_page_remote_waiting();
 }
 
 /* One round over everything that has been idle for `age` ms; returns the bytes given back. */

@@ -7,6 +7,7 @@
 #include "front/refill.h"
 #include "front/remote_stash.h"
 #include "middle/owner_stash.h"
+#include "middle/transfer_cache.h"
 
 #include <pthread.h>
 
@@ -260,6 +261,7 @@ static void leave(void *unused)
     struct hz3_thread *self = &hz3_thread;
     if (self->state != HZ3_THREAD_JOINED) return;
     hz3_cache_flush();
+    hz3_transfer_settle();
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
     strike_off(self);

@@ -3,7 +3,8 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
-enum { MAGAZINES_MIN = 4 };
+enum { MAGAZINES_MIN = 4, FULL_CLASSES = 8 };
+#define SETTLE_BYTES HZ3_MIB(1)
 
 static struct {
     struct hz3_stack stack;
@@ -11,38 +12,73 @@ static struct {
     unsigned max;             /* const after start */
 } HZ3_CACHE_ALIGNED cache[HZ3_BINS];
 
+static size_t total_max; /* const after start */
+/* Bytes in all stacks, modulo 2^64, but for what each thread has not settled: flows in both directions write nothing
+ * that others write.  What a thread takes into its grave the next trim puts right. */
+static HZ3_ATOMIC(size_t) waiting;
+static _Thread_local ptrdiff_t unsettled;
+
+static size_t magazine_bytes(unsigned cls)
+{
+    return hz3_class_size(cls) * hz3_class_info[cls].load;
+}
+
 void hz3_transfer_start(size_t bytes)
 {
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        size_t magazine = hz3_class_size(cls) * hz3_class_info[cls].load;
-        cache[cls].max = (unsigned)hz3_min(hz3_max(bytes / magazine, MAGAZINES_MIN), HZ3_STACK_MAX);
-    }
+    total_max = hz3_max(FULL_CLASSES * bytes, HZ3_MIB(16));
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        cache[cls].max = (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
+}
+
+void hz3_transfer_settle(void)
+{
+    hz3_add(waiting, (size_t)unsettled);
+    unsettled = 0;
+}
+
+static void book(ptrdiff_t bytes)
+{
+    unsettled += bytes;
+    if (unlikely(unsettled >= (ptrdiff_t)SETTLE_BYTES || unsettled <= -(ptrdiff_t)SETTLE_BYTES)) hz3_transfer_settle();
+}
+
+size_t hz3_transfer_waiting(void)
+{
+    ptrdiff_t bytes = (ptrdiff_t)hz3_get(waiting);
+    return bytes > 0 ? (size_t)bytes : 0;
 }
 
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine)
 {
-    /* Several pushers may pass at the bound: each adds one. */
-    if (hz3_stack_count(&cache[cls].stack) >= cache[cls].max) return false;
+    /* Several pushers may pass at the bounds: each adds one. */
+    if (hz3_stack_count(&cache[cls].stack) >= cache[cls].max || hz3_transfer_waiting() >= total_max) return false;
     hz3_stack_push(&cache[cls].stack, magazine);
+    book((ptrdiff_t)magazine_bytes(cls));
     return true;
 }
 
 struct hz3_magazine *hz3_transfer_pop(unsigned cls)
 {
     struct hz3_magazine *magazine = hz3_stack_pop(&cache[cls].stack);
+    if (!magazine) return NULL;
     unsigned count = hz3_stack_count(&cache[cls].stack);
-    if (magazine && count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
+    if (count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
+    book(-(ptrdiff_t)magazine_bytes(cls));
     return magazine;
 }
 
 void hz3_transfer_trim(bool all)
 {
+    size_t left = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low);
         struct hz3_magazine *magazine;
         while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) hz3_central_take_apart(cls, magazine);
         hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
+        left += hz3_get(cache[cls].low) * magazine_bytes(cls);
     }
+    unsettled = 0;
+    hz3_set(waiting, left);
 }
 
 size_t hz3_transfer_objects(unsigned cls)

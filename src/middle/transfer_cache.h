@@ -5,13 +5,17 @@
 
 #include "middle/magazine.h"
 
-/* False: the class holds its share already; the caller keeps the magazine. */
+/* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
 /* Retires what lay untouched since the last call, or everything. */
 void hz3_transfer_trim(bool all);
 
-/* bytes: of objects, for one class; a class may always hold a few magazines. */
+/* bytes: of objects, for one class, and 8 times that, or 16 MiB, for all; a class may hold a few magazines. */
 void hz3_transfer_start(size_t bytes);
+/* Bytes in it, a magazine as if it were full; up to 1 MiB for each thread that has not settled is missing or too much.
+ */
+size_t hz3_transfer_waiting(void);
+void hz3_transfer_settle(void);            /* for the thread's end */
 size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
 #endif

@@ -29,6 +29,11 @@ def test_pages_without_a_live_object_go_home_while_the_process_sleeps(preload):
     assert float(figures("bench_fragment_idle", preload)["end_share"]) <= 0.15
 
 
+def test_what_waits_in_the_transfer_cache_goes_home_too(preload):
+    """So little of each class that nearly all of it fits there."""
+    assert float(figures("bench_fragment_idle 128", preload)["end_share"]) <= 0.20
+
+
 def test_ten_thousand_threads_that_leave_objects_behind(preload):
     ours, glibc = figures("bench_thread_churn", preload), figures("bench_thread_churn")
     assert int(ours["end_kib"]) < 2 * int(glibc["end_kib"])
