@@ -3,7 +3,7 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
-enum { MAGAZINES_MIN = 4, FULL_CLASSES = 8 };
+enum { MAGAZINES_MIN = 4, FULL_CLASSES = 16 };
 #define SETTLE_BYTES HZ3_MIB(1)
 
 static struct {

@@ -11,7 +11,7 @@ struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
 /* Retires what lay untouched since the last call, or everything. */
 void hz3_transfer_trim(bool all);
 
-/* bytes: of objects, for one class, and 8 times that, or 16 MiB, for all; a class may hold a few magazines. */
+/* bytes: of objects, for one class, and 16 times that, or 16 MiB, for all; a class may hold a few magazines. */
 void hz3_transfer_start(size_t bytes);
 /* Bytes in it, a magazine as if it were full; up to 1 MiB for each thread that has not settled is missing or too much.
  */

@@ -5,7 +5,7 @@
 #include "middle/central.h"
 #include "middle/transfer_cache.h"
 
-enum { CLASS_BYTES = 4 << 20, ALL_BYTES = 8 * CLASS_BYTES };
+enum { CLASS_BYTES = 4 << 20, ALL_BYTES = 16 * CLASS_BYTES };
 
 /* Fresh objects of the class until it takes no more; returns their bytes. */
 static size_t fill(unsigned cls)
