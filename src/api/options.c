@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "api/options.h"
 
+#include "base/number.h"
 #include "base/print.h"
 #include "front/topology.h"
 #include "middle/instances.h"
+#include "os/cgroup.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -14,23 +16,12 @@ struct hz3_options hz3_options;
 
 /* ---- kinds: each parses the whole text or says no ---- */
 
-static bool number(const char *text, const char **end, size_t *value)
-{
-    if (*text < '0' || *text > '9') return false;
-    size_t n = 0;
-    for (; *text >= '0' && *text <= '9'; text++)
-        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (size_t)(*text - '0'), &n)) return false;
-    *end = text;
-    *value = n;
-    return true;
-}
-
 static bool size(const char *text, size_t *value)
 {
     static const char units[] = "KMG";
     const char *end, *unit;
     if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
-    if (!number(text, &end, value)) return false;
+    if (!hz3_number(text, &end, value)) return false;
     if (!*end) return true;
     if (end[1] || !(unit = strchr(units, *end & ~0x20))) return false;
     return !__builtin_mul_overflow(*value, (size_t)1 << (10 * (unit - units + 1)), value);
@@ -39,7 +30,7 @@ static bool size(const char *text, size_t *value)
 static bool ms(const char *text, size_t *value)
 {
     const char *end;
-    if (!number(text, &end, value)) return false;
+    if (!hz3_number(text, &end, value)) return false;
     if (!strcmp(end, "s") && __builtin_mul_overflow(*value, 1000, value)) return false;
     return (!*end || !strcmp(end, "ms") || !strcmp(end, "s")) && *value <= INT32_MAX;
 }
@@ -48,7 +39,7 @@ static bool count(const char *text, size_t *value)
 {
     const char *end;
     if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
-    return number(text, &end, value) && !*end && *value > 0;
+    return hz3_number(text, &end, value) && !*end && *value > 0;
 }
 
 /* Without HZ3_S144_SETTABLE there is only what was built. */
@@ -58,7 +49,7 @@ static bool instances(const char *text, size_t *value)
     *value = HZ3_OWNER_STASH_INSTANCES;
     if (!strcmp(text, "lane")) return true;
     if (!strcmp(text, "auto")) return *value = HZ3_S144_SETTABLE ? HZ3_OPTION_AUTO : *value, true;
-    if (!number(text, &end, value) || *end) return false;
+    if (!hz3_number(text, &end, value) || *end) return false;
     if (!HZ3_S144_SETTABLE) return *value == HZ3_OWNER_STASH_INSTANCES;
     return *value >= 1 && *value <= HZ3_INSTANCES_MAX && (*value & (*value - 1)) == 0;
 }
@@ -102,27 +93,6 @@ static const struct option {
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
-/* 90 % of the smaller of the cgroup v2 limits of this process, or no limit. */
-static size_t cgroup_limit(void)
-{
-    static const char *const files[] = {"memory.max", "memory.high"};
-    char groups[4096], path[4200], text[64];
-    if (hz3_os_read_file("/proc/self/cgroup", groups, sizeof groups) < 0) return SIZE_MAX;
-    char *group = strncmp(groups, "0::", 3) ? strstr(groups, "\n0::") : groups - 1;
-    if (!group) return SIZE_MAX;
-    group += 4;
-    group[strcspn(group, "\n")] = 0;
-    size_t limit = SIZE_MAX;
-    for (int i = 0; i < 2; i++) {
-        struct hz3_text name = {path, sizeof path, 0};
-        hz3_print(&name, "/sys/fs/cgroup%s/%s", group, files[i]);
-        const char *end;
-        size_t bytes;
-        if (hz3_os_read_file(path, text, sizeof text) > 0 && number(text, &end, &bytes)) limit = hz3_min(limit, bytes);
-    }
-    return limit == SIZE_MAX ? limit : limit / 10 * 9;
-}
-
 bool hz3_options_load(void)
 {
     bool readable = environ != NULL;
@@ -135,7 +105,10 @@ bool hz3_options_load(void)
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
         hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
-    if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) hz3_options.SOFT_LIMIT = cgroup_limit();
+    if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) {
+        hz3_options.SOFT_LIMIT = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT);
+        if (hz3_options.SOFT_LIMIT != SIZE_MAX) hz3_options.SOFT_LIMIT = hz3_options.SOFT_LIMIT / 10 * 9;
+    }
     if (hz3_options.SOFT_LIMIT == 0) hz3_options.SOFT_LIMIT = SIZE_MAX;
     return readable;
 }

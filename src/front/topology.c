@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "front/topology.h"
 
+#include "base/number.h"
 #include "base/print.h"
 #include "middle/instances.h"
 #include "os/os.h"
@@ -18,10 +19,9 @@ static long first_number(const char *cpus, unsigned cpu, const char *file, int l
     char path[256], text[64];
     struct hz3_text name = {path, sizeof path, 0};
     hz3_print(&name, "%s/cpu%u/cache/index%d/%s", cpus, cpu, level, file);
-    if (hz3_os_read_file(path, text, sizeof text) <= 0 || text[0] < '0' || text[0] > '9') return -1;
-    long n = 0;
-    for (const char *digit = text; *digit >= '0' && *digit <= '9'; digit++) n = n * 10 + (*digit - '0');
-    return n;
+    const char *end;
+    size_t n;
+    return hz3_os_read_file(path, text, sizeof text) > 0 && hz3_number(text, &end, &n) ? (long)n : -1;
 }
 
 /* The first of the processors that share the last cache of this one, or -1. */

@@ -1,49 +1,14 @@
 /* As many instances as last-level caches, from folders made up like the system's. */
-#include "unit.h"
+#include "folder.h"
 
 #include "front/topology.h"
 #include "middle/instances.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
-static char folder[] = "/tmp/hz3-topology-XXXXXX";
-
-static void make_folder(const char *format, unsigned cpu, int level)
-{
-    char path[256];
-    int at = snprintf(path, sizeof path, "%s/", folder);
-    snprintf(path + at, sizeof path - (size_t)at, format, cpu, level);
-    mkdir(path, 0700);
-}
-
 static void share(unsigned cpu, int level, const char *list)
 {
-    char path[256];
-    make_folder("cpu%u", cpu, 0);
-    make_folder("cpu%u/cache", cpu, 0);
-    make_folder("cpu%u/cache/index%d", cpu, level);
-    snprintf(path, sizeof path, "%s/cpu%u/cache/index%d/shared_cpu_list", folder, cpu, level);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "%s\n", list);
-    fclose(file);
-}
-
-static int new_folder(void **state)
-{
-    (void)state;
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    char name[64];
+    snprintf(name, sizeof name, "cpu%u/cache/index%d/shared_cpu_list", cpu, level);
+    write_line(name, list);
 }
 
 /* What a build can hold of it. */
@@ -107,7 +72,6 @@ static void what_is_no_number_counts_for_nothing(void **state)
     assert_int_equal(hz3_topology_instances(folder), 1);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, new_folder, remove_folder)
 RUN(IN_FOLDER(without_files_there_is_one), IN_FOLDER(a_shared_cache_counts_once),
     IN_FOLDER(the_last_level_is_what_counts), IN_FOLDER(three_round_up_to_four),
     IN_FOLDER(there_are_no_more_than_sixteen), IN_FOLDER(what_is_no_number_counts_for_nothing))

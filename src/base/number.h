@@ -1,0 +1,18 @@
+/* Numbers in text, without locale. */
+#ifndef HZ3_BASE_NUMBER_H
+#define HZ3_BASE_NUMBER_H
+
+#include "base/types.h"
+
+/* The decimal number at the start of text, and what follows it; false without one, or with one too large. */
+static inline bool hz3_number(const char *text, const char **end, size_t *value)
+{
+    if (*text < '0' || *text > '9') return false;
+    size_t n = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (size_t)(*text - '0'), &n)) return false;
+    *end = text;
+    *value = n;
+    return true;
+}
+#endif
