@@ -136,6 +136,31 @@ static void with_a_consumer(void)
     CHECK(most < before + MIB(16));
 }
 
+static size_t threads_alive(void)
+{
+    return status_bytes("Threads:") / 1024;
+}
+
+/* The most threads seen after a burst of so many blocks was freed. */
+static size_t most_threads_after(size_t count)
+{
+    struct burst burst = new_burst(count);
+    take_burst(&burst);
+    release_burst(&burst);
+    size_t most = 1;
+    for (double until = now() + 2; now() < until; sleep_for(0.01))
+        if (threads_alive() > most) most = threads_alive();
+    return most;
+}
+
+/* The background thread is for 32 MiB or more: a block has 1.8 KiB on average. */
+static void little_is_no_reason_for_a_thread(void)
+{
+    CHECK(threads_alive() == 1);
+    CHECK(most_threads_after(8000) == 1);
+    CHECK(most_threads_after(100000) == 2);
+}
+
 static void in_a_child(void *arg)
 {
     (void)arg;
@@ -158,6 +183,7 @@ int main(int argc, char **argv)
         {"sleepers", while_all_threads_sleep},
         {"consumer", with_a_consumer},
         {"fork", after_fork},
+        {"little", little_is_no_reason_for_a_thread},
     };
     CHECK(argc == 2);
     for (size_t i = 0; i < COUNT_OF(cases); i++)

@@ -87,10 +87,35 @@ static void prints_statistics_at_exit(void)
     const char *said = said_with("HZ3_STATS=1", NULL);
     CHECK(strncmp(said, "hz3: stats", strlen("hz3: stats")) == 0);
     for (size_t i = 0; i < COUNT_OF(words); i++) CHECK(strstr(said, words[i]) != NULL);
+    CHECK(line_has(said, "hz3: refills by source", "fresh_run="));
+}
+
+enum { BUSY_ROUNDS = 1000, BUSY_OBJECTS = 40 }; /* objects: more than one magazine holds, less than two */
+
+static void be_busy(void)
+{
+    void *objects[BUSY_OBJECTS];
+    for (int round = 0; round < BUSY_ROUNDS; round++) {
+        for (int i = 0; i < BUSY_OBJECTS; i++) objects[i] = forget(malloc(100));
+        for (int i = 0; i < BUSY_OBJECTS; i++) free(objects[i]);
+    }
+}
+
+/* Objects of the busy program come from fresh runs first, and then from the two magazines it filled itself. */
+static void says_where_refills_came_from(void)
+{
+    struct program_run run = run_program((const char *const[]){"/proc/self/exe", "busy", NULL},
+                                         (const char *const[]){"HZ3_STATS=1", NULL}, 10);
+    unsigned long swap, fresh_run;
+    const char *refills = strstr(run.err, "hz3: refills by source");
+    CHECK(refills != NULL && sscanf(strstr(refills, " swap="), " swap=%lu", &swap) == 1);
+    CHECK(sscanf(strstr(refills, " fresh_run="), " fresh_run=%lu", &fresh_run) == 1);
+    CHECK(swap >= BUSY_ROUNDS - 1 && fresh_run >= 1 && fresh_run < BUSY_ROUNDS);
 }
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "busy") == 0) return be_busy(), 0;
     if (argc == 2) {
         free(forget(malloc(strlen(argv[1]))));
         return 0;
@@ -100,4 +125,5 @@ int main(int argc, char **argv)
     accepts_good_values();
     names_every_option_and_its_source();
     prints_statistics_at_exit();
+    says_where_refills_came_from();
 }

@@ -1,0 +1,56 @@
+/* Proves that a program with more rights than its user does not listen to the user's HZ3_* variables: a copy of this
+ * one, set-group-ID.  The loader takes no LD_PRELOAD there, so it is linked with hz3. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+enum { OTHER_GROUP = 65534, INSECURE = 3 };
+
+static struct program_run probe(const char *path)
+{
+    struct program_run run = run_program((const char *const[]){path, "probe", NULL},
+                                         (const char *const[]){"HZ3_VERBOSE=1", "HZ3_STATS=1", NULL}, 10);
+    CHECK(WIFEXITED(run.status));
+    return run;
+}
+
+static void copy_self(const char *path)
+{
+    struct stat self;
+    int in = open("/proc/self/exe", O_RDONLY), out = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
+    CHECK(in >= 0 && out >= 0 && fstat(in, &self) == 0);
+    CHECK(sendfile(out, in, NULL, (size_t)self.st_size) == self.st_size);
+    if (fchown(out, (uid_t)-1, OTHER_GROUP) != 0 || fchmod(out, 02755) != 0) {
+        unlink(path);
+        skip_test("only root can make a set-group-ID program");
+    }
+    close(in);
+    close(out);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "probe") == 0) {
+        free(forget(malloc(100)));
+        return getauxval(AT_SECURE) ? 0 : INSECURE;
+    }
+    struct program_run plain = probe("/proc/self/exe");
+    CHECK(WEXITSTATUS(plain.status) == INSECURE);
+    CHECK(strstr(plain.err, "hz3: option HZ3_VERBOSE=1") != NULL && strstr(plain.err, "hz3: stats") != NULL);
+
+    char path[] = "/tmp/hz3-secure-XXXXXX";
+    CHECK(close(mkstemp(path)) == 0 && unlink(path) == 0);
+    copy_self(path);
+    struct program_run secure = probe(path);
+    unlink(path);
+    if (WEXITSTATUS(secure.status) == INSECURE) skip_test("set-group-ID has no effect in /tmp here");
+    CHECK(WEXITSTATUS(secure.status) == 0);
+    CHECK(secure.err[0] == 0);
+}
