@@ -20,7 +20,7 @@ case $purpose in
     test)
         needed="$needed python3-venv"
         requirements='tests lab'
-        wanted="g++ libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
+        wanted="g++ clang-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
             sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell $debian_peers" ;;
     peers)
         needed="$needed python3-venv"

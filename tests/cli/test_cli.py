@@ -80,6 +80,26 @@ def test_runs_on_the_real_lane(preload):
     assert said.startswith(b"hz3: stats")
 
 
+@pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="redis-tools is not installed")
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="redis-server is not installed")
+def test_the_demo_ends_with_what_hz3_did_for_its_server(preload):
+    command = [ROOT / "bin/hz3", "run", "--lane", preload.lane, "--stats", "--", ROOT / "tools/demo-redis.sh"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert sum(" requests per second" in line for line in lines) == 5
+    assert [line for line in lines if line.startswith("hz3: this process ran on")] == lines[-1:]
+    live_kib = int(lines[-1].split("): ")[1].split(" KiB live")[0])
+    assert live_kib > 0.9 * 20000 * 512 / 1024, "nearly each of 20000 keys has a value of 512 bytes"
+
+
+def test_the_demo_says_what_is_missing(tmp_path):
+    command, env = ["/bin/sh", ROOT / "tools/demo-redis.sh"], {"PATH": str(tmp_path)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 127 and done.stdout == ""
+    assert "redis-server" in done.stderr and "apt-get install" in done.stderr
+
+
 def test_preload_is_appended(tree, tmp_path):
     other = compile_c("int other;", tmp_path / "other.so", "-shared", "-fPIC")
     env = {**os.environ, "LD_PRELOAD": str(other)}
@@ -239,6 +259,6 @@ def test_verbs_beside(tree):
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
 def test_shellcheck():
-    scripts = [ROOT / "bin/hz3", ROOT / "tools/setup.sh"]
+    scripts = [ROOT / "bin/hz3", ROOT / "tools/setup.sh", ROOT / "tools/demo-redis.sh"]
     checked = subprocess.run(["shellcheck", "-s", "sh", *scripts], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
