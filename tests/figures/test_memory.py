@@ -3,7 +3,9 @@
 import os
 import re
 import resource
+import statistics
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,16 @@ def test_starting_costs_under_a_mebibyte(preload):
         return best
 
     assert peak_kib(preload.env) - peak_kib(os.environ) < 1024
+
+
+def test_starting_costs_under_a_millisecond(preload):
+    def milliseconds(env):
+        start = time.perf_counter()
+        subprocess.run(["/bin/true"], env=env, check=True)
+        return (time.perf_counter() - start) * 1000
+
+    costs = [milliseconds(preload.env) - milliseconds(os.environ) for _ in range(101)]
+    assert statistics.median(costs) < 1
 
 
 def faults(command, preload, thp):
