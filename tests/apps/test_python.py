@@ -1,5 +1,6 @@
 """Python's own tests, by the distribution's Python or, if that has no tests, by the one that runs this."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +25,14 @@ def python():
     pytest.skip("libpython3-testsuite (Debian: libpython3.11-testsuite) is not installed")
 
 
+def heed_interrupts():
+    """What a shell starts in the background ignores SIGINT, and test_threading fails there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("arguments", RUNS.values(), ids=RUNS)
 def test_own_tests(host, python, arguments):
-    with host.running(python, "-m", "test", "-q", "-j4", *arguments, stdout=subprocess.PIPE) as regrtest:
+    options = {"stdout": subprocess.PIPE, "preexec_fn": heed_interrupts}
+    with host.running(python, "-m", "test", "-q", "-j4", *arguments, **options) as regrtest:
         report, _ = regrtest.communicate()
         assert regrtest.returncode == 0, report.decode()
