@@ -72,14 +72,19 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     return got;
 }
 
-void hz3_run_retire(struct hz3_span *run, void *p)
+void hz3_run_retire(struct hz3_span *run, void *p, bool held)
 {
     if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
-    size_t i = hz3_run_index(run, p);
+    size_t i = hz3_run_index(run, p), w = i / WORD;
     uint64_t bit = (uint64_t)1 << i % WORD;
-    uint64_t was = hz3_fetch_or(run->free[i / WORD], bit, memory_order_release);
+    uint64_t was = held ? hz3_fetch_or(run->free[w], bit, memory_order_release) : hz3_get(run->free[w]);
     if (unlikely(was & bit)) hz3_crime("double free", p);
-    hz3_sub(run->live, 1);
+    if (held) {
+        hz3_sub(run->live, 1);
+    } else {
+        hz3_set(run->free[w], was | bit);
+        hz3_set(run->live, hz3_get(run->live) - 1);
+    }
 }
 
 static size_t purge_between(uintptr_t from, uintptr_t to, size_t unit)

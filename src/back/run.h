@@ -1,6 +1,6 @@
 /* A run: a span cut into objects of one class, with its free objects in a bitmap out of band.
  * Objects are handed out in address order, retired ones before never used ones.  One holder at a
- * time takes from a run; anybody may retire into it at any time.  Must not know who holds it or why. */
+ * time takes from a run, and one other retires into it meanwhile.  Must not know who holds it or why. */
 #ifndef HZ3_BACK_RUN_H
 #define HZ3_BACK_RUN_H
 
@@ -15,8 +15,9 @@ void hz3_run_free(struct hz3_span *run); /* live == 0 */
 /* Holder only.  Takes up to `want` objects, lowest address first; returns how many. */
 unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
 
-/* Retires p, which lies in the run: ends the process if p is not the start of an object that is out. */
-void hz3_run_retire(struct hz3_span *run, void *p);
+/* Retires p, which lies in the run: ends the process if p is not the start of an object that is out.  One thread at a
+ * time; `held`: the holder may take meanwhile. */
+void hz3_run_retire(struct hz3_span *run, void *p, bool held);
 
 /* Holder only.  Gives back every page without a live object; returns the bytes asked for. */
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);

@@ -2,6 +2,7 @@
 
 #include "back/pages.h"
 #include "back/run.h"
+#include "base/check.h"
 #include "base/sizeclass.h"
 
 enum { BUCKETS = 8, UNLISTED = BUCKETS };
@@ -10,6 +11,7 @@ static struct central {
     struct hz3_lock lock;
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
+    ptrdiff_t idle_change;            /* of hz3_central_idle_bytes, to be added before the lock is let go */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
     struct hz3_stack magazines;       /* whole ones: HZ3_S142_CENTRAL_LOCKFREE, else the next two */
     struct hz3_magazine *first;       /* under lock */
@@ -21,6 +23,13 @@ unsigned hz3_heap_count = 1;
 
 HZ3_ATOMIC(size_t) hz3_central_idle_bytes;
 static HZ3_ATOMIC(uint32_t) purging; /* runs that are held by a purger */
+
+static void unlock(struct central *central)
+{
+    if (central->idle_change) hz3_add(hz3_central_idle_bytes, (size_t)central->idle_change);
+    central->idle_change = 0;
+    hz3_unlock(&central->lock);
+}
 
 static void unlist(struct central *central, struct hz3_span *run)
 {
@@ -46,7 +55,7 @@ static void list(struct central *central, struct hz3_span *run, unsigned bucket)
 static void age_append(struct central *central, struct hz3_span *run, unsigned retired)
 {
     run->idle += retired;
-    hz3_add(hz3_central_idle_bytes, retired * hz3_class_size(run->cls));
+    central->idle_change += (ptrdiff_t)(retired * hz3_class_size(run->cls));
     if (run->aging) return;
     run->aging = true;
     run->since = (uint32_t)hz3_os_now_ms();
@@ -60,7 +69,7 @@ static void age_remove(struct central *central, struct hz3_span *run)
 {
     if (!run->aging) return;
     run->aging = false;
-    hz3_sub(hz3_central_idle_bytes, run->idle * hz3_class_size(run->cls));
+    central->idle_change -= (ptrdiff_t)(run->idle * hz3_class_size(run->cls));
     run->idle = 0;
     *(run->older ? &run->older->newer : &central->oldest) = run->newer;
     *(run->newer ? &run->newer->older : &central->newest) = run->older;
@@ -70,6 +79,7 @@ static void age_remove(struct central *central, struct hz3_span *run)
 static void file(struct central *central, struct hz3_span *run)
 {
     unsigned live = hz3_get(run->live), objects = hz3_class_info[run->cls].objects;
+    hz3_assert(live <= objects);
     if (live == 0) {
         unlist(central, run);
         age_remove(central, run);
@@ -136,7 +146,7 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
         hz3_lock(&central->lock);
         if (run) let_go(central, run);
         run = pick(central, heap);
-        hz3_unlock(&central->lock);
+        unlock(central);
         *source = HZ3_REFILL_CENTRAL;
         if (!run) {
             run = fresh ? fresh_run(cls, heap) : NULL;
@@ -154,19 +164,27 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
 void hz3_central_retire(unsigned cls, void **objects, unsigned n)
 {
     struct central *central = &centrals[cls];
+    unsigned owner = 0;
+    size_t bytes = 0; /* of `owner`, not taken from its live bytes yet */
     hz3_lock(&central->lock);
     for (unsigned i = 0; i < n;) {
         struct hz3_span *run = hz3_run_of(objects[i]);
         unsigned first = i;
-        do hz3_run_retire(run, objects[i++]);
+        do hz3_run_retire(run, objects[i++], run->held);
         while (i < n && hz3_run_of(objects[i]) == run);
-        hz3_sub(hz3_heaps[run->owner].live, (i - first) * hz3_class_size(cls));
+        if (run->owner != owner) {
+            hz3_sub(hz3_heaps[owner].live, bytes);
+            owner = run->owner;
+            bytes = 0;
+        }
+        bytes += (i - first) * hz3_class_size(cls);
         if (run->held) continue;
         age_append(central, run, i - first);
         file(central, run);
     }
+    hz3_sub(hz3_heaps[owner].live, bytes);
     hz3_set(central->retired, hz3_get(central->retired) + n);
-    hz3_unlock(&central->lock);
+    unlock(central);
 }
 
 void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
@@ -260,7 +278,7 @@ void hz3_central_release_heap(struct hz3_heap *heap)
         if (!run || hz3_get(run->bump) == hz3_get(run->live)) continue;
         hz3_lock(&centrals[cls].lock);
         let_go(&centrals[cls], run);
-        hz3_unlock(&centrals[cls].lock);
+        unlock(&centrals[cls]);
         heap->held[cls] = NULL;
     }
     hz3_unlock(&heap->lock);
@@ -281,7 +299,7 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t age)
         hz3_add(purging, 1);
         claimed = run;
     }
-    hz3_unlock(&central->lock);
+    unlock(central);
     return claimed;
 }
 
@@ -302,7 +320,7 @@ size_t hz3_central_purge(uint32_t age, bool break_huge_pages)
             unsigned retired = live - hz3_get(run->live); /* meanwhile */
             if (retired) age_append(central, run, retired);
             file(central, run);
-            hz3_unlock(&central->lock);
+            unlock(central);
         }
     }
     return purged;
@@ -319,7 +337,7 @@ static void resume_purged(struct hz3_span *span)
     hz3_sub(purging, 1);
     hz3_lock(&centrals[span->cls].lock);
     let_go(&centrals[span->cls], span);
-    hz3_unlock(&centrals[span->cls].lock);
+    unlock(&centrals[span->cls]);
 }
 
 void hz3_central_after_fork(void)
