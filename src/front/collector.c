@@ -18,7 +18,9 @@ enum {
     FUTILE_MAX =
         4 * PASSES_PER_DECAY, /* passes without success, where the system refuses, after which the thread ends */
     STACK_BYTES = 128 * 1024,
+    SLICES = 8,
 };
+#define SLICE_MIN HZ3_MIB(2)
 /* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
 #define DONE_BYTES  HZ3_KIB(256)
 #define START_BYTES HZ3_MIB(32)
@@ -35,22 +37,38 @@ static size_t waiting_bytes(void)
            hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() + hz3_page_remote_waiting();
 }
 
-/* One round over everything that has been idle for `age` ms; returns the bytes given back. */
-static size_t pass(uint32_t age, bool break_huge_pages)
+static size_t slice_of(size_t bytes, unsigned slices)
+{
+    return slices == 1 ? SIZE_MAX : hz3_max(bytes / slices, SLICE_MIN);
+}
+
+/* One round over what has been idle for `age` ms, or over one of so many slices of it; returns the bytes given back. */
+static size_t pass(uint32_t age, unsigned slices, bool break_huge_pages)
 {
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
     hz3_owner_stash_trim(age == 0);
-    hz3_transfer_trim(age == 0);
+    hz3_transfer_trim(age == 0, slices);
     hz3_central_trim(age == 0);
     for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
-    size_t purged = hz3_shelf_trim(age, break_huge_pages) + hz3_central_purge(age, break_huge_pages);
-    return purged + hz3_pages_purge(age, 0, break_huge_pages);
+    size_t purged = hz3_shelf_trim(age, break_huge_pages);
+    purged += hz3_central_purge(age, slice_of(hz3_get(hz3_central_idle_bytes), slices), break_huge_pages);
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    return purged + hz3_pages_purge(age, dirty - hz3_min(dirty, slice_of(dirty, slices)), break_huge_pages);
 }
 
 size_t hz3_collector_run(bool force)
 {
     bool all = force || hz3_pages_pressed();
-    return pass(all ? 0 : decay, all);
+    return pass(all ? 0 : decay, 1, all);
+}
+
+/* What one of the program's threads does in passing: little, so that no call takes long. */
+static void run_in_passing(void)
+{
+    if (hz3_pages_pressed())
+        hz3_collector_run(true);
+    else
+        pass(decay, SLICES, false);
 }
 
 uint32_t hz3_collector_tick(void)
@@ -59,7 +77,7 @@ uint32_t hz3_collector_tick(void)
     if ((int32_t)(now - hz3_get(due)) >= 0 && hz3_trylock(&hz3_collector_lock)) {
         hz3_set(due, now + interval);
         hz3_add(epoch, 1);
-        if (!hz3_get(running)) hz3_collector_run(false);
+        if (!hz3_get(running)) run_in_passing();
         hz3_unlock(&hz3_collector_lock);
     }
     hz3_collector_nudge();
@@ -76,7 +94,7 @@ static void *background(void *unused)
             hz3_os_wait(&never, 0, interval);
             hz3_lock(&hz3_collector_lock);
             /* After a decay in vain, huge pages are broken: nobody seems to want them any more. */
-            futile = pass(decay, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
+            futile = pass(decay, 1, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
             refused = hz3_pages_refused();
             hz3_unlock(&hz3_collector_lock);
         }

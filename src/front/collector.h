@@ -1,7 +1,7 @@
 /* The collector: memory going home.  Once per epoch it returns what the owner stashes and the
  * transfer cache did not need, purges the idle pages of runs and the free spans that have been dirty for the decay
- * time.  It runs from the slow paths of whoever comes by, on hz3_collect, and, when much waits to go home in a process
- * that may never call again, in a background thread that ends when its work is done. */
+ * time.  It runs, an eighth at a time, from the slow paths of whoever comes by, on hz3_collect, and, when much waits to
+ * go home in a process that may never call again, in a background thread that ends when its work is done. */
 #ifndef HZ3_FRONT_COLLECTOR_H
 #define HZ3_FRONT_COLLECTOR_H
 
@@ -16,7 +16,7 @@ void hz3_collector_allow_background(void);
 void hz3_collector_forbid_background(void);
 void hz3_collector_after_fork(void); /* in the child */
 
-/* Now and then, from slow paths, with no lock held: runs a pass if one is due.  Returns the epoch. */
+/* Now and then, from slow paths, with no lock held: runs an eighth of a pass if one is due.  Returns the epoch. */
 uint32_t hz3_collector_tick(void);
 /* After much was freed at once: makes sure that somebody will come by. */
 void hz3_collector_nudge(void);

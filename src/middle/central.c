@@ -303,13 +303,13 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t age)
     return claimed;
 }
 
-size_t hz3_central_purge(uint32_t age, bool break_huge_pages)
+size_t hz3_central_purge(uint32_t age, size_t most, bool break_huge_pages)
 {
     size_t purged = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct central *central = &centrals[cls];
         struct hz3_span *run;
-        while ((run = claim_idle(central, age))) {
+        while (purged < most && (run = claim_idle(central, age))) {
             unsigned live = hz3_get(run->live);
             size_t bytes = hz3_run_purge(run, break_huge_pages);
             purged += bytes;

@@ -56,8 +56,9 @@ size_t hz3_central_waiting(void);        /* bytes in all magazines, as if they w
 
 /* The heap lets go of its runs that have retired objects, so that they can be purged, or given back when empty. */
 void hz3_central_release_heap(struct hz3_heap *heap);
-/* Purges the idle pages of runs into which objects were retired since before now - age ms; bytes purged. */
-size_t hz3_central_purge(uint32_t age, bool break_huge_pages);
+/* Purges the idle pages of runs into which objects were retired since before now - age ms, until `most` bytes or a few
+ * more have gone; returns how many. */
+size_t hz3_central_purge(uint32_t age, size_t most, bool break_huge_pages);
 
 /* Bytes of retired objects in runs that nobody holds and that were not purged since. */
 extern HZ3_ATOMIC(size_t) hz3_central_idle_bytes;

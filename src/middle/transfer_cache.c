@@ -67,11 +67,11 @@ struct hz3_magazine *hz3_transfer_pop(unsigned cls)
     return magazine;
 }
 
-void hz3_transfer_trim(bool all)
+void hz3_transfer_trim(bool all, unsigned slices)
 {
     size_t left = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low);
+        unsigned excess = all ? HZ3_STACK_MAX : (hz3_get(cache[cls].low) + slices - 1) / slices;
         struct hz3_magazine *magazine;
         while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) hz3_central_take_apart(cls, magazine);
         hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));

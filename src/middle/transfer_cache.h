@@ -8,8 +8,8 @@
 /* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
-/* Retires what lay untouched since the last call, or everything. */
-void hz3_transfer_trim(bool all);
+/* Retires one of so many slices of what lay untouched since the last call, or everything. */
+void hz3_transfer_trim(bool all, unsigned slices);
 
 /* bytes: of objects, for one class, and 16 times that, or 16 MiB, for all; a class may hold a few magazines. */
 void hz3_transfer_start(size_t bytes);

@@ -131,7 +131,7 @@ struct stash_base {
         /* Instances have a number each for themselves, and two that book a rest do not make a whole. */
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || left || hz3_owner_stash_in_flight(OWNER) == 0);
         hz3_owner_stash_trim(true);
-        hz3_transfer_trim(true);
+        hz3_transfer_trim(true, 1);
         RL_ASSERT(kept + home == ALL);
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || hz3_owner_stash_in_flight(OWNER) == 0);
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || hz3_owner_stash_count(OWNER, MODEL_CLASS) == 0);
