@@ -108,13 +108,18 @@ size_t resident_bytes(void)
     return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-size_t status_bytes(const char *line)
+size_t status_number(const char *line)
 {
     char text[8192];
     read_whole("/proc/self/status", text, sizeof(text));
     const char *found = strstr(text, line);
     CHECK(found != NULL);
-    return KIB(strtoul(found + strlen(line), NULL, 10));
+    return strtoul(found + strlen(line), NULL, 10);
+}
+
+size_t status_bytes(const char *line)
+{
+    return KIB(status_number(line));
 }
 
 pthread_t start_thread(void *(*body)(void *), void *arg)

@@ -51,7 +51,8 @@ struct program_run run_program(const char *const argv[], const char *const envir
 double now(void);
 void sleep_for(double seconds);
 size_t resident_bytes(void);
-/* One of the kB lines of /proc/self/status, such as "VmLck:", in bytes. */
+/* One of the lines of /proc/self/status, such as "Threads:"; a kB line, such as "VmLck:", in bytes. */
+size_t status_number(const char *line);
 size_t status_bytes(const char *line);
 
 #ifdef __cplusplus

@@ -106,8 +106,8 @@ bool hz3_options_load(void)
     if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
         hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
     if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) {
-        hz3_options.SOFT_LIMIT = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT);
-        if (hz3_options.SOFT_LIMIT != SIZE_MAX) hz3_options.SOFT_LIMIT = hz3_options.SOFT_LIMIT / 10 * 9;
+        size_t limit = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT);
+        hz3_options.SOFT_LIMIT = limit == SIZE_MAX ? limit : hz3_max(limit / 10 * 9, 1);
     }
     if (hz3_options.SOFT_LIMIT == 0) hz3_options.SOFT_LIMIT = SIZE_MAX;
     return readable;

@@ -54,7 +54,7 @@ static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want
             size_t i = w * WORD + (unsigned)__builtin_ctzll(left);
             objects[got++] = (void *)(run->start + i * size);
         }
-        /* Acquire: with the retirer's release it orders the last use of the object before its next. */
+        /* Acquire: with the release of who retired meanwhile it orders the last use of the object before its next. */
         if (bits != left) hz3_fetch_and(run->free[w], ~(bits ^ left), memory_order_acquire);
     }
     return got;

@@ -19,7 +19,7 @@
  *   dirty, clean a free span whose pages may hold data / are known to read as zero and cost no memory
  *   shelf        where freed large blocks wait whole for the next request of about their size
  *   to purge     to give the pages back to the system and keep the address range
- *   epoch        the time between two passes of the collector */
+ *   epoch        a quarter of the decay time, 10 ms at least: in each the collector makes a pass */
 #ifndef HZ3_BASE_TYPES_H
 #define HZ3_BASE_TYPES_H
 

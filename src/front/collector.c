@@ -18,7 +18,7 @@ enum {
     FUTILE_MAX =
         4 * PASSES_PER_DECAY, /* passes without success, where the system refuses, after which the thread ends */
     STACK_BYTES = 128 * 1024,
-    SLICES = 8,
+    SLICES = 8, /* of a pass */
 };
 #define SLICE_MIN HZ3_MIB(2)
 /* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
@@ -27,7 +27,7 @@ enum {
 
 struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
-static HZ3_ATOMIC(uint32_t) epoch, due;
+static HZ3_ATOMIC(uint32_t) due; /* ms, wrapping: when the next slice is */
 static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
 static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
 
@@ -37,51 +37,52 @@ static size_t waiting_bytes(void)
            hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() + hz3_page_remote_waiting();
 }
 
-static size_t slice_of(size_t bytes, unsigned slices)
+/* What has been idle for `age` ms goes home, in every `slices`th class from `slice` on and as much of the rest; returns
+ * the bytes given back. */
+static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
 {
-    return slices == 1 ? SIZE_MAX : hz3_max(bytes / slices, SLICE_MIN);
-}
-
-/* One round over what has been idle for `age` ms, or over one of so many slices of it; returns the bytes given back. */
-static size_t pass(uint32_t age, unsigned slices, bool break_huge_pages)
-{
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
-    hz3_owner_stash_trim(age == 0);
-    hz3_transfer_trim(age == 0, slices);
-    hz3_central_trim(age == 0);
-    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_central_release_heap(&hz3_heaps[i]);
+    for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
+        hz3_page_remote_collect_all(cls);
+        hz3_owner_stash_trim(cls, age == 0);
+        hz3_transfer_trim(cls, age == 0);
+        hz3_central_trim(cls, age == 0);
+    }
+    hz3_transfer_recount();
+    for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);
     size_t purged = hz3_shelf_trim(age, break_huge_pages);
-    purged += hz3_central_purge(age, slice_of(hz3_get(hz3_central_idle_bytes), slices), break_huge_pages);
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
-    return purged + hz3_pages_purge(age, dirty - hz3_min(dirty, slice_of(dirty, slices)), break_huge_pages);
+    for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices)
+        purged += hz3_central_purge(cls, age, break_huge_pages);
+    size_t dirty = hz3_get(hz3_pages_stats.dirty), most = hz3_max(dirty / slices, SLICE_MIN);
+    return purged + hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
 }
 
 size_t hz3_collector_run(bool force)
 {
     bool all = force || hz3_pages_pressed();
-    return pass(all ? 0 : decay, 1, all);
+    return pass(all ? 0 : decay, 0, 1, all);
 }
 
-/* What one of the program's threads does in passing: little, so that no call takes long. */
-static void run_in_passing(void)
+/* A program's thread has other things to do: it takes the slices whose time has come, mostly one. */
+static void run_in_passing(unsigned slices)
 {
+    static unsigned turn; /* under hz3_collector_lock */
     if (hz3_pages_pressed())
         hz3_collector_run(true);
     else
-        pass(decay, SLICES, false);
+        while (slices--) pass(decay, turn++ % SLICES, SLICES, false);
 }
 
 uint32_t hz3_collector_tick(void)
 {
-    uint32_t now = (uint32_t)hz3_os_now_ms();
-    if ((int32_t)(now - hz3_get(due)) >= 0 && hz3_trylock(&hz3_collector_lock)) {
-        hz3_set(due, now + interval);
-        hz3_add(epoch, 1);
-        if (!hz3_get(running)) run_in_passing();
+    uint32_t now = (uint32_t)hz3_os_now_ms(), slice_ms = hz3_max(interval / SLICES, 1u);
+    int32_t late = (int32_t)(now - hz3_get(due));
+    if (late >= 0 && hz3_trylock(&hz3_collector_lock)) {
+        hz3_set(due, now + slice_ms);
+        if (!hz3_get(running)) run_in_passing(hz3_min((uint32_t)late / slice_ms + 1, (uint32_t)SLICES));
         hz3_unlock(&hz3_collector_lock);
     }
     hz3_collector_nudge();
-    return hz3_get(epoch);
+    return now / interval;
 }
 
 static void *background(void *unused)
@@ -94,7 +95,7 @@ static void *background(void *unused)
             hz3_os_wait(&never, 0, interval);
             hz3_lock(&hz3_collector_lock);
             /* After a decay in vain, huge pages are broken: nobody seems to want them any more. */
-            futile = pass(decay, 1, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
+            futile = pass(decay, 0, 1, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
             refused = hz3_pages_refused();
             hz3_unlock(&hz3_collector_lock);
         }

@@ -16,7 +16,7 @@ void hz3_collector_allow_background(void);
 void hz3_collector_forbid_background(void);
 void hz3_collector_after_fork(void); /* in the child */
 
-/* Now and then, from slow paths, with no lock held: runs an eighth of a pass if one is due.  Returns the epoch. */
+/* Now and then, from slow paths, with no lock held: runs what is due of a pass.  Returns the epoch. */
 uint32_t hz3_collector_tick(void);
 /* After much was freed at once: makes sure that somebody will come by. */
 void hz3_collector_nudge(void);

@@ -172,11 +172,11 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
         unsigned first = i;
         do hz3_run_retire(run, objects[i++], run->held);
         while (i < n && hz3_run_of(objects[i]) == run);
-        if (run->owner != owner) {
+        if (bytes && run->owner != owner) {
             hz3_sub(hz3_heaps[owner].live, bytes);
-            owner = run->owner;
             bytes = 0;
         }
+        owner = run->owner;
         bytes += (i - first) * hz3_class_size(cls);
         if (run->held) continue;
         age_append(central, run, i - first);
@@ -247,13 +247,12 @@ struct hz3_magazine *hz3_central_get_magazine(unsigned cls)
     return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_pop(&central->magazines) : pop_locked(central);
 }
 
-void hz3_central_trim(bool all)
+void hz3_central_trim(unsigned cls, bool all)
 {
-    for (unsigned cls = 1; HZ3_CENTRAL_MAGAZINES && cls <= HZ3_CLASSES; cls++) {
-        unsigned count = count_magazines(&centrals[cls]), most = all ? count : (count + 1) / 2;
-        struct hz3_magazine *magazine;
-        while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
-    }
+    if (!HZ3_CENTRAL_MAGAZINES) return;
+    unsigned count = count_magazines(&centrals[cls]), most = all ? count : (count + 1) / 2;
+    struct hz3_magazine *magazine;
+    while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
 }
 
 size_t hz3_central_cached(unsigned cls)
@@ -303,26 +302,23 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t age)
     return claimed;
 }
 
-size_t hz3_central_purge(uint32_t age, size_t most, bool break_huge_pages)
+size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
 {
+    struct central *central = &centrals[cls];
+    struct hz3_span *run;
     size_t purged = 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        struct central *central = &centrals[cls];
-        struct hz3_span *run;
-        while (purged < most && (run = claim_idle(central, age))) {
-            unsigned live = hz3_get(run->live);
-            size_t bytes = hz3_run_purge(run, break_huge_pages);
-            purged += bytes;
-            hz3_add(hz3_pages_stats.purged, bytes);
-            hz3_lock(&central->lock);
-            run->held = HZ3_HELD_BY_NOBODY;
-            hz3_sub(purging, 1);
-            unsigned retired = live - hz3_get(run->live); /* meanwhile */
-            if (retired) age_append(central, run, retired);
-            file(central, run);
-            unlock(central);
-        }
+    while ((run = claim_idle(central, age))) {
+        unsigned live = hz3_get(run->live);
+        purged += hz3_run_purge(run, break_huge_pages);
+        hz3_lock(&central->lock);
+        run->held = HZ3_HELD_BY_NOBODY;
+        hz3_sub(purging, 1);
+        unsigned retired = live - hz3_get(run->live); /* meanwhile */
+        if (retired) age_append(central, run, retired);
+        file(central, run);
+        unlock(central);
     }
+    hz3_add(hz3_pages_stats.purged, purged);
     return purged;
 }
 

@@ -49,16 +49,15 @@ void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine);
 /* Leaves a magazine here whole.  False: there is no room for magazines. */
 bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
-/* Takes apart half of the magazines, or all. */
-void hz3_central_trim(bool all);
+/* Takes apart half of the class's magazines, or all. */
+void hz3_central_trim(unsigned cls, bool all);
 size_t hz3_central_cached(unsigned cls); /* objects in magazines */
 size_t hz3_central_waiting(void);        /* bytes in all magazines, as if they were full */
 
 /* The heap lets go of its runs that have retired objects, so that they can be purged, or given back when empty. */
 void hz3_central_release_heap(struct hz3_heap *heap);
-/* Purges the idle pages of runs into which objects were retired since before now - age ms, until `most` bytes or a few
- * more have gone; returns how many. */
-size_t hz3_central_purge(uint32_t age, size_t most, bool break_huge_pages);
+/* Purges the idle pages of the class's runs into which objects were retired since before now - age ms; bytes purged. */
+size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);
 
 /* Bytes of retired objects in runs that nobody holds and that were not purged since. */
 extern HZ3_ATOMIC(size_t) hz3_central_idle_bytes;

@@ -198,11 +198,10 @@ static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
     }
 }
 
-void hz3_owner_stash_trim(bool all)
+void hz3_owner_stash_trim(unsigned sc, bool all)
 {
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
-        for (unsigned i = 0; i < hz3_instances(); i++)
-            for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) trim_bin(owner, i, sc, all);
+        for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, sc, all);
 }
 
 void hz3_owner_stash_flush_spill(struct hz3_stock *stock)

@@ -42,7 +42,7 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc);
 
 void hz3_owner_stash_start(unsigned instances);
 /* Retires what lay untouched since the last call, or all of it. */
-void hz3_owner_stash_trim(bool all);
+void hz3_owner_stash_trim(unsigned sc, bool all);
 /* What this thread kept goes back into its runs, for the thread's end. */
 void hz3_owner_stash_flush_spill(struct hz3_stock *stock);
 size_t hz3_owner_stash_objects(unsigned sc); /* in all bins; exact when nobody pushes or pops */

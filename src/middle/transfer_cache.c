@@ -14,7 +14,7 @@ static struct {
 
 static size_t total_max; /* const after start */
 /* Bytes in all stacks, modulo 2^64, but for what each thread has not settled: flows in both directions write nothing
- * that others write.  What a thread takes into its grave the next trim puts right. */
+ * that others write.  What a thread takes into its grave the next recount puts right. */
 static HZ3_ATOMIC(size_t) waiting;
 static _Thread_local ptrdiff_t unsettled;
 
@@ -67,18 +67,23 @@ struct hz3_magazine *hz3_transfer_pop(unsigned cls)
     return magazine;
 }
 
-void hz3_transfer_trim(bool all, unsigned slices)
+void hz3_transfer_trim(unsigned cls, bool all)
 {
-    size_t left = 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        unsigned excess = all ? HZ3_STACK_MAX : (hz3_get(cache[cls].low) + slices - 1) / slices;
-        struct hz3_magazine *magazine;
-        while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) hz3_central_take_apart(cls, magazine);
-        hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
-        left += hz3_get(cache[cls].low) * magazine_bytes(cls);
+    unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low);
+    struct hz3_magazine *magazine;
+    while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) {
+        hz3_central_take_apart(cls, magazine);
+        book(-(ptrdiff_t)magazine_bytes(cls));
     }
+    hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
+}
+
+void hz3_transfer_recount(void)
+{
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_stack_count(&cache[cls].stack) * magazine_bytes(cls);
     unsettled = 0;
-    hz3_set(waiting, left);
+    hz3_set(waiting, bytes);
 }
 
 size_t hz3_transfer_objects(unsigned cls)

@@ -8,8 +8,8 @@
 /* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
-/* Retires one of so many slices of what lay untouched since the last call, or everything. */
-void hz3_transfer_trim(bool all, unsigned slices);
+/* Retires what of the class lay untouched since the last call, or everything. */
+void hz3_transfer_trim(unsigned cls, bool all);
 
 /* bytes: of objects, for one class, and 16 times that, or 16 MiB, for all; a class may hold a few magazines. */
 void hz3_transfer_start(size_t bytes);
@@ -17,5 +17,6 @@ void hz3_transfer_start(size_t bytes);
  */
 size_t hz3_transfer_waiting(void);
 void hz3_transfer_settle(void);            /* for the thread's end */
+void hz3_transfer_recount(void);           /* now and then: what drifted is put right */
 size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
 #endif

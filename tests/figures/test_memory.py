@@ -87,7 +87,10 @@ def test_starting_costs_under_a_millisecond(preload):
         subprocess.run(["/bin/true"], env=env, check=True)
         return (time.perf_counter() - start) * 1000
 
-    costs = [milliseconds(preload.env) - milliseconds(os.environ) for _ in range(101)]
+    costs = []
+    for _ in range(50):
+        costs.append(milliseconds(preload.env) - milliseconds(os.environ))
+        costs.append(-milliseconds(os.environ) + milliseconds(preload.env))
     assert statistics.median(costs) < 1
 
 

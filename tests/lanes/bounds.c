@@ -1,5 +1,5 @@
-/* The stash of an owner that does not look: what is in flight to it is bounded, and what lies there serves whoever needs
- * memory, or goes home.
+/* The stash of an owner that does not look: what is in flight to it is bounded, and what lies there serves whoever
+ * needs memory, or goes home.
  *
  *     bounds flood SIZE    many threads free what a sleeping owner made, far more than its stash may hold
  *     bounds asleep        a third thread gets the sleeping owner's objects before a fresh run is carved
@@ -94,7 +94,7 @@ static void flood(void)
 
 static int by_address(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t) * (void *const *)a, y = (uintptr_t) * (void *const *)b;
+    uintptr_t x = (uintptr_t)*(void *const *)a, y = (uintptr_t)*(void *const *)b;
     return (x > y) - (x < y);
 }
 
@@ -142,9 +142,9 @@ static void go_home_idle(void)
     pthread_barrier_wait(&made);
     free_all();
     CHECK(hz3_owner_stash_objects(cls) > 100 && hz3_owner_stash_has_pending(owner, cls));
-    hz3_owner_stash_trim(false); /* sees it for the first time */
+    hz3_owner_stash_trim(cls, false); /* sees it for the first time */
     CHECK(hz3_owner_stash_has_pending(owner, cls));
-    hz3_owner_stash_trim(false);
+    hz3_owner_stash_trim(cls, false);
     CHECK(!hz3_owner_stash_has_pending(owner, cls) && hz3_owner_stash_objects(cls) == 0);
     CHECK(hz3_owner_stash_in_flight(owner) == 0);
     pthread_barrier_wait(&end);

@@ -1,5 +1,6 @@
-/* A workload whose figures are known, for the lines of the observation boxes: one thread's objects are freed by another,
- * which ends; then the owner takes some of them again, a third thread steals some, and the rest stays or is trimmed.
+/* A workload whose figures are known, for the lines of the observation boxes: one thread's objects are freed by
+ * another, which ends; then the owner takes some of them again, a third thread steals some, and the rest stays or is
+ * trimmed.
  *
  *     boxes OBJECTS TAKEN STOLEN [trim]
  *
@@ -66,6 +67,6 @@ int main(int argc, char **argv)
         start_thread(steal, NULL);
         pthread_barrier_wait(&took);
     }
-    if (argc > 4) hz3_owner_stash_trim(true);
+    if (argc > 4) hz3_owner_stash_trim(hz3_class_of(SIZE), true);
     printf("stashed=%zu spilled=%zu\n", hz3_owner_stash_objects(hz3_class_of(SIZE)), spilled);
 }

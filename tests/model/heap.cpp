@@ -24,7 +24,7 @@ template <unsigned threads> struct shared_heap : model::suite<shared_heap<thread
         take(MAIN, objects + RUN_OBJECTS, RUN_OBJECTS);
         take(MAIN, objects + 2 * RUN_OBJECTS, RUN_OBJECTS);
         retire(MAIN, objects, 3 * RUN_OBJECTS - 1);
-        hz3_central_purge(0, SIZE_MAX, false);
+        hz3_central_purge(MODEL_CLASS, 0, false);
         retire(MAIN, objects + 3 * RUN_OBJECTS - 1, 1);
         hz3_central_release_heap(&hz3_heaps[0]);
         hz3_get(hz3_pages_stats.purged);
@@ -52,7 +52,7 @@ template <unsigned threads> struct shared_heap : model::suite<shared_heap<thread
         void *objects[2 * RUN_OBJECTS];
         if (self == 2) {
             retire(self, objects, take(self, objects, 1));
-            hz3_central_purge(0, SIZE_MAX, false);
+            hz3_central_purge(MODEL_CLASS, 0, false);
             hz3_central_release_heap(&hz3_heaps[0]);
             return;
         }

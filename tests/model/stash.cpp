@@ -130,8 +130,8 @@ struct stash_base {
         RL_ASSERT(hz3_owner_stash_has_pending(OWNER, MODEL_CLASS) == (left > 0));
         /* Instances have a number each for themselves, and two that book a rest do not make a whole. */
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || left || hz3_owner_stash_in_flight(OWNER) == 0);
-        hz3_owner_stash_trim(true);
-        hz3_transfer_trim(true, 1);
+        hz3_owner_stash_trim(MODEL_CLASS, true);
+        hz3_transfer_trim(MODEL_CLASS, true);
         RL_ASSERT(kept + home == ALL);
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || hz3_owner_stash_in_flight(OWNER) == 0);
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || hz3_owner_stash_count(OWNER, MODEL_CLASS) == 0);
@@ -201,7 +201,7 @@ struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
         default:
             steal(self, 2);
             keep(self, hz3_owner_stash_steal_magazine(MODEL_CLASS));
-            hz3_owner_stash_trim(true); /* as the collector does */
+            hz3_owner_stash_trim(MODEL_CLASS, true); /* as the collector does */
         }
         leave();
     }
@@ -227,7 +227,7 @@ struct reuse : model::suite<reuse, 3>, stash_base {
         hz3_lock_id = 2 * self + 2;
         if (self == 2) {
             collector = hz3_lock_id;
-            hz3_owner_stash_trim(true);
+            hz3_owner_stash_trim(MODEL_CLASS, true);
             if (collected) {
                 unsigned i = model::objects::number(collected);
                 home--;

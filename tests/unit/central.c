@@ -55,6 +55,23 @@ static void the_fullest_run_is_refilled_first(void **state)
     hz3_central_release_heap(other);
 }
 
+static void each_heap_counts_its_own(void **state)
+{
+    (void)state;
+    struct hz3_heap *heaps[] = {&hz3_heaps[1], &hz3_heaps[2]};
+    unsigned cls = hz3_class_of(SIZE);
+    size_t before[] = {hz3_get(heaps[0]->live), hz3_get(heaps[1]->live)};
+    void *objects[6];
+    for (unsigned i = 0; i < 6; i++) assert_int_equal(take(heaps[i % 2], cls, &objects[i], 1), 1);
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(hz3_get(heaps[i]->live), before[i] + 3 * SIZE);
+    hz3_central_retire(cls, objects, 3);
+    assert_int_equal(hz3_get(heaps[0]->live), before[0] + SIZE);
+    assert_int_equal(hz3_get(heaps[1]->live), before[1] + 2 * SIZE);
+    hz3_central_retire(cls, objects + 3, 3);
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(hz3_get(heaps[i]->live), before[i]);
+    for (unsigned i = 0; i < 2; i++) hz3_central_release_heap(heaps[i]);
+}
+
 static void idle_runs_are_purged_once(void **state)
 {
     (void)state;
@@ -66,12 +83,11 @@ static void idle_runs_are_purged_once(void **state)
     for (unsigned i = 1; i < 3 * PER_RUN; i++)
         if (i % PER_RUN) hz3_central_retire(cls, &objects[i], 1); /* each of three runs keeps its first object */
     assert_true(hz3_get(hz3_central_idle_bytes) >= 2 * (PER_RUN - 1) * SIZE);
-    assert_int_equal(hz3_central_purge(60000, SIZE_MAX, true), 0);
-    size_t some = hz3_central_purge(0, 1, true); /* of one run */
-    assert_in_range(some, HZ3_GRANULE / 2, HZ3_GRANULE);
-    assert_true(some + hz3_central_purge(0, SIZE_MAX, true) >= 2 * (HZ3_GRANULE - 4096));
+    assert_int_equal(hz3_central_purge(cls, 60000, true), 0);
+    assert_int_equal(hz3_central_purge(cls + 1, 0, true), 0);
+    assert_true(hz3_central_purge(cls, 0, true) >= 2 * (HZ3_GRANULE - 4096));
     assert_int_equal(hz3_get(hz3_central_idle_bytes), 0);
-    assert_int_equal(hz3_central_purge(0, SIZE_MAX, true), 0);
+    assert_int_equal(hz3_central_purge(cls, 0, true), 0);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(*(char *)objects[i * PER_RUN], 1);
     for (unsigned i = 0; i < 3; i++) hz3_central_retire(cls, &objects[i * PER_RUN], 1);
     hz3_central_retire(cls, objects + 3 * PER_RUN, PER_RUN);
@@ -79,4 +95,4 @@ static void idle_runs_are_purged_once(void **state)
 }
 
 RUN(cmocka_unit_test(empty_runs_go_home), cmocka_unit_test(the_fullest_run_is_refilled_first),
-    cmocka_unit_test(idle_runs_are_purged_once))
+    cmocka_unit_test(each_heap_counts_its_own), cmocka_unit_test(idle_runs_are_purged_once))

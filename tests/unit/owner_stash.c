@@ -1,5 +1,5 @@
-/* The owner stash, all verbs, whatever its transport: what is pushed comes out once, to its owner or to who steals it, or
- * goes home; a push that would exceed the bounds changes nothing. */
+/* The owner stash, all verbs, whatever its transport: what is pushed comes out once, to its owner or to who steals it,
+ * or goes home; a push that would exceed the bounds changes nothing. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -121,7 +121,8 @@ static void anybody_may_take_what_nobody_wants(void **state)
     push_linked(30, 30);
     struct hz3_magazine *magazine = hz3_owner_stash_steal_magazine(sc);
     assert_non_null(magazine);
-    for (got = 0; got < hz3_magazine_count(magazine); got++) found[got] = magazine->word[magazine->header.floor + 1 + got];
+    for (got = 0; got < hz3_magazine_count(magazine); got++)
+        found[got] = magazine->word[magazine->header.floor + 1 + got];
     hz3_magazine_put(0, magazine);
     while ((n = hz3_owner_stash_steal_batch(sc, found + got, 60 - got))) got += n;
     got += pop_all(found + got, 60 - got); /* the spill */
@@ -158,12 +159,12 @@ static void what_lies_untouched_goes_home(void **state)
     take(50);
     push_linked(0, 25);
     uint64_t retired = hz3_central_retired(sc);
-    hz3_owner_stash_trim(false);
-    hz3_owner_stash_trim(false);
+    hz3_owner_stash_trim(sc, false);
+    hz3_owner_stash_trim(sc, false);
     assert_false(hz3_owner_stash_has_pending(OWNER, sc));
     assert_int_equal(hz3_central_retired(sc), retired + 25);
     push_linked(25, 25);
-    hz3_owner_stash_trim(true);
+    hz3_owner_stash_trim(sc, true);
     assert_false(hz3_owner_stash_has_pending(OWNER, sc));
     assert_int_equal(hz3_central_retired(sc), retired + 50);
     assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
@@ -184,7 +185,7 @@ static void what_a_thread_kept_goes_home(void **state)
     assert_int_equal(hz3_central_retired(sc), retired + kept);
     assert_int_equal(hz3_stock ? hz3_owner_stash_spilled(hz3_stock, sc) : 0, 0);
     hz3_central_retire(sc, out, got);
-    hz3_owner_stash_trim(true);
+    hz3_owner_stash_trim(sc, true);
     assert_int_equal(hz3_owner_stash_count(OWNER, sc), 0);
 }
 

@@ -108,7 +108,8 @@ static void says_where_refills_came_from(void)
                                          (const char *const[]){"HZ3_STATS=1", NULL}, 10);
     unsigned long swap, fresh_run;
     const char *refills = strstr(run.err, "hz3: refills by source");
-    CHECK(refills != NULL && sscanf(strstr(refills, " swap="), " swap=%lu", &swap) == 1);
+    CHECK(refills != NULL && strstr(refills, " swap=") != NULL && strstr(refills, " fresh_run=") != NULL);
+    CHECK(sscanf(strstr(refills, " swap="), " swap=%lu", &swap) == 1);
     CHECK(sscanf(strstr(refills, " fresh_run="), " fresh_run=%lu", &fresh_run) == 1);
     CHECK(swap >= BUSY_ROUNDS - 1 && fresh_run >= 1 && fresh_run < BUSY_ROUNDS);
 }
