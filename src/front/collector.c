@@ -27,7 +27,7 @@ enum {
 
 struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
-static HZ3_ATOMIC(uint32_t) due; /* ms, wrapping: when the next slice is */
+static HZ3_ATOMIC(uint32_t) due, turn; /* ms, wrapping: when the next slice is; and which */
 static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
 static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
 
@@ -63,13 +63,12 @@ size_t hz3_collector_run(bool force)
 }
 
 /* A program's thread has other things to do: it takes the slices whose time has come, mostly one. */
-static void run_in_passing(unsigned slices)
+static void run_in_passing(uint32_t first, uint32_t slices)
 {
-    static unsigned turn; /* under hz3_collector_lock */
     if (hz3_pages_pressed())
         hz3_collector_run(true);
     else
-        while (slices--) pass(decay, turn++ % SLICES, SLICES, false);
+        for (uint32_t i = first; i < first + slices; i++) pass(decay, i % SLICES, SLICES, false);
 }
 
 uint32_t hz3_collector_tick(void)
@@ -77,12 +76,14 @@ uint32_t hz3_collector_tick(void)
     uint32_t now = (uint32_t)hz3_os_now_ms(), slice_ms = hz3_max(interval / SLICES, 1u);
     int32_t late = (int32_t)(now - hz3_get(due));
     if (late >= 0 && hz3_trylock(&hz3_collector_lock)) {
+        uint32_t first = hz3_get(turn), slices = hz3_min((uint32_t)late / slice_ms + 1, (uint32_t)SLICES);
         hz3_set(due, now + slice_ms);
-        if (!hz3_get(running)) run_in_passing(hz3_min((uint32_t)late / slice_ms + 1, (uint32_t)SLICES));
+        hz3_set(turn, first + slices);
+        if (!hz3_get(running)) run_in_passing(first, slices);
         hz3_unlock(&hz3_collector_lock);
     }
     hz3_collector_nudge();
-    return now / interval;
+    return hz3_get(turn) / SLICES;
 }
 
 static void *background(void *unused)
