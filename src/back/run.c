@@ -76,15 +76,16 @@ void hz3_run_retire(struct hz3_span *run, void *p, bool held)
 {
     if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
     size_t i = hz3_run_index(run, p), w = i / WORD;
-    uint64_t bit = (uint64_t)1 << i % WORD;
-    uint64_t was = held ? hz3_fetch_or(run->free[w], bit, memory_order_release) : hz3_get(run->free[w]);
-    if (unlikely(was & bit)) hz3_crime("double free", p);
+    uint64_t was, bit = (uint64_t)1 << i % WORD;
     if (held) {
+        was = hz3_fetch_or(run->free[w], bit, memory_order_release);
         hz3_sub(run->live, 1);
     } else {
+        was = hz3_get(run->free[w]);
         hz3_set(run->free[w], was | bit);
         hz3_set(run->live, hz3_get(run->live) - 1);
     }
+    if (unlikely(was & bit)) hz3_crime("double free", p);
 }
 
 static size_t purge_between(uintptr_t from, uintptr_t to, size_t unit)

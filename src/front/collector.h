@@ -1,7 +1,8 @@
 /* The collector: memory going home.  Once per epoch it returns what the owner stashes and the
  * transfer cache did not need, purges the idle pages of runs and the free spans that have been dirty for the decay
- * time.  It runs, an eighth at a time, from the slow paths of whoever comes by, on hz3_collect, and, when much waits to
- * go home in a process that may never call again, in a background thread that ends when its work is done. */
+ * time.  It runs from the slow paths of whoever comes by, an eighth of the classes at a time; and whole on hz3_collect,
+ * and, when much waits to go home in a process that may never call again, in a background thread that ends when its
+ * work is done. */
 #ifndef HZ3_FRONT_COLLECTOR_H
 #define HZ3_FRONT_COLLECTOR_H
 

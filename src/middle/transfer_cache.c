@@ -71,10 +71,7 @@ void hz3_transfer_trim(unsigned cls, bool all)
 {
     unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low);
     struct hz3_magazine *magazine;
-    while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) {
-        hz3_central_take_apart(cls, magazine);
-        book(-(ptrdiff_t)magazine_bytes(cls));
-    }
+    while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) hz3_central_take_apart(cls, magazine);
     hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
 }
 

@@ -8,15 +8,14 @@
 /* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
-/* Retires what of the class lay untouched since the last call, or everything. */
+/* Retires what of the class lay untouched since the last call, or everything; leaves the counting to the recount. */
 void hz3_transfer_trim(unsigned cls, bool all);
 
 /* bytes: of objects, for one class, and 16 times that, or 16 MiB, for all; a class may hold a few magazines. */
 void hz3_transfer_start(size_t bytes);
-/* Bytes in it, a magazine as if it were full; up to 1 MiB for each thread that has not settled is missing or too much.
- */
+/* Bytes in it, a magazine as if it were full, give or take 1 MiB for each thread that has not settled. */
 size_t hz3_transfer_waiting(void);
 void hz3_transfer_settle(void);            /* for the thread's end */
-void hz3_transfer_recount(void);           /* now and then: what drifted is put right */
+void hz3_transfer_recount(void);           /* after trims: they are not counted, and what drifted is put right */
 size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
 #endif

@@ -20,9 +20,9 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
 {
     char groups[4096];
     if (hz3_os_read_file(membership, groups, sizeof groups) < 0) return SIZE_MAX;
-    char *group = strncmp(groups, "0::/", 4) ? strstr(groups, "\n0::/") : groups - 1;
-    if (!group) return SIZE_MAX;
-    group += strlen("\n0::");
+    char *line = strncmp(groups, "0::/", 4) ? strstr(groups, "\n0::/") : groups;
+    if (!line) return SIZE_MAX;
+    char *group = strchr(line, '/');
     group[strcspn(group, "\n")] = 0;
     size_t limit = SIZE_MAX;
     for (char *slash = group + strlen(group); slash; slash = strrchr(group, '/')) {

@@ -51,7 +51,7 @@ static void what_nobody_wants_goes_home(void **state)
     assert_int_equal(hz3_transfer_objects(cls), objects);
     hz3_transfer_trim(cls, false);
     assert_int_equal(hz3_transfer_objects(cls), 0);
-    hz3_transfer_settle();
+    hz3_transfer_recount();
     assert_int_equal(hz3_transfer_waiting(), 0);
 }
 
