@@ -364,6 +364,12 @@ static inline void bench_print_ops(uint64_t ops, double seconds)
     printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
 }
 
+/* The most that was live, of objects of every size from min to max: what no allocator can peak below. */
+static inline void bench_print_live_peak(uint64_t objects, uint64_t min, uint64_t max)
+{
+    printf(" live_peak_kib=%llu", (unsigned long long)(objects * (min + max) / 2 / 1024));
+}
+
 /* Which build served, where the library can tell. */
 static inline const char *bench_config(void)
 {

@@ -1,12 +1,14 @@
 #define BENCH_QUESTION "How fast do objects pass from threads that only malloc to threads that only free?"
 /* Each producer makes iters objects of random size and deals them out to the consumers in turn, through one
- * bounded ring for each pair; it skips a consumer whose ring is full and yields when all are. */
+ * bounded ring for each pair; it skips a consumer whose ring is full and yields when all are.  What lies in the rings
+ * is live, and the more the faster the producers are: read live_peak_kib beside peak_kib. */
 #include <sched.h>
 
 #include "bench.h"
 #include "ring.h"
 
-#define RING_SLOTS 4096
+#define RING_SLOTS  4096
+#define WATCH_EVERY 256 /* objects of the first producer */
 
 enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH, LATENCY };
 static struct bench_param param[] = {
@@ -21,6 +23,14 @@ static struct bench_param param[] = {
 
 static struct ring *rings; /* [consumer][producer] */
 static _Atomic uint64_t producers_done, freed;
+static uint64_t live_peak; /* objects in all rings, at most, as the first producer saw it */
+
+static void watch_rings(void)
+{
+    uint64_t waiting = 0, count = param[PRODUCERS].value * param[CONSUMERS].value;
+    for (uint64_t i = 0; i < count; i++) waiting += ring_waiting(&rings[i]);
+    if (waiting > live_peak) live_peak = waiting;
+}
 
 static void produce(uint64_t producer)
 {
@@ -35,6 +45,7 @@ static void produce(uint64_t producer)
             consumer = (consumer + 1) % consumers;
         }
         consumer = (consumer + 1) % consumers;
+        if (producer == 0 && i % WATCH_EVERY == 0) watch_rings();
     }
     atomic_fetch_add(&producers_done, 1);
 }
@@ -79,6 +90,7 @@ int main(int argc, char **argv)
     double seconds = bench_run_threads(producers + consumers, work);
     if (freed != producers * param[ITERS].value) bench_die("bench: an object was lost");
     bench_print_ops(2 * freed, seconds);
+    bench_print_live_peak(live_peak, param[MIN].value, param[MAX].value);
     bench_finish();
     return 0;
 }

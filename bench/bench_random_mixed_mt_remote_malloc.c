@@ -4,13 +4,15 @@
  * a random other thread, which frees it.  Threads look for arrivals every DRAIN_EVERY iterations.  A sender
  * whose ring is full frees the object itself (an overflow), or with --matched waits, taking arrivals
  * meanwhile.  The ring_slots of a receiver are divided among its senders.  One thread alone has nobody to
- * send to: all frees are local. */
+ * send to: all frees are local.  What lies in rings is live, and how much that is goes by who runs when: read
+ * live_peak_kib beside peak_kib. */
 #include <sched.h>
 
 #include "bench.h"
 #include "ring.h"
 
 #define DRAIN_EVERY 64
+#define WATCH_EVERY 4096
 
 enum { THREADS, ITERS, WS, MIN, MAX, REMOTE, RING_SLOTS, TOUCH, MATCHED, LATENCY };
 static struct bench_param param[] = {
@@ -30,6 +32,7 @@ struct worker {
     _Alignas(BENCH_CACHE_LINE) uint64_t id;
     uint64_t random;
     uint64_t mallocs, frees, remote_sent, overflow_sent;
+    uint64_t live_peak; /* objects of all threads, at most, as this one saw it */
 };
 
 static struct worker *workers;
@@ -72,6 +75,16 @@ static void release(struct worker *w, void *p)
     w->frees++;
 }
 
+/* The others count on meanwhile: good to some objects. */
+static void watch(struct worker *w)
+{
+    int64_t live = 0;
+    for (uint64_t i = 0; i < param[THREADS].value; i++)
+        live += (int64_t)(__atomic_load_n(&workers[i].mallocs, __ATOMIC_RELAXED) -
+                          __atomic_load_n(&workers[i].frees, __ATOMIC_RELAXED));
+    if (live > (int64_t)w->live_peak) w->live_peak = (uint64_t)live;
+}
+
 static void work(uint64_t id)
 {
     struct worker *w = &workers[id];
@@ -79,6 +92,7 @@ static void work(uint64_t id)
     void **mine = slots + id * ws;
     for (uint64_t i = 0; i < param[ITERS].value; i++) {
         if (i % DRAIN_EVERY == 0) take_arrivals(w);
+        if (i % WATCH_EVERY == 0) watch(w);
         uint64_t random = bench_random(&w->random);
         void **slot = &mine[bench_scale((uint32_t)random, ws)];
         if (*slot) {
@@ -121,6 +135,7 @@ int main(int argc, char **argv)
         sum.frees += workers[i].frees;
         sum.remote_sent += workers[i].remote_sent;
         sum.overflow_sent += workers[i].overflow_sent;
+        if (workers[i].live_peak > sum.live_peak) sum.live_peak = workers[i].live_peak;
     }
     if (sum.mallocs != sum.frees) bench_die("bench: an object was lost");
     uint64_t tried = sum.remote_sent + sum.overflow_sent;
@@ -129,6 +144,7 @@ int main(int argc, char **argv)
            (unsigned long long)sum.frees, sum.frees ? 100.0 * (double)sum.remote_sent / (double)sum.frees : 0.0,
            (unsigned long long)sum.remote_sent, (unsigned long long)sum.overflow_sent,
            sum.overflow_sent * 1000 > tried ? "above_0.1%" : "ok");
+    bench_print_live_peak(sum.live_peak, param[MIN].value, param[MAX].value);
     bench_finish();
     return 0;
 }

@@ -56,4 +56,11 @@ static inline void *ring_take(struct ring *r)
     return p;
 }
 
+/* How many lie in it, as anybody may ask; may count some that are being taken. */
+static inline uint64_t ring_waiting(const struct ring *r)
+{
+    uint64_t taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
+    return atomic_load_explicit(&r->sent, memory_order_acquire) - taken;
+}
+
 #endif

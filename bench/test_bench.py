@@ -109,6 +109,17 @@ def test_no_latencies_unless_asked_for():
     assert not [name for name in run("bench_mixed_st 1000 10 16 64") if name.endswith("_ns")]
 
 
+def test_the_live_peak_is_what_the_program_holds():
+    # Half of 1000 slots are full on average, with a standard deviation of 16.
+    assert 400 * 1000 <= run(f"{MT_REMOTE} 1 200000 1000 1000 1000 0")["live_peak_kib"] * 1024 <= 620 * 1000
+    # Objects that wait in rings are live.
+    sent = run(f"{MT_REMOTE} 8 20000 10 1000 1000 90 --touch all")
+    assert 8 * 4 * 1000 <= sent["live_peak_kib"] * 1024 <= sent["peak_kib"] * 1024
+    passed = run("bench_prodcons 2 3 20000 1000 1000 --touch all")
+    assert 0 < passed["live_peak_kib"] * 1024 <= 2 * 3 * 4096 * 1000
+    assert passed["live_peak_kib"] <= passed["peak_kib"]
+
+
 def test_percentiles_are_at_most_a_thirty_second_too_high(tmp_path):
     program = compiled('''
         #include <stdio.h>
