@@ -21,7 +21,8 @@ case $purpose in
         needed="$needed python3-venv"
         requirements='tests lab'
         wanted="g++ clang-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
-            sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell $debian_peers" ;;
+            sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
+            gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     peers)
         needed="$needed python3-venv"
         requirements=tests
@@ -44,6 +45,11 @@ is_here() { # PACKAGE: it or its equal, however it came
         python3-venv) python3 -c 'import importlib.util as u; exit(not u.find_spec("ensurepip"))' ;;
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
+        musl-tools) command -v musl-gcc ;;
+        qemu-user) command -v qemu-aarch64 ;;
+        gcc-*) command -v "${1#gcc-}-gcc" ;;
+        libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
+        libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
         nginx-light) command -v nginx ;;
         cargo-web) command -v cargo ;;
         libjemalloc2) loader_finds libjemalloc.so.2 ;;

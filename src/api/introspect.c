@@ -88,6 +88,15 @@ void hz3_report_at_exit(void)
 
 /* ---- glibc's ---- */
 
+#ifndef __GLIBC__ /* whoever calls these brings the structures along */
+struct mallinfo {
+    int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct mallinfo2 {
+    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+#endif
+
 HZ3_API struct mallinfo2 hz3_mallinfo2(void)
 {
     hz3_ensure_started();

@@ -1,7 +1,9 @@
 /* Proves that no block is handed out twice and no byte of a live one changes, while threads allocate, resize
  * and free blocks of all sizes and alignments, pass them on to each other, end, are replaced, and fork.
  *
- *     stress [SECONDS [THREADS [SEED]]]
+ *     stress [SECONDS [THREADS [SEED [unforked]]]]
+ *
+ * "unforked" is for emulators of other processors, which do not stand a fork while threads start.
  *
  * What a block should hold is kept beside it, never in it: a block that has two owners is filled with two
  * patterns, and one of them will miss his. */
@@ -177,6 +179,7 @@ int main(int argc, char **argv)
     double seconds = argc > 1 ? atof(argv[1]) : 3;
     size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 8;
     uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    bool forking = argc <= 4;
     CHECK(seconds > 0 && threads > 0 && threads <= MOST_THREADS);
     for (size_t i = 0; i < threads; i++) {
         seats[i].seed = seed * 1000003 + i;
@@ -184,8 +187,8 @@ int main(int argc, char **argv)
         seats[i].thread = start_thread(sit, &seats[i]);
     }
     size_t forks = 0;
-    for (double until = now() + seconds; now() < until; forks++) {
-        expect_success(in_child(empty_the_mailbox, NULL), 20);
+    for (double until = now() + seconds; now() < until; forks += forking) {
+        if (forking) expect_success(in_child(empty_the_mailbox, NULL), 20);
         for (int i = 0; i < 20; i++) {
             replace_the_ended(threads);
             sleep_for(0.002);
@@ -193,5 +196,5 @@ int main(int argc, char **argv)
     }
     uint64_t operations = end_all(threads);
     printf("%llu operations, %llu blocks, %zu forks\n", (unsigned long long)operations, (unsigned long long)ids, forks);
-    CHECK(operations > 1000 * threads && forks > 0);
+    CHECK(operations > 1000 * threads && (forks > 0) == forking);
 }

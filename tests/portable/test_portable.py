@@ -1,0 +1,73 @@
+"""hz3 on other C libraries, processors, byte orders and page sizes: the stress test, linked statically with it.
+
+Other processors are emulated, so this says that it works there, and nothing of how fast."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# musl's compiler finds no headers of the kernel, which come as a package of their own where musl is at home.
+KERNEL_HEADERS = "-idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu"
+
+
+@dataclass(frozen=True)
+class Target:
+    compiler: str
+    options: str = ""
+    emulator: str | None = None
+    page_sizes: tuple[int, ...] = ()  # that it is asked for
+
+
+TARGETS = {
+    "musl": Target("musl-gcc", KERNEL_HEADERS),
+    "aarch64": Target("aarch64-linux-gnu-gcc", emulator="qemu-aarch64", page_sizes=(4096, 16384, 65536)),
+    "big endian": Target("s390x-linux-gnu-gcc", emulator="qemu-s390x"),
+}
+RUNS = [(name, page_size) for name, target in TARGETS.items() for page_size in target.page_sizes or [None]]
+
+
+def run(command, **more):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module", params=["scale", "classic"])
+def program(request, tmp_path_factory):
+    """Builds the stress test for a target, once."""
+    built = {}
+
+    def build(name):
+        if name in built:
+            return built[name]
+        target, folder = TARGETS[name], tmp_path_factory.mktemp(name)
+        run(["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_C_COMPILER={target.compiler}",
+             f"-DCMAKE_C_FLAGS={target.options}", f"-DHZ3_LANE={request.param}", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF"])
+        run(["cmake", "--build", folder, "-j2", "--target", "hz3_static"])
+        built[name] = folder / "stress"
+        run([target.compiler, "-static", "-O2", "-fno-builtin", "-D_GNU_SOURCE", *target.options.split(),
+             "-I", ROOT / "tests", "-o", built[name], ROOT / "tests/stress/stress.c", ROOT / "tests/support.c",
+             folder / f"libhakozuna_hz3_{request.param}.a", "-pthread"])
+        return built[name]
+
+    return build
+
+
+@pytest.mark.parametrize("name, page_size", RUNS)
+def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size):
+    target = TARGETS[name]
+    missing = [tool for tool in (target.compiler, target.emulator) if tool and not shutil.which(tool)]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} not installed")
+    command = [program(name), 3, 4, 1]
+    if target.emulator:
+        command = [target.emulator, *(["-p", page_size] if page_size else []), *command, "unforked"]
+    said = run(command, env=os.environ | {"HZ3_STATS": "1", "HZ3_DECAY": "20"}).stderr
+    figures = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", said)}
+    assert figures["fresh_run"] > 10 and figures["purged"] > 0, said  # it was hz3 that served, and it gave pages back
