@@ -100,7 +100,8 @@ static void earn_capacity(struct hz3_thread *self, unsigned cls)
     unsigned now = self->capacity[cls];
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     size_t bytes = capacity_bytes(cls, more);
-    self->missed[cls] = true;
+    self->misses[cls] += self->misses[cls] < UINT8_MAX;
+    if (self->misses[cls] < now) return;
     /* A fair share, so that those who came first do not leave nothing for the others. */
     size_t share = hz3_min(thread_budget, total_budget / hz3_get(joined));
     if (!more || self->reserved + bytes > share) return;
@@ -212,8 +213,8 @@ static void pass_epoch(struct hz3_thread *self)
 {
     if (hz3_stock) flush_stock(hz3_stock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        bool missed = self->missed[cls];
-        self->missed[cls] = false;
+        bool missed = self->misses[cls];
+        self->misses[cls] = 0;
         if (missed || hz3_is_stub(self->top[cls])) continue;
         void **previous = self->previous[cls];
         self->previous[cls] = HZ3_STUB_TOP;
@@ -368,6 +369,7 @@ static void *pop(struct hz3_thread *self, unsigned cls)
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
     if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
+    self->freed_only[cls] = false;
     if (!hz3_is_empty(self->previous[cls])) {
         self->stats.swap++;
         void **loaded = self->top[cls];
@@ -383,15 +385,22 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 /* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
 static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
-    void **previous = self->previous[cls];
-    struct hz3_magazine *magazine = hz3_magazine_of(previous);
-    if (hz3_is_stub(previous) || !hz3_is_empty(previous)) {
-        earn_capacity(self, cls);
-        if (!self->capacity[cls] || !(magazine = hz3_cache_get_magazine(self, cls))) return false;
+    void **loaded = self->top[cls], **previous = self->previous[cls];
+    if (!hz3_is_stub(previous) && hz3_is_empty(previous)) {
+        self->previous[cls] = loaded;
+        self->top[cls] = hz3_cache_open(self, cls, hz3_magazine_of(previous));
+        return true;
     }
-    self->previous[cls] = self->top[cls];
-    self->top[cls] = hz3_cache_open(self, cls, magazine);
-    if (hz3_magazine_of(previous) != magazine) overflow(self, cls, previous); /* last: it may free in its turn */
+    earn_capacity(self, cls);
+    struct hz3_magazine *empty = self->capacity[cls] ? hz3_cache_get_magazine(self, cls) : NULL;
+    if (!empty) return false;
+    /* Who only frees keeps no full magazine: others have a use for it. */
+    bool keep = !self->freed_only[cls];
+    self->freed_only[cls] = true;
+    self->previous[cls] = keep ? loaded : HZ3_STUB_TOP;
+    self->top[cls] = hz3_cache_open(self, cls, empty);
+    overflow(self, cls, previous); /* after all else, since it may free in its turn */
+    if (!keep) overflow(self, cls, loaded);
     return true;
 }
 

@@ -3,8 +3,9 @@
  * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a
  * new one, whatever waits for other owners.
  *
- * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
- * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
+ * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it has missed
+ * as often in an epoch as they have slots, as far as the thread's and the process's byte budgets go; what has not
+ * missed for an epoch gives half back.
  *
  * Talks to transfer cache, central and heap below.  Must not know of the API's error rules. */
 #ifndef HZ3_FRONT_THREAD_CACHE_H
@@ -33,8 +34,9 @@ struct hz3_thread {
     void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
-    bool missed[HZ3_BINS]; /* since the thread's last epoch */
-    uint8_t owner;         /* number of `heap` */
+    uint8_t misses[HZ3_BINS];  /* since the thread's last epoch; or 255 */
+    bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
+    uint8_t owner;             /* number of `heap` */
     enum hz3_thread_state state;
     bool by_loader;          /* the last slow free was the dynamic loader's, which may hold locks of libc's */
     HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */

@@ -57,12 +57,52 @@ static void capacity_is_earned_within_both_budgets(void **state)
     hz3_cache_flush();
 }
 
+static void to_miss_seldom_earns_little(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(700), load = hz3_class_info[cls].load, misses = 0, taken = 0;
+    static void *objects[10000];
+    assert_true(hz3_thread.capacity[cls] < load);
+    while (hz3_thread.capacity[cls] < load) {
+        misses += hz3_is_empty(hz3_thread.top[cls]) && hz3_is_empty(hz3_thread.previous[cls]);
+        assert_true(taken < 10000);
+        assert_non_null(objects[taken++] = hz3_cache_malloc(cls));
+    }
+    assert_true(misses >= load / 2);
+    while (taken) hz3_cache_free(objects[--taken], cls);
+    hz3_cache_flush();
+}
+
+/* Whatever small magazines it filled before it had earned larger ones. */
+static void a_swing_that_both_magazines_hold_stays_in_the_thread(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(100), load = hz3_class_info[cls].load, swing = load + load / 3;
+    void *objects[60];
+    struct hz3_cache_stats before;
+    assert_true(hz3_thread.capacity[cls] < load / 2 && swing <= 60);
+    for (int round = 0; round < 200; round++) {
+        if (round == 100) before = hz3_thread.stats;
+        for (unsigned i = 0; i < swing; i++) objects[i] = hz3_cache_malloc(cls);
+        for (unsigned i = 0; i < swing; i++) hz3_cache_free(objects[i], cls);
+    }
+    assert_int_equal(hz3_thread.capacity[cls], load);
+    before.swap = hz3_thread.stats.swap;
+    assert_memory_equal(&before, &hz3_thread.stats, sizeof before);
+    hz3_cache_flush();
+}
+
 enum { PASSED = 10000 };
 static void *passed[PASSED];
+static size_t most_kept; /* by free_them, in the second half of its work */
 
-static void *free_them(void *cls)
+static void *free_them(void *arg)
 {
-    for (int i = 0; i < PASSED; i++) hz3_cache_free(passed[i], (unsigned)(uintptr_t)cls);
+    unsigned cls = (unsigned)(uintptr_t)arg;
+    for (int i = 0; i < PASSED; i++) {
+        hz3_cache_free(passed[i], cls);
+        if (i >= PASSED / 2) most_kept = hz3_max(most_kept, hz3_cache_objects(cls));
+    }
     return NULL;
 }
 
@@ -73,12 +113,17 @@ static void another_thread_frees(void **state)
     size_t before = allocated();
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < PASSED; i++) passed[i] = hz3_cache_malloc(cls);
+        hz3_cache_flush();
+        most_kept = 0;
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, free_them, (void *)(uintptr_t)cls), 0);
         pthread_join(thread, NULL);
         assert_int_equal(allocated(), before);
+        /* Who only frees keeps what it is filling, and no full magazine beside it. */
+        assert_true(0 < most_kept && most_kept <= hz3_class_info[cls].load);
     }
 }
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
-    cmocka_unit_test(another_thread_frees))
+    cmocka_unit_test(to_miss_seldom_earns_little),
+    cmocka_unit_test(a_swing_that_both_magazines_hold_stays_in_the_thread), cmocka_unit_test(another_thread_frees))
