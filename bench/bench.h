@@ -364,10 +364,12 @@ static inline void bench_print_ops(uint64_t ops, double seconds)
     printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
 }
 
-/* The most that was live, of objects of every size from min to max: what no allocator can peak below. */
+/* The most that was live, of objects of every size from min to max, and how much more was resident than that. */
 static inline void bench_print_live_peak(uint64_t objects, uint64_t min, uint64_t max)
 {
-    printf(" live_peak_kib=%llu", (unsigned long long)(objects * (min + max) / 2 / 1024));
+    double live = (double)objects * (double)(min + max) / 2 / 1024;
+    printf(" live_peak_kib=%.0f", live);
+    if (objects) printf(" peak_per_live_ratio=%.4f", (double)bench_peak_kib() / live);
 }
 
 /* Which build served, where the library can tell. */

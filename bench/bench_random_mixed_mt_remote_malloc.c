@@ -75,13 +75,14 @@ static void release(struct worker *w, void *p)
     w->frees++;
 }
 
-/* The others count on meanwhile: good to some objects. */
+/* The others go on meanwhile.  Frees are looked at last, so that the difference is never more than was live. */
 static void watch(struct worker *w)
 {
     int64_t live = 0;
     for (uint64_t i = 0; i < param[THREADS].value; i++)
-        live += (int64_t)(__atomic_load_n(&workers[i].mallocs, __ATOMIC_RELAXED) -
-                          __atomic_load_n(&workers[i].frees, __ATOMIC_RELAXED));
+        live += (int64_t)__atomic_load_n(&workers[i].mallocs, __ATOMIC_ACQUIRE);
+    for (uint64_t i = 0; i < param[THREADS].value; i++)
+        live -= (int64_t)__atomic_load_n(&workers[i].frees, __ATOMIC_RELAXED);
     if (live > (int64_t)w->live_peak) w->live_peak = (uint64_t)live;
 }
 
@@ -103,6 +104,7 @@ static void work(uint64_t id)
             w->mallocs++;
         }
     }
+    watch(w);
     for (uint64_t i = 0; i < ws; i++) {
         if (!mine[i]) continue;
         bench_release(mine[i], 1, param[TOUCH].value);

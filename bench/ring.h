@@ -56,11 +56,12 @@ static inline void *ring_take(struct ring *r)
     return p;
 }
 
-/* How many lie in it, as anybody may ask; may count some that are being taken. */
+/* How many lie in it, or somewhat fewer: anybody may ask, and both sides go on meanwhile. */
 static inline uint64_t ring_waiting(const struct ring *r)
 {
+    uint64_t sent = atomic_load_explicit(&r->sent, memory_order_acquire);
     uint64_t taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
-    return atomic_load_explicit(&r->sent, memory_order_acquire) - taken;
+    return sent > taken ? sent - taken : 0;
 }
 
 #endif

@@ -118,6 +118,7 @@ def test_the_live_peak_is_what_the_program_holds():
     passed = run("bench_prodcons 2 3 20000 1000 1000 --touch all")
     assert 0 < passed["live_peak_kib"] * 1024 <= 2 * 3 * 4096 * 1000
     assert passed["live_peak_kib"] <= passed["peak_kib"]
+    assert passed["peak_per_live_ratio"] == pytest.approx(passed["peak_kib"] / passed["live_peak_kib"], rel=0.01)
 
 
 def test_percentiles_are_at_most_a_thirty_second_too_high(tmp_path):

@@ -93,9 +93,10 @@ class Experiment:
     original: dict = field(default_factory=dict)
     why: str = ""
 
-    @property
-    def figures(self) -> tuple[str, ...]:
-        return (self.figure, *(f for f in MEMORY if f != self.figure))
+    def figures(self, group: str) -> tuple[str, ...]:
+        """What is compared in cases of the group."""
+        asked = (gate.figure for gate in self.gates if gate.is_relative and gate.group == group)
+        return tuple(dict.fromkeys((self.figure, *MEMORY, *asked)))
 
 
 def _make(kind: type, what: str, table: dict, **more: object) -> object:

@@ -253,8 +253,8 @@ def judge(samples: Samples) -> list[Verdict]:
     for variant in (v.name for v in experiment.variants):
         findings = [
             find(samples, experiment, variant, case, figure)
-            for case in samples.plan.cells
-            for figure in experiment.figures
+            for case, cell in samples.plan.cells.items()
+            for figure in experiment.figures(cell.group)
         ]
         gates = [
             judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)

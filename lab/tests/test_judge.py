@@ -151,6 +151,15 @@ def test_the_number_of_runs_that_settle_it_does():
     assert first.verdict == "INCONCLUSIVE" and settled >= 8
 
 
+@pytest.mark.parametrize("waste, word", [(1.05, "GO"), (1.5, "NO-GO")])
+def test_a_gate_may_compare_any_figure_of_its_group(waste, word):
+    run = samples(experiment([{"figure": "waste_ratio", "at_least": -10.0}]), 1, [0])
+    for attempts in run.attempts.values():
+        for arm, figures in attempts[0].items():
+            figures["waste_ratio"] = waste if arm == "variant" else 1.0
+    assert judge.judge(run)[0].word == word
+
+
 def test_a_level_is_judged_by_the_variants_own_figure():
     table = experiment([{"figure": "box.retries", "per": "box.calls", "above": 0.1}])
     for rate, word in ((0.2, "GO"), (0.00002, "NO-GO")):
