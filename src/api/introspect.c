@@ -5,11 +5,11 @@
 #include "api/override.h"
 #include "api/report.h"
 #include "front/collector.h"
+#include "os/libc.h"
 #include "os/os.h"
 #include "watch/boxes.h"
 #include "watch/stats.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -87,15 +87,6 @@ void hz3_report_at_exit(void)
 }
 
 /* ---- glibc's ---- */
-
-#ifndef __GLIBC__ /* whoever calls these brings the structures along */
-struct mallinfo {
-    int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
-};
-struct mallinfo2 {
-    size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
-};
-#endif
 
 HZ3_API struct mallinfo2 hz3_mallinfo2(void)
 {

@@ -16,6 +16,13 @@
 #define HZ3_HIDDEN __attribute__((visibility("hidden")))
 #define HZ3_EXPORT __attribute__((visibility("default")))
 
+/* Whether others see a thread's stores in the order in which it made them. */
+#if defined(__x86_64__) || defined(__s390x__)
+enum { HZ3_STORES_IN_ORDER = 1 };
+#else
+enum { HZ3_STORES_IN_ORDER = 0 };
+#endif
+
 /* Makes the compiler forget what it read of memory, so that the next update is one read-modify-write, and hold
  * `result`, which the function returns next, where it returns it. */
 #if defined(__x86_64__)

@@ -215,11 +215,11 @@ static void pass_epoch(struct hz3_thread *self)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         bool missed = self->misses[cls];
         self->misses[cls] = 0;
-        if (missed || hz3_is_stub(self->top[cls])) continue;
+        unsigned earned = self->capacity[cls] - free_capacity(cls);
+        if (missed || (!earned && hz3_is_stub(self->top[cls]))) continue;
         void **previous = self->previous[cls];
         self->previous[cls] = HZ3_STUB_TOP;
         discharge(self, cls, previous);
-        unsigned earned = self->capacity[cls] - free_capacity(cls);
         give_up_capacity(self, cls, (earned + 1) / 2);
         if (!self->capacity[cls]) discharge_class(self, cls);
     }
@@ -317,7 +317,7 @@ void hz3_cache_after_fork(bool whole)
     for (struct hz3_thread *gone = threads; gone; gone = next) {
         next = gone->next;
         if (gone == self) continue;
-        if (whole && !hz3_get(gone->inside)) {
+        if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) {
             flush(gone);
         } else {
             gone->spare = NULL;
@@ -396,22 +396,21 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     if (!empty) return false;
     /* Who only frees keeps no full magazine: others have a use for it. */
     bool keep = !self->freed_only[cls];
-    self->freed_only[cls] = true;
+    self->freed_only[cls] |= !hz3_is_stub(previous);
     self->previous[cls] = keep ? loaded : HZ3_STUB_TOP;
     self->top[cls] = hz3_cache_open(self, cls, empty);
-    overflow(self, cls, previous); /* after all else, since it may free in its turn */
+    overflow(self, cls, previous);
     if (!keep) overflow(self, cls, loaded);
     return true;
 }
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
-    while (hz3_is_full(self->top[cls])) /* enter() may have made room, load_empty may have used it */
-        if (!load_empty(self, cls)) {
-            hz3_central_retire(cls, &p, 1);
-            return;
-        }
-    *++self->top[cls] = p;
+    /* enter() may have made room */
+    if (hz3_is_full(self->top[cls]) && !load_empty(self, cls))
+        hz3_central_retire(cls, &p, 1);
+    else
+        *++self->top[cls] = p;
 }
 
 void hz3_cache_adopt(void *p, unsigned cls)

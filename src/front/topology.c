@@ -4,11 +4,8 @@
 #include "base/number.h"
 #include "base/print.h"
 #include "middle/instances.h"
+#include "os/libc.h"
 #include "os/os.h"
-
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum {
     MISSING_MAX = 64, /* numbers of processors that are not there, one after another, after which there are no more */
@@ -51,9 +48,5 @@ unsigned hz3_topology_instances(const char *cpus)
 unsigned hz3_topology_node(void)
 {
     unsigned cpu, node;
-#ifdef __GLIBC__ /* whose getcpu makes no system call */
     return getcpu(&cpu, &node) == 0 ? node : 0;
-#else
-    return syscall(SYS_getcpu, &cpu, &node, NULL) == 0 ? node : 0;
-#endif
 }

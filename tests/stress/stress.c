@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -179,7 +180,8 @@ int main(int argc, char **argv)
     double seconds = argc > 1 ? atof(argv[1]) : 3;
     size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 8;
     uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-    bool forking = argc <= 4;
+    bool forking = argc <= 4 || strcmp(argv[4], "unforked") != 0;
+    CHECK(argc <= 4 || !forking);
     CHECK(seconds > 0 && threads > 0 && threads <= MOST_THREADS);
     for (size_t i = 0; i < threads; i++) {
         seats[i].seed = seed * 1000003 + i;
@@ -195,6 +197,7 @@ int main(int argc, char **argv)
         }
     }
     uint64_t operations = end_all(threads);
-    printf("%llu operations, %llu blocks, %zu forks\n", (unsigned long long)operations, (unsigned long long)ids, forks);
+    printf("%llu operations, %llu blocks, %zu forks, page_size=%ld\n", (unsigned long long)operations,
+           (unsigned long long)ids, forks, sysconf(_SC_PAGESIZE));
     CHECK(operations > 1000 * threads && (forks > 0) == forking);
 }

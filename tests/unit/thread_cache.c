@@ -92,6 +92,24 @@ static void a_swing_that_both_magazines_hold_stays_in_the_thread(void **state)
     hz3_cache_flush();
 }
 
+/* It does not only free: a magazine that it filled is kept for the mallocs to come. */
+static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(400), load = hz3_class_info[cls].load;
+    void *objects[300];
+    assert_int_equal(capacity_earned(cls), load);
+    for (int round = 0; round < 2; round++) {
+        hz3_cache_flush();
+        for (unsigned i = 0; i < 3 * load; i++) objects[i] = hz3_cache_malloc(cls);
+        hz3_cache_flush();
+        for (unsigned i = 0; i < 2 * load + 1; i++) hz3_cache_free(objects[i], cls);
+        assert_int_equal(hz3_cache_objects(cls), load + 1);
+        for (unsigned i = 2 * load + 1; i < 3 * load; i++) hz3_cache_free(objects[i], cls);
+    }
+    hz3_cache_flush();
+}
+
 enum { PASSED = 10000 };
 static void *passed[PASSED];
 static size_t most_kept; /* by free_them, in the second half of its work */
@@ -126,4 +144,5 @@ static void another_thread_frees(void **state)
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
     cmocka_unit_test(to_miss_seldom_earns_little),
-    cmocka_unit_test(a_swing_that_both_magazines_hold_stays_in_the_thread), cmocka_unit_test(another_thread_frees))
+    cmocka_unit_test(a_swing_that_both_magazines_hold_stays_in_the_thread),
+    cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine), cmocka_unit_test(another_thread_frees))
