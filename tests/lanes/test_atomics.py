@@ -7,7 +7,8 @@ from variants import run, variant
 
 def atomics(lane, traffic, **changes):
     program = variant(lane, ATOMIC_STATS=1, **changes).program("lanes/atomics.c")
-    figure = float(re.search(r"atomics_per_remote_free=(\S+)", run(program, traffic).stdout)[1])
+    said = run(program, traffic, HZ3_DECAY="1000s").stdout  # what is done by the clock is no cost of a free
+    figure = float(re.search(r"atomics_per_remote_free=(\S+)", said)[1])
     print(f"{figure:.5f} atomics per remote free: lane {lane} {changes}, {traffic} traffic")
     return figure
 
