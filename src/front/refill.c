@@ -5,13 +5,12 @@
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 
-/* Makes `magazine`, from somewhere else and as large as was the custom there, the loaded one, and the empty loaded one
- * the previous. */
+/* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
     void **previous = self->previous[cls];
     self->previous[cls] = self->top[cls];
-    self->top[cls] = hz3_magazine_reopen(magazine, self->capacity[cls]);
+    self->top[cls] = &magazine->word[magazine->header.top];
     if (!hz3_is_stub(previous)) hz3_cache_put_magazine(self, cls, hz3_magazine_of(previous));
 }
 

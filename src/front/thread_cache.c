@@ -100,8 +100,7 @@ static void earn_capacity(struct hz3_thread *self, unsigned cls)
     unsigned now = self->capacity[cls];
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     size_t bytes = capacity_bytes(cls, more);
-    self->misses[cls] += self->misses[cls] < UINT8_MAX;
-    if (self->misses[cls] < now) return;
+    self->missed[cls] = true;
     /* A fair share, so that those who came first do not leave nothing for the others. */
     size_t share = hz3_min(thread_budget, total_budget / hz3_get(joined));
     if (!more || self->reserved + bytes > share) return;
@@ -213,8 +212,8 @@ static void pass_epoch(struct hz3_thread *self)
 {
     if (hz3_stock) flush_stock(hz3_stock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        bool missed = self->misses[cls];
-        self->misses[cls] = 0;
+        bool missed = self->missed[cls];
+        self->missed[cls] = false;
         unsigned earned = self->capacity[cls] - free_capacity(cls);
         if (missed || (!earned && hz3_is_stub(self->top[cls]))) continue;
         void **previous = self->previous[cls];

@@ -3,9 +3,8 @@
  * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a
  * new one, whatever waits for other owners.
  *
- * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it has missed
- * as often in an epoch as they have slots, as far as the thread's and the process's byte budgets go; what has not
- * missed for an epoch gives half back.
+ * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
+ * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
  *
  * Talks to transfer cache, central and heap below.  Must not know of the API's error rules. */
 #ifndef HZ3_FRONT_THREAD_CACHE_H
@@ -34,7 +33,7 @@ struct hz3_thread {
     void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
-    uint8_t misses[HZ3_BINS];  /* since the thread's last epoch; or 255 */
+    bool missed[HZ3_BINS];     /* since the thread's last epoch */
     bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
     uint8_t owner;             /* number of `heap` */
     enum hz3_thread_state state;

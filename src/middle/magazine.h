@@ -18,8 +18,6 @@
 #include "middle/stack.h"
 #include "os/lock.h"
 
-#include <string.h>
-
 enum { HZ3_MAGAZINE_BYTES = 256, HZ3_MAGAZINE_LAST = 31 };
 
 struct hz3_magazine {
@@ -68,15 +66,6 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_close(void **top)
 HZ3_INLINE unsigned hz3_magazine_count(const struct hz3_magazine *magazine)
 {
     return (unsigned)(magazine->header.top - magazine->header.floor);
-}
-
-/* The way back: its top, with room for `capacity` objects (1..30) or for those that it has. */
-HZ3_INLINE void **hz3_magazine_reopen(struct hz3_magazine *magazine, unsigned capacity)
-{
-    unsigned count = hz3_magazine_count(magazine), from = magazine->header.floor;
-    unsigned room = hz3_max(capacity, count), to = HZ3_MAGAZINE_LAST - room;
-    if (to != from) memmove(&magazine->word[to + 1], &magazine->word[from + 1], count * sizeof(void *));
-    return hz3_magazine_open(magazine, room) + count;
 }
 
 /* How many objects are up to `top`, while its thread may be changing the magazine. */

@@ -30,26 +30,6 @@ static void a_floor_bounds_capacity(void **state)
     hz3_magazine_put(0, magazine);
 }
 
-static void a_magazine_takes_on_the_capacity_of_who_loads_it(void **state)
-{
-    (void)state;
-    struct hz3_magazine *magazine = hz3_magazine_get(0);
-    for (uintptr_t count = 1; count <= 30; count++) {
-        for (unsigned capacity = 1; capacity <= 30; capacity++) {
-            memset(magazine, 0xff, sizeof *magazine);
-            void **top = hz3_magazine_open(magazine, count + (30 - count) / 2);
-            for (uintptr_t i = 1; i <= count; i++) *++top = (void *)i;
-            top = hz3_magazine_reopen(hz3_magazine_close(top), capacity);
-            assert_int_equal(hz3_magazine_objects(top), count);
-            uintptr_t room = hz3_max(capacity, count) - count;
-            assert_int_equal((uintptr_t)(top + room + 1) % HZ3_MAGAZINE_BYTES, 0);
-            for (uintptr_t i = count; i; i--) assert_int_equal((uintptr_t)*top--, i);
-            assert_null(*top);
-        }
-    }
-    hz3_magazine_put(0, magazine);
-}
-
 static void a_stack_is_last_in_first_out_and_counts(void **state)
 {
     (void)state;
@@ -108,6 +88,5 @@ static void nothing_is_lost_or_doubled_under_contention(void **state)
 }
 
 RUN(cmocka_unit_test(the_stub_is_empty_and_full), cmocka_unit_test(a_floor_bounds_capacity),
-    cmocka_unit_test(a_magazine_takes_on_the_capacity_of_who_loads_it),
     cmocka_unit_test(a_stack_is_last_in_first_out_and_counts),
     cmocka_unit_test(nothing_is_lost_or_doubled_under_contention))

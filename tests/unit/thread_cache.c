@@ -57,41 +57,6 @@ static void capacity_is_earned_within_both_budgets(void **state)
     hz3_cache_flush();
 }
 
-static void to_miss_seldom_earns_little(void **state)
-{
-    (void)state;
-    unsigned cls = hz3_class_of(700), load = hz3_class_info[cls].load, misses = 0, taken = 0;
-    static void *objects[10000];
-    assert_true(hz3_thread.capacity[cls] < load);
-    while (hz3_thread.capacity[cls] < load) {
-        misses += hz3_is_empty(hz3_thread.top[cls]) && hz3_is_empty(hz3_thread.previous[cls]);
-        assert_true(taken < 10000);
-        assert_non_null(objects[taken++] = hz3_cache_malloc(cls));
-    }
-    assert_true(misses >= load / 2);
-    while (taken) hz3_cache_free(objects[--taken], cls);
-    hz3_cache_flush();
-}
-
-/* Whatever small magazines it filled before it had earned larger ones. */
-static void a_swing_that_both_magazines_hold_stays_in_the_thread(void **state)
-{
-    (void)state;
-    unsigned cls = hz3_class_of(100), load = hz3_class_info[cls].load, swing = load + load / 3;
-    void *objects[60];
-    struct hz3_cache_stats before;
-    assert_true(hz3_thread.capacity[cls] < load / 2 && swing <= 60);
-    for (int round = 0; round < 200; round++) {
-        if (round == 100) before = hz3_thread.stats;
-        for (unsigned i = 0; i < swing; i++) objects[i] = hz3_cache_malloc(cls);
-        for (unsigned i = 0; i < swing; i++) hz3_cache_free(objects[i], cls);
-    }
-    assert_int_equal(hz3_thread.capacity[cls], load);
-    before.swap = hz3_thread.stats.swap;
-    assert_memory_equal(&before, &hz3_thread.stats, sizeof before);
-    hz3_cache_flush();
-}
-
 /* It does not only free: a magazine that it filled is kept for the mallocs to come. */
 static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
 {
@@ -143,6 +108,4 @@ static void another_thread_frees(void **state)
 }
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
-    cmocka_unit_test(to_miss_seldom_earns_little),
-    cmocka_unit_test(a_swing_that_both_magazines_hold_stays_in_the_thread),
     cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine), cmocka_unit_test(another_thread_frees))
