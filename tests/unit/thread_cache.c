@@ -57,6 +57,18 @@ static void capacity_is_earned_within_both_budgets(void **state)
     hz3_cache_flush();
 }
 
+static void what_was_earned_is_given_back_after_a_flush_too(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(900), other = hz3_class_of(64), first = hz3_thread.capacity[cls];
+    assert_int_equal(capacity_earned(cls), hz3_class_info[cls].load);
+    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.capacity[cls] > first && hz3_os_now_ms() < until;) {
+        hz3_cache_flush();
+        hz3_cache_free(hz3_cache_malloc(other), other);
+    }
+    assert_int_equal(hz3_thread.capacity[cls], first);
+}
+
 /* It does not only free: a magazine that it filled is kept for the mallocs to come. */
 static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
 {
@@ -108,4 +120,5 @@ static void another_thread_frees(void **state)
 }
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
+    cmocka_unit_test(what_was_earned_is_given_back_after_a_flush_too),
     cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine), cmocka_unit_test(another_thread_frees))
