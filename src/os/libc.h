@@ -15,7 +15,7 @@ struct mallinfo2 {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
 
-/* Where it is no system call it answers; hz3 makes none once it has started. */
+/* Fails: it would have to be a system call, of which hz3 makes none but those in os.h. */
 static inline int getcpu(unsigned *cpu, unsigned *node)
 {
     *cpu = *node = 0;

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from variants import ROOT, run
+
 # musl's compiler finds no headers of the kernel, which come as a package of their own where musl is at home.
 KERNEL_HEADERS = f"-idirafter /usr/include -idirafter /usr/include/{os.uname().machine}-linux-gnu"
 
@@ -42,12 +43,6 @@ def missing(target):
     return f"headers for {target.compiler}" if done.returncode else None
 
 
-def run(command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **more)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
-
-
 @pytest.fixture(scope="module", params=["scale", "classic"])
 def program(request, tmp_path_factory):
     """Builds the stress test for a target, once."""
@@ -57,13 +52,14 @@ def program(request, tmp_path_factory):
         if name in built:
             return built[name]
         target, folder = TARGETS[name], tmp_path_factory.mktemp(name)
-        run(["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_C_COMPILER={target.compiler}",
-             f"-DCMAKE_C_FLAGS={target.options}", f"-DHZ3_LANE={request.param}", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF"])
-        run(["cmake", "--build", folder, "-j2", "--target", "hz3_static"])
+        run(Path("cmake"), "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux",
+            f"-DCMAKE_C_COMPILER={target.compiler}", f"-DCMAKE_C_FLAGS={target.options}",
+            f"-DHZ3_LANE={request.param}", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF")
+        run(Path("cmake"), "--build", folder, "-j2", "--target", "hz3_static", seconds=120)
         built[name] = folder / "stress"
-        run([target.compiler, "-static", "-O2", "-fno-builtin", "-D_GNU_SOURCE", *target.options.split(),
-             "-I", ROOT / "tests", "-o", built[name], ROOT / "tests/stress/stress.c", ROOT / "tests/support.c",
-             folder / f"libhakozuna_hz3_{request.param}.a", "-pthread"])
+        run(Path(target.compiler), "-static", "-O2", "-fno-builtin", "-D_GNU_SOURCE", *target.options.split(),
+            "-I", ROOT / "tests", "-o", built[name], ROOT / "tests/stress/stress.c", ROOT / "tests/support.c",
+            folder / f"libhakozuna_hz3_{request.param}.a", "-pthread")
         return built[name]
 
     return build
@@ -76,8 +72,8 @@ def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size):
         pytest.skip(f"{what} not installed")
     command = [program(name), 3, 4, 1]
     if target.emulator:
-        command = [target.emulator, *(["-p", page_size] if page_size else []), *command, "unforked"]
-    done = run(command, env=os.environ | {"HZ3_STATS": "1", "HZ3_DECAY": "20"})
+        command = [Path(target.emulator), *(["-p", page_size] if page_size else []), *command, "unforked"]
+    done = run(*command, HZ3_STATS="1", HZ3_DECAY="20")
     said = done.stdout + done.stderr
     figures = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", said)}
     if page_size and figures["page_size"] != page_size:

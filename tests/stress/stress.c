@@ -180,8 +180,8 @@ int main(int argc, char **argv)
     double seconds = argc > 1 ? atof(argv[1]) : 3;
     size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 8;
     uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
-    bool forking = argc <= 4 || strcmp(argv[4], "unforked") != 0;
-    CHECK(argc <= 4 || !forking);
+    bool forking = argc <= 4;
+    CHECK(forking || strcmp(argv[4], "unforked") == 0);
     CHECK(seconds > 0 && threads > 0 && threads <= MOST_THREADS);
     for (size_t i = 0; i < threads; i++) {
         seats[i].seed = seed * 1000003 + i;
