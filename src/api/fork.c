@@ -48,7 +48,7 @@ static void leave_in_child(struct hz3_lock *lock)
 
 static void prepare(void)
 {
-    patient = true;
+    patient = !hz3_pages_purging_here();
     each_lock(look);
     each_lock(take);
 }

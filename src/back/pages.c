@@ -19,6 +19,7 @@ static struct {
     struct hz3_span *oldest, *newest;          /* dirty spans by age */
     HZ3_ATOMIC(uint32_t) purging;              /* spans that are nobody's while their pages go */
 } pool;
+static _Thread_local bool purging_here; /* one of them is this thread's */
 static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
 
 struct hz3_pages_stats hz3_pages_stats;
@@ -407,6 +408,7 @@ static void begin_purge(struct hz3_span *span)
     unmake(span);
     make(window, first, granules, HZ3_SPAN_PURGING);
     span->bytes = hz3_lock_self();
+    purging_here = true;
     hz3_add(pool.purging, 1);
 }
 
@@ -432,6 +434,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     if (to > from) release(window, from, to - from, kind, 0);
     if (end > to) release(window, to, end - to, HZ3_SPAN_DIRTY, now);
     hz3_sub(pool.purging, 1);
+    purging_here = false;
     hz3_unlock(&hz3_pages_lock);
     hz3_add(hz3_pages_stats.purged, purged);
     return purged;
@@ -456,10 +459,15 @@ static void resume_purged(struct hz3_span *span)
     }
 }
 
+bool hz3_pages_purging_here(void)
+{
+    return purging_here;
+}
+
 void hz3_pages_after_fork(bool whole)
 {
     if (!whole)
-        hz3_set(pool.purging, 0);
+        hz3_set(pool.purging, purging_here);
     else if (hz3_get(pool.purging))
         hz3_map_each_span(resume_purged);
 }

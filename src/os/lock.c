@@ -1,6 +1,6 @@
 #include "os/lock.h"
 
-enum { SPINS = 100, IMPATIENT_SPINS = 1000 };
+enum { SPINS = 100, IMPATIENT_SPINS = 1000, SLEEP_MS = 10 };
 
 _Thread_local uint32_t hz3_lock_id;
 
@@ -17,12 +17,13 @@ void hz3_lock_slow(struct hz3_lock *lock)
         if (hz3_get(lock->word) == 0 && hz3_trylock(lock)) return;
         hz3_pause();
     }
+    /* Never for long: a handler that lands between a release and its wake, and forks, may wait for the sleeper. */
     for (;;) {
         uint32_t seen = 0;
         /* Others may sleep behind us: take it with the waiters' bit. */
         if (hz3_cas(lock->word, &seen, hz3_lock_self() | 1, memory_order_acquire, memory_order_relaxed)) return;
         if ((seen & 1) || hz3_cas(lock->word, &seen, seen | 1, memory_order_relaxed, memory_order_relaxed))
-            hz3_os_wait(&lock->word, seen | 1, 0);
+            hz3_os_wait(&lock->word, seen | 1, SLEEP_MS);
     }
 }
 

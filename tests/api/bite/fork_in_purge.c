@@ -1,0 +1,72 @@
+/* Proves that a signal handler may fork while its own thread gives pages back, and another, inside the allocator,
+ * waits for just these since there are no others. */
+#include <errno.h>
+#include <malloc.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gate.h"
+#include "support.h"
+
+enum { SMALL = 4096 };
+
+static volatile bool armed;
+static sem_t purging;
+
+/* Stands before libc's. */
+int madvise(void *at, size_t bytes, int advice)
+{
+    if (armed) {
+        armed = false;
+        sem_post(&purging);
+        sleep_for(0.1); /* until the other waits */
+        CHECK(raise(SIGUSR1) == 0);
+    }
+    return (int)syscall(SYS_madvise, at, bytes, advice);
+}
+
+static void fork_here(int signal)
+{
+    (void)signal;
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) _exit(0);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void *allocate(void *unused)
+{
+    (void)unused;
+    sem_wait(&purging);
+    return malloc(SMALL);
+}
+
+static void run(void *unused)
+{
+    static const int calls[] = {SYS_mmap, SYS_mprotect};
+    (void)unused;
+    CHECK(signal(SIGUSR1, fork_here) != SIG_ERR && sem_init(&purging, 0, 0) == 0);
+    pthread_t other = start_thread(allocate, NULL);
+    void *big = malloc(MIB(8));
+    CHECK(big != NULL);
+    fill(big, MIB(8), 1);
+    gate_refuse(calls, COUNT_OF(calls), ENOMEM);
+    while (forget(malloc(SMALL))) {
+    }
+    free(big);
+    armed = true;
+    malloc_trim(0);
+    CHECK(!armed);
+    CHECK(join_thread(other) != NULL);
+}
+
+int main(void)
+{
+    expect_success(in_child(run, NULL), 10);
+}
