@@ -480,7 +480,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
     for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = pool.oldest;
-        if (!span || (int32_t)(now - span->since) < (int32_t)age || hz3_get(hz3_pages_stats.dirty) <= keep) {
+        if (!span || !hz3_ms_passed(span->since, age, now) || hz3_get(hz3_pages_stats.dirty) <= keep) {
             hz3_unlock(&hz3_pages_lock);
             break;
         }

@@ -74,9 +74,8 @@ static void run_in_passing(uint32_t first, uint32_t slices)
 uint32_t hz3_collector_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), slice_ms = hz3_max(interval / SLICES, 1u);
-    int32_t late = (int32_t)(now - hz3_get(due));
-    if (late >= 0 && hz3_trylock(&hz3_collector_lock)) {
-        uint32_t first = hz3_get(turn), slices = hz3_min((uint32_t)late / slice_ms + 1, (uint32_t)SLICES);
+    if (hz3_ms_passed(hz3_get(due), 0, now) && hz3_trylock(&hz3_collector_lock)) {
+        uint32_t first = hz3_get(turn), slices = hz3_min((now - hz3_get(due)) / slice_ms + 1, (uint32_t)SLICES);
         hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
         if (!hz3_get(running)) run_in_passing(first, slices);

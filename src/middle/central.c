@@ -284,12 +284,11 @@ void hz3_central_release_heap(struct hz3_heap *heap)
 }
 
 /* The class's run that is idle for longest and at least for `age`, held by the caller now, or NULL. */
-static struct hz3_span *claim_idle(struct central *central, uint32_t age)
+static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32_t age)
 {
-    uint32_t now = (uint32_t)hz3_os_now_ms();
     struct hz3_span *run, *claimed = NULL;
     hz3_lock(&central->lock);
-    while (!claimed && (run = central->oldest) && (int32_t)(now - run->since) >= (int32_t)age) {
+    while (!claimed && (run = central->oldest) && hz3_ms_passed(run->since, age, now)) {
         age_remove(central, run);
         if (run->held) continue; /* comes back when its holder lets go */
         unlist(central, run);
@@ -306,8 +305,9 @@ size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
 {
     struct central *central = &centrals[cls];
     struct hz3_span *run;
+    uint32_t now = (uint32_t)hz3_os_now_ms(); /* what comes later is not of this pass, which has to end */
     size_t purged = 0;
-    while ((run = claim_idle(central, age))) {
+    while ((run = claim_idle(central, now, age))) {
         unsigned live = hz3_get(run->live);
         purged += hz3_run_purge(run, break_huge_pages);
         hz3_lock(&central->lock);

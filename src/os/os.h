@@ -41,6 +41,14 @@ bool hz3_os_is_loader(const void *code);
 
 uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call */
 
+/* Whether it is `age` ms or more from `then` to `now`, both cut to 32 bits.  They wrap after 49 days, of which the last
+ * hour is taken for a `then` that is still to come. */
+HZ3_INLINE bool hz3_ms_passed(uint32_t then, uint32_t age, uint32_t now)
+{
+    uint32_t ms = now - then, hour = 3600 * 1000;
+    return ms >= age && ms < UINT32_MAX - hour;
+}
+
 /* Waits while *word == value, at most timeout_ms (0: for ever). */
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms);
 /* Wakes all who wait: a single one might be in a signal handler, from where it cannot pass the wake on. */

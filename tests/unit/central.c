@@ -6,6 +6,10 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 enum { SIZE = 1024, PER_RUN = HZ3_GRANULE / SIZE };
 
 static unsigned take(struct hz3_heap *heap, unsigned cls, void **objects, unsigned n)
@@ -94,5 +98,37 @@ static void idle_runs_are_purged_once(void **state)
     hz3_central_release_heap(heap);
 }
 
+static void **to_retire; /* one with each purge, as other threads might */
+
+/* Stands before libc's. */
+int madvise(void *at, size_t bytes, int advice)
+{
+    if (to_retire && *to_retire) {
+        usleep(20000);
+        void *object = *to_retire++;
+        hz3_central_retire(hz3_class_of(4 * SIZE), &object, 1);
+    }
+    return (int)syscall(SYS_madvise, at, bytes, advice);
+}
+
+static void a_purge_ends_though_others_go_on(void **state)
+{
+    (void)state;
+    enum { RUNS = 10, EACH = PER_RUN / 4 };
+    struct hz3_heap *heap = &hz3_heaps[6];
+    unsigned cls = hz3_class_of(4 * SIZE);
+    void *objects[RUNS * EACH], *first[RUNS + 1] = {NULL};
+    assert_int_equal(take(heap, cls, objects, RUNS * EACH), RUNS * EACH);
+    for (unsigned i = 0; i < RUNS; i++) first[i] = objects[i * EACH];
+    hz3_central_retire(cls, first, 1);
+    to_retire = first + 1;
+    assert_true(hz3_central_purge(cls, 0, true) >= 4 * SIZE);
+    assert_in_range(to_retire - first, 2, 3);
+    for (; *to_retire; to_retire++) hz3_central_retire(cls, to_retire, 1);
+    for (unsigned i = 0; i < RUNS; i++) hz3_central_retire(cls, objects + i * EACH + 1, EACH - 1);
+    hz3_central_release_heap(heap);
+}
+
 RUN(cmocka_unit_test(empty_runs_go_home), cmocka_unit_test(the_fullest_run_is_refilled_first),
-    cmocka_unit_test(each_heap_counts_its_own), cmocka_unit_test(idle_runs_are_purged_once))
+    cmocka_unit_test(each_heap_counts_its_own), cmocka_unit_test(idle_runs_are_purged_once),
+    cmocka_unit_test(a_purge_ends_though_others_go_on))
