@@ -23,6 +23,7 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     if (!span) return NULL;
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
+    hz3_set(span->freed, false);
     hz3_map_tag(span->start, 1, HZ3_CLASS_LARGE, 0);
     return span;
 }
@@ -42,7 +43,7 @@ bool hz3_large_is_block(const void *p)
 
 bool hz3_large_is_live(const void *p)
 {
-    return !hz3_get(hz3_span_at(p)->shelved);
+    return !hz3_get(hz3_span_at(p)->freed);
 }
 
 HZ3_RACY bool hz3_large_covers(const void *p)
@@ -52,7 +53,7 @@ HZ3_RACY bool hz3_large_covers(const void *p)
     if (granule >= window->spans_mapped) return false;
     while (granule && window->spans[granule].kind == HZ3_SPAN_NONE) granule--;
     const struct hz3_span *span = &window->spans[granule];
-    return span->kind == HZ3_SPAN_LARGE && !hz3_get(span->shelved) && (uintptr_t)p - span->start < hz3_span_bytes(span);
+    return span->kind == HZ3_SPAN_LARGE && !hz3_get(span->freed) && (uintptr_t)p - span->start < hz3_span_bytes(span);
 }
 
 void hz3_large_free(void *p)

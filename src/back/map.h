@@ -43,11 +43,11 @@ struct hz3_span {
     uint32_t granules;
     uint8_t kind; /* enum hz3_span_kind */
     uint8_t cls;
-    uint8_t bucket;           /* run: central's list by fullness, or UNLISTED */
-    uint8_t held;             /* run: enum hz3_holder */
-    uint8_t owner;            /* run: number of its heap, as in its tags */
-    bool zeroed;              /* just allocated: every byte of it reads as zero */
-    HZ3_ATOMIC(bool) shelved; /* large: freed, waits on a shelf */
+    uint8_t bucket;         /* run: central's list by fullness, or UNLISTED */
+    uint8_t held;           /* run: enum hz3_holder */
+    uint8_t owner;          /* run: number of its heap, as in its tags */
+    bool zeroed;            /* just allocated: every byte of it reads as zero */
+    HZ3_ATOMIC(bool) freed; /* large: until its descriptor is that of a new block */
     bool aging; /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;

@@ -35,10 +35,7 @@ static struct hz3_span *clear(struct slot *slot)
 {
     struct hz3_span *span = slot->span;
     *slot = (struct slot){0};
-    if (span) {
-        hz3_set(span->shelved, false);
-        hz3_sub(hz3_pages_stats.shelved, hz3_span_bytes(span));
-    }
+    if (span) hz3_sub(hz3_pages_stats.shelved, hz3_span_bytes(span));
     return span;
 }
 
@@ -78,12 +75,12 @@ static bool has_room(size_t bytes)
 
 void hz3_shelf_put(struct hz3_span *span)
 {
+    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_crime("double free", (void *)span->start);
     if (hz3_pages_pressed()) hz3_shelf_trim(0, true);
     if (hz3_pages_pressed() || !has_room(hz3_span_bytes(span))) {
         hz3_pages_free(span);
         return;
     }
-    if (hz3_exchange(span->shelved, true, memory_order_relaxed)) hz3_crime("double free", (void *)span->start);
     span->zeroed = false;
     struct shelf *shelf = &shelves[my_shelf()];
     hz3_lock(&shelf->lock);
