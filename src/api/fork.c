@@ -9,7 +9,9 @@
 
 #include <pthread.h>
 
-/* Of the fork under way; thread-local, since threads may fork at once. */
+/* Of the fork under way; thread-local, since threads may fork at once.  The locks are those of the outermost: a signal
+ * handler that forks may land in a fork.  0 where we start while a fork is under way. */
+static _Thread_local unsigned depth;
 static _Thread_local bool patient;
 
 /* In the order in which they nest. */
@@ -48,6 +50,7 @@ static void leave_in_child(struct hz3_lock *lock)
 
 static void prepare(void)
 {
+    if (depth++) return;
     patient = !hz3_pages_purging_here();
     each_lock(look);
     each_lock(take);
@@ -55,17 +58,27 @@ static void prepare(void)
 
 static void parent(void)
 {
-    each_lock(leave_in_parent);
+    if (depth == 1) each_lock(leave_in_parent);
+    if (depth) depth--;
 }
 
-static void child(void)
+static void repair(void)
 {
-    each_lock(leave_in_child);
     hz3_collector_after_fork();
     hz3_pages_after_fork(patient);
     if (patient) hz3_central_after_fork();
     if (patient) hz3_page_remote_after_fork();
+    if (patient) hz3_owner_stash_after_fork();
     hz3_cache_after_fork(patient);
+}
+
+static void child(void)
+{
+    if (depth == 1) {
+        each_lock(leave_in_child);
+        repair();
+    }
+    if (depth) depth--;
 }
 
 void hz3_fork_start(void)

@@ -43,6 +43,10 @@ HZ3_COLD void hz3_start(void)
         hz3_store(hz3_started, true, memory_order_release);
     }
     hz3_unlock(&lock);
+    /* As early as can be: handlers of others that were registered before run while our locks are held, and what they
+     * wait for may wait for these. */
+    static HZ3_ATOMIC(bool) prepared;
+    if (!hz3_exchange(prepared, true, memory_order_relaxed)) hz3_fork_start();
 }
 
 /* libc is up: what needs it. */
@@ -51,7 +55,6 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_ensure_started();
     if (!options_read && hz3_options_load()) apply_live_options();
     hz3_options_report();
-    hz3_fork_start();
     hz3_collector_allow_background();
     if (hz3_options.STATS || HZ3_BOXES_ON) hz3_report_at_exit();
 }

@@ -281,17 +281,19 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
 
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
 {
-    for (;;) {
+    for (bool purged = false;;) {
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = take_any(granules, align_granules, kind);
         uint32_t purging = hz3_get(pool.purging);
         hz3_unlock(&hz3_pages_lock);
         if (span) return span;
-        /* What others are purging is nobody's for the moment. */
-        if (purging) hz3_os_wait(&pool.purging, purging, 1);
+        /* What others are purging is nobody's for the moment.  (If we fork, they wait for us.) */
+        if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) hz3_os_wait(&pool.purging, purging, 1);
         /* Purged, dirty spans merge with their clean neighbours: there may be room after all. */
-        else if (!hz3_pages_purge(0, 0, true))
+        else if (purged || !hz3_pages_purge(0, 0, true))
             return NULL;
+        else
+            purged = true;
     }
 }
 

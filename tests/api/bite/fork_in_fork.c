@@ -1,0 +1,58 @@
+/* Proves that a signal handler which forks in the middle of a fork of its own thread leaves that fork its locks: until
+ * it is done, no other thread gets into the allocator. */
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static volatile bool nested, entered;
+static sem_t may_enter;
+
+static void fork_here(int signal)
+{
+    (void)signal;
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) _exit(0);
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void prepare(void)
+{
+    if (nested) return;
+    nested = true;
+    CHECK(raise(SIGUSR1) == 0);
+    sem_post(&may_enter);
+    sleep_for(0.1);
+    CHECK(!entered);
+}
+
+/* Before the allocator has registered its own, so that ours runs when that has its locks. */
+static void before_constructors(void)
+{
+    CHECK(pthread_atfork(prepare, NULL, NULL) == 0);
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const preinit)(void) = before_constructors;
+
+static void *enter(void *unused)
+{
+    sem_wait(&may_enter);
+    free(forget(malloc(MIB(1))));
+    entered = true;
+    return unused;
+}
+
+int main(void)
+{
+    alarm(10);
+    CHECK(signal(SIGUSR1, fork_here) != SIG_ERR && sem_init(&may_enter, 0, 0) == 0);
+    pthread_t other = start_thread(enter, NULL);
+    fork_here(0);
+    CHECK(nested);
+    join_thread(other);
+}
