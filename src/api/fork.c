@@ -72,13 +72,19 @@ static void repair(void)
     hz3_cache_after_fork(patient);
 }
 
+/* The locks of the fork that was interrupted stay its own, in the child too; those of others have no holder there. */
+static void leave_others(struct hz3_lock *lock)
+{
+    if (!hz3_lock_is_mine(lock)) leave_in_child(lock);
+}
+
 static void child(void)
 {
-    if (depth == 1) {
-        each_lock(leave_in_child);
-        repair();
-    }
-    if (depth) depth--;
+    if (!depth) return;
+    if (depth > 1) patient = false;
+    each_lock(depth > 1 ? leave_others : leave_in_child);
+    repair();
+    depth--;
 }
 
 void hz3_fork_start(void)

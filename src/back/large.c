@@ -2,6 +2,7 @@
 
 #include "back/pages.h"
 #include "back/shelf.h"
+#include "base/check.h"
 
 #include <string.h>
 
@@ -83,7 +84,9 @@ void *hz3_large_realloc(void *p, size_t size)
     if (!to) return NULL;
     size_t old = span->bytes, new = to->bytes;
     uintptr_t start = to->start;
+    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_crime("double free", p);
     bool moved = hz3_pages_move(to, span);
+    if (!moved) hz3_set(span->freed, false);
     hz3_sub(hz3_large_bytes, moved ? old : new);
     return moved ? (void *)start : NULL;
 }

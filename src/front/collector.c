@@ -15,6 +15,7 @@
 enum {
     PASSES_PER_DECAY = 4,
     PASS_MIN_MS = 10,
+    PASS_MAX_MS = 1800 * 1000, /* what is due is never further ahead: hz3_ms_passed */
     FUTILE_MAX =
         4 * PASSES_PER_DECAY, /* passes without success, where the system refuses, after which the thread ends */
     STACK_BYTES = 128 * 1024,
@@ -143,7 +144,7 @@ void hz3_collector_nudge(void)
 void hz3_collector_start(uint32_t decay_ms, bool with_background)
 {
     decay = decay_ms;
-    interval = hz3_max(decay_ms / PASSES_PER_DECAY, PASS_MIN_MS);
+    interval = hz3_min(hz3_max(decay_ms / PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS), (uint32_t)PASS_MAX_MS);
     hz3_set(wanted, with_background);
     hz3_set(due, (uint32_t)hz3_os_now_ms() + interval);
 }

@@ -127,6 +127,7 @@ static void a_purge_ends_though_others_go_on(void **state)
     for (; *to_retire; to_retire++) hz3_central_retire(cls, to_retire, 1);
     for (unsigned i = 0; i < RUNS; i++) hz3_central_retire(cls, objects + i * EACH + 1, EACH - 1);
     hz3_central_release_heap(heap);
+    to_retire = NULL;
 }
 
 RUN(cmocka_unit_test(empty_runs_go_home), cmocka_unit_test(the_fullest_run_is_refilled_first),

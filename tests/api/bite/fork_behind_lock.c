@@ -31,6 +31,7 @@ static void *work(void *unused)
         lock();
         churn(1, 20);
         unlock();
+        sleep_for(0.0001); /* the mutex is not fair */
     }
     return unused;
 }
