@@ -19,7 +19,7 @@ all: $(LANES:%=all_ldpreload_%)
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so
 $(LANES:%=all_ldpreload_%): all_ldpreload_%: setup-build
 	@mkdir -p build
-	@$(call CONFIGURE,$*,-DHZ3_TESTS=OFF -DHZ3_BENCH=OFF)
+	@$(call CONFIGURE,$*,$(if $(wildcard build/$*/CTestTestfile.cmake),,-DHZ3_TESTS=OFF -DHZ3_BENCH=OFF))
 	@cmake --build build/$* -j$(JOBS) --target hz3
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 
@@ -36,10 +36,10 @@ test_variants_long: setup-test
 
 $(LANES:%=test_%): test_%: setup-test
 	@mkdir -p build
-	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON -DHZ3_BENCH=ON)
+	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON -DHZ3_BENCH=$(if $(filter scale,$*),ON,OFF))
 	@cmake --build build/$* -j$(JOBS)
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
-	@ctest --test-dir build/$* --output-on-failure
+	@ctest --test-dir build/$* -j$(JOBS) --output-on-failure
 
 # The models of tests/model with a hundred times the schedules: about an hour.
 test_model_long: setup-test

@@ -1,6 +1,7 @@
 """The libraries of the arms: each variant built in its own directory, named after all that it is made from."""
 
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from lab.measure import words
 from lab.plan import Arm, digest, library_arm
 from lab.registry import Registry
 
+JOBS = f"-j{os.cpu_count()}"
 SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
 Say = Callable[[str], None]
 
@@ -65,7 +67,7 @@ class Builder:
                 ],
                 f"configuring '{variant.name}'",
             )
-            execute(["cmake", "--build", str(place), "-j2", "--target", "hz3"], f"building '{variant.name}'")
+            execute(["cmake", "--build", str(place), JOBS, "--target", "hz3"], f"building '{variant.name}'")
         arm = library_arm(library.resolve(), self.root)
         check_flags(variant, arm, self.registry)
         return arm
@@ -80,7 +82,7 @@ class Builder:
         """Builds the benchmark programs; returns each one's hash."""
         build = str(self.root / "build/bench")
         execute(["cmake", "-S", str(self.root / "bench"), "-B", build], "configuring the benchmarks")
-        execute(["cmake", "--build", build, "-j2"], "building the benchmarks")
+        execute(["cmake", "--build", build, JOBS], "building the benchmarks")
         return {program: digest(self.root / "out" / program) for program in programs}
 
     def tools(self) -> Path:

@@ -16,8 +16,7 @@ from registry import FLAGS, LANES, ROOT
 
 BUILD = ROOT / "build/variants"
 SOURCES = sorted(ROOT.glob("src/*/*.c"))
-RELATIONS = ROOT / "src/base/relations.c"  # refuses what does not go together
-JOBS = 2
+JOBS = os.cpu_count() or 2
 LIBRARIES = ["-pthread", "-ldl"]
 
 
@@ -34,9 +33,9 @@ def _commands() -> dict[Path, list[str]]:
     commands = {}
     for entry in json.loads((directory / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
-        if "CMakeFiles/hz3.dir/" in entry["command"]:
+        if "CMakeFiles/hz3_objects.dir/" in entry["command"]:
             commands[Path(entry["file"])] = [word for word in words[:words.index("-o")]
-                                             if not word.startswith(("-I", "-g", "-Dhz3_EXPORTS"))]
+                                             if not word.startswith(("-I", "-g"))]
     return commands
 
 
@@ -56,7 +55,7 @@ def _closure(file: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
 
 @cache
 def _names(file: Path) -> frozenset[str]:
-    return frozenset(re.findall(r"\bHZ3_\w+", file.read_text()))
+    return frozenset(re.findall(r"\bHZ3_\w+", re.sub(r"/\*.*?\*/", "", file.read_text(), flags=re.S)))
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class Variant:
     def objects(self) -> dict[str, Path]:
         """Of all of hz3, by the source's path below src; raises Refused."""
         sources = sorted(self.source.glob("*/*.c"))
-        self.object(self.source / "base/relations.c")
+        self.object(self.source / "base/relations.c")  # refuses what does not go together
         with ThreadPoolExecutor(JOBS) as pool:
             made = list(pool.map(self.object, sources))
         return {str(file.relative_to(self.source)): made for file, made in zip(sources, made)}

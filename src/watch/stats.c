@@ -6,16 +6,6 @@
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 
-#define STRING(x)   #x
-#define EXPANDED(x) STRING(x)
-
-const char hz3_config_text[] = "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT
-#define HZ3_LANES(...)
-#define HZ3_FLAG(name, ...) " " #name "=" EXPANDED(name)
-#include "base/flags.def"
-#undef HZ3_FLAG
-    ;
-
 void hz3_stats_read(struct hz3_stats *stats)
 {
     *stats = (struct hz3_stats){0};

@@ -26,5 +26,5 @@ void hz3_stats_read(struct hz3_stats *stats);
 /* Lines, each starting "hz3: ". */
 void hz3_stats_text(struct hz3_text *text);
 void hz3_stats_print_json(struct hz3_text *text);
-extern const char hz3_config_text[];
+extern const char hz3_config_text[]; /* config.c */
 #endif

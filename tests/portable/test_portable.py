@@ -55,7 +55,7 @@ def program(request, tmp_path_factory):
         run(Path("cmake"), "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux",
             f"-DCMAKE_C_COMPILER={target.compiler}", f"-DCMAKE_C_FLAGS={target.options}",
             f"-DHZ3_LANE={request.param}", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF")
-        run(Path("cmake"), "--build", folder, "-j2", "--target", "hz3_static", seconds=120)
+        run(Path("cmake"), "--build", folder, f"-j{os.cpu_count()}", "--target", "hz3_static", seconds=120)
         built[name] = folder / "stress"
         run(Path(target.compiler), "-static", "-O2", "-fno-builtin", "-D_GNU_SOURCE", *target.options.split(),
             "-I", ROOT / "tests", "-o", built[name], ROOT / "tests/stress/stress.c", ROOT / "tests/support.c",
