@@ -1,4 +1,4 @@
-"""The benchmark programs and compare.py tell the truth.  Needs out/ built and Debian's jemalloc.
+"""The benchmark programs tell the truth.  Needs out/ built; what is about jemalloc, Debian's.
 
     python3 -m pytest bench
 """
@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-import compare
+from lab import ROOT, LabError, measure, peers
+from lab.plan import Arm, Cell, library_arm
 
-ROOT = Path(__file__).resolve().parent.parent
-JEMALLOC = compare.library("jemalloc")[1]
-LIMIT = compare.PROGRAMS / "limit.so"
-LIBRARIES = {"glibc": None, "jemalloc": JEMALLOC, "hz3": ROOT / "libhakozuna_hz3_scale.so", "limit": LIMIT}
+PROGRAMS_IN = ROOT / "out"
+LIMIT = PROGRAMS_IN / "limit.so"
 MT_REMOTE = "bench_random_mixed_mt_remote_malloc"
 # Small commands, and how many calls they make where that does not depend on chance.
 QUICK = {
@@ -48,12 +47,32 @@ NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
 
 def run(command, path=None):
-    return compare.run(command.split(), "test", path)
+    """The words of the result line, of a process that was served by this library (None: libc)."""
+    program, *arguments = command.split()
+    arm = library_arm(path, ROOT) if path else Arm()
+    environment = measure.environment(arm, Cell([]), path and [path])
+    done = measure.execute([str(PROGRAMS_IN / program), *arguments], environment, command)
+    assert done.stdout.count("\n") == 1
+    line = measure.words(done.stdout)
+    measure.check_server(command, arm, path, line["alloc_path"], line["config"])
+    return {key: measure.number(value) for key, value in line.items()}
+
+
+def installed(soname):
+    environment = {**os.environ, "PATH": os.environ.get("PATH", "") + ":/sbin:/usr/sbin"}
+    known = subprocess.run(["ldconfig", "-p"], env=environment, capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^\s*{re.escape(soname)} .*=> (.*)$", known, re.M)
+    return Path(found[1]).resolve() if found else pytest.skip(f"{soname} is not installed")
+
+
+@pytest.fixture
+def jemalloc():
+    return installed("libjemalloc.so.2")
 
 
 def refusal(program, *words):
     """The lines that a refused command line leaves on stderr: why, the usage, the question."""
-    done = subprocess.run([compare.PROGRAMS / program, *words], capture_output=True, text=True)
+    done = subprocess.run([PROGRAMS_IN / program, *words], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     why, usage, question = done.stderr.splitlines()
     assert why.startswith(f"{program}: ") and usage.startswith(f"usage: {program} ")
@@ -66,12 +85,13 @@ def compiled(source, target, *options):
     return target
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(params=["glibc", "jemalloc", "libhakozuna_hz3_scale.so", "out/limit.so"])
 def library(request):
-    path = LIBRARIES[request.param]
-    if path and not path.is_file():
-        pytest.skip(f"{path.name} is not built")
-    return path
+    if request.param in ("glibc", "jemalloc"):
+        return installed("libjemalloc.so.2") if request.param == "jemalloc" else None
+    if not (ROOT / request.param).is_file():
+        pytest.skip(f"{request.param} is not built")
+    return ROOT / request.param
 
 
 @pytest.mark.parametrize("command", QUICK)
@@ -144,8 +164,8 @@ def test_percentiles_are_at_most_a_thirty_second_too_high(tmp_path):
 @pytest.mark.parametrize("command, samples", [
     ("bench_burst_idle 16 1000 3 1", 2 + 4), ("bench_fragment_idle 8 16 4096 64 1", 2 + 4),
     ("bench_phase_change 8 16 128 32 3", 2 * 3)])
-def test_rss_over_time(command, samples):
-    result = run(command, JEMALLOC)
+def test_rss_over_time(command, samples, jemalloc):
+    result = run(command, jemalloc)
     over_time = [tuple(map(int, sample.split(":"))) for sample in result["rss_over_time"].split(",")]
     times = [ms for ms, _ in over_time]
     assert len(over_time) == samples and times == sorted(times) and all(kib > 0 for _, kib in over_time)
@@ -196,27 +216,26 @@ def loser(tmp_path_factory):
 @pytest.mark.parametrize("command", [c for c in QUICK if c.split()[0].removeprefix("bench_") in (
     "chain", "only_free", "successors", "linked", "realloc", "large")])
 def test_an_allocator_that_hands_out_a_block_twice_is_noticed(command, loser):
-    done = subprocess.run([compare.PROGRAMS / command.split()[0], *command.split()[1:]],
+    done = subprocess.run([PROGRAMS_IN / command.split()[0], *command.split()[1:]],
                           env={**os.environ, "LD_PRELOAD": str(loser)}, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == "" and "an object was lost" in done.stderr
 
 
 def test_identity_of_a_library_without_malloc_is_refused(tmp_path):
-    no_malloc = shutil.copy(compare.installed("libdl.so.2").resolve(), tmp_path / "liballoc.so")
-    with pytest.raises(SystemExit, match="served malloc"):
+    no_malloc = shutil.copy(installed("libdl.so.2"), tmp_path / "liballoc.so")
+    with pytest.raises(LabError, match="served malloc"):
         run("bench_mixed_st 10 10 16 64", Path(no_malloc))
 
 
-def test_two_builds_of_one_name_are_told_apart(tmp_path):
-    copy = Path(shutil.copy(JEMALLOC, tmp_path / JEMALLOC.name))
-    result = run("bench_mixed_st 10 10 16 64", copy)
-    with pytest.raises(SystemExit, match="served malloc"):
-        compare.check_identity(result, "jemalloc", JEMALLOC)
+def test_two_builds_of_one_name_are_told_apart(tmp_path, jemalloc):
+    result = run("bench_mixed_st 10 10 16 64", Path(shutil.copy(jemalloc, tmp_path / jemalloc.name)))
+    with pytest.raises(LabError, match="served malloc"):
+        measure.check_server("jemalloc", Arm(), jemalloc, result["alloc_path"], "")
 
 
 @pytest.mark.parametrize("remote", [0, 50, 90])
-def test_remote_share_is_the_one_asked_for(remote):
-    result = run(f"{MT_REMOTE} 4 100000 100 16 64 {remote}", JEMALLOC)
+def test_remote_share_is_the_one_asked_for(remote, jemalloc):
+    result = run(f"{MT_REMOTE} 4 100000 100 16 64 {remote}", jemalloc)
     assert float(result["effective_remote_pct"]) == pytest.approx(remote, abs=1)
     assert result["overflow"] == "ok"
 
@@ -246,14 +265,14 @@ def test_limit_says_what_it_is_and_never_gives_back():
 
 
 def test_one_thread_sends_nothing():
-    assert run(f"{MT_REMOTE} 1 10000 100 16 64 90")["remote_sent"] == "0"
+    assert run(f"{MT_REMOTE} 1 10000 100 16 64 90")["remote_sent"] == 0
 
 
 def test_overflow_is_reported_and_matched_avoids_it():
     crowded = f"{MT_REMOTE} 4 100000 100 16 64 90 3"
     free_for_all, matched = run(crowded), run(crowded + " --matched")
     assert free_for_all["overflow"] == "above_0.1%"
-    assert (matched["overflow_sent"], matched["overflow"]) == ("0", "ok")
+    assert (matched["overflow_sent"], matched["overflow"]) == (0, "ok")
 
 
 def test_the_programs_own_memory_is_in_no_figure():
@@ -294,15 +313,15 @@ def test_touching_commits_what_not_touching_leaves_alone():
     assert touched["peak_kib"] > 40 * 1024 > untouched["peak_kib"]
 
 
-def test_idle_sees_memory_that_is_given_back(monkeypatch):
+def test_idle_sees_memory_that_is_given_back(monkeypatch, jemalloc):
     burst = "bench_burst_idle 64 1000 4 1"
-    assert run(burst, JEMALLOC)["end_share"] > 0.9
+    assert run(burst, jemalloc)["end_share"] > 0.9
     monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0,tcache:false")
-    assert run(burst, JEMALLOC)["end_share"] < 0.3
+    assert run(burst, jemalloc)["end_share"] < 0.3
 
 
-def test_handover_tells_reuse_from_doubling():
-    again = {mode: run(f"bench_handover {mode} 32", JEMALLOC)["again_ratio"] for mode in ("sleep", "dead")}
+def test_handover_tells_reuse_from_doubling(jemalloc):
+    again = {mode: run(f"bench_handover {mode} 32", jemalloc)["again_ratio"] for mode in ("sleep", "dead")}
     assert again["dead"] < 1.2 and again["sleep"] > 1.7
 
 
@@ -339,7 +358,7 @@ def test_a_refusal_says_why(words, why):
 @pytest.mark.parametrize("cells", sorted(Path(__file__).parent.glob("cells-*.txt")), ids=lambda path: path.name)
 def test_cells_name_programs_that_take_their_words(cells):
     """One argument too many is refused for that, and nothing before it is."""
-    for program, *words in compare.cells(cells):
+    for program, *words in (cell.argv for cell in peers.cells(cells).values()):
         places = re.findall(r" [<\[](?!-)", refusal(program, "--no-such-option")[1])
         given = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
         filled = words + ["2"] * (len(places) - len(given))
@@ -347,7 +366,7 @@ def test_cells_name_programs_that_take_their_words(cells):
 
 
 def test_every_pattern_has_a_cell_and_the_matrix_is_whole():
-    cells = {name: [" ".join(words) for words in compare.cells(Path(__file__).parent / f"cells-{name}.txt")]
+    cells = {name: [" ".join(cell.argv) for cell in peers.cells(ROOT / f"bench/cells-{name}.txt").values()]
              for name in ("matrix", "patterns", "memory")}
     assert {c.split()[0] for list_ in cells.values() for c in list_} == set(PROGRAMS)
     remote = {(w[1], w[4], w[5], w[6], w[9], "--matched" in w)
@@ -366,25 +385,3 @@ def test_the_documentation_knows_every_program():
         _, usage, question = refusal(program, "--no-such-option")
         parameters = usage.removeprefix(f"usage: {program} ").replace("|", "\\|")
         assert f"| `{program}` | {question} | `{parameters}` |" in page
-
-
-def test_table_gives_median_range_and_ratio():
-    runs = {"a": [1e6, 4e6, 2e6], "b": [3e6, 1e6, 9e6]}
-    results = {name: [{"ops_per_s": v, "own_kib": 7.0} for v in values] for name, values in runs.items()}
-    assert compare.table(results, "a") == [
-        ["", "ops_per_s", "[range]", "ratio"],
-        ["a", "2.00M", "[1.00M 4.00M]", "1.00x"],
-        ["b", "3.00M", "[1.00M 9.00M]", "1.50x"],
-    ]
-
-
-def test_cells_and_raw_lines(tmp_path):
-    cells, raw = tmp_path / "cells", tmp_path / "raw"
-    cells.write_text("# two\nbench_mixed_st 1000 10 16 64\n\nbench_mixed_st 2000 10 16 64 # last\n")
-    script = Path(compare.__file__)
-    subprocess.run([sys.executable, script, "glibc", "jemalloc", "--blocks", "3", "--cells", cells, "--jsonl", raw],
-                   check=True, stdout=subprocess.DEVNULL, env=os.environ)
-    lines = raw.read_text().splitlines()
-    assert len(lines) == 2 * 2 * 3
-    for block in range(0, len(lines), 2):
-        assert {compare.json.loads(line)["library"] for line in lines[block:block + 2]} == {"glibc", "jemalloc"}

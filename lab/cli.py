@@ -54,6 +54,8 @@ def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
 
 
 def reference_of(plan: Plan, to: str | None) -> str:
+    if not plan.arms:
+        raise LabError("there is nothing to measure")
     reference = to or ("glibc" if "glibc" in plan.arms else next(iter(plan.arms)))
     if reference not in plan.arms:
         raise LabError(f"--to: '{reference}' is not compared")
@@ -63,7 +65,7 @@ def reference_of(plan: Plan, to: str | None) -> str:
 def comparing(command: click.Command) -> click.Command:
     for option in (
         click.option("--blocks", default=BLOCKS, type=click.IntRange(1), help="runs of each library"),
-        click.option("--only", multiple=True, metavar="NAME", help="this lane or peer; may be repeated"),
+        click.option("--only", multiple=True, metavar="NAME", help="this lane, peer or library (NAME=PATH)"),
         click.option("--to", metavar="NAME", help="whom the ratios are to (default: glibc)"),
         click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted"),
     ):

@@ -40,7 +40,16 @@ def read(root: Path = ROOT) -> list[Peer]:
 
 
 def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], dict[str, str]]:
-    """What can be measured, and of the rest, why it cannot."""
+    """What can be measured, and of the rest, why it cannot.  Only what is named so, if anything is: lanes, peers, and
+    libraries as name=path."""
+    names = [text.partition("=")[0] for text in only]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise LabError(f"given twice: {', '.join(sorted(twice))}")
+    named = {text for text in only if "=" not in text}
+    given = {name: Path(path).resolve() for name, equals, path in (text.partition("=") for text in only) if equals}
+    own = {name: library_arm(path, builder.root) for name, path in given.items()}
+    if own and not named:
+        return own, {}
     found: dict[str, Arm | None] = {}
     said = {}
     for peer in read(builder.root):
@@ -48,12 +57,12 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
     limit = builder.root / "out" / f"{LIMIT}.so"
     found[LIMIT] = library_arm(limit, builder.root) if limit.is_file() else None
     said[LIMIT] = "not built: cmake -S bench -B build/bench && cmake --build build/bench"
-    lanes = [lane for lane in builder.registry.lanes if not only or lane in only]
-    if unknown := set(only) - set(builder.registry.lanes) - found.keys():
+    lanes = [lane for lane in builder.registry.lanes if not only or lane in named]
+    if unknown := named - set(builder.registry.lanes) - found.keys():
         raise LabError(f"neither a lane nor a peer: {', '.join(sorted(unknown))}")
-    chosen = {lane: builder.variant(Variant(lane, lane)) for lane in lanes}
-    chosen |= {name: arm for name, arm in found.items() if arm and (not only or name in only)}
-    missing = {name: said[name] for name, arm in found.items() if not arm and (not only or name in only)}
+    chosen = own | {lane: builder.variant(Variant(lane, lane)) for lane in lanes}
+    chosen |= {name: arm for name, arm in found.items() if arm and (not only or name in named)}
+    missing = {name: said[name] for name, arm in found.items() if not arm and (not only or name in named)}
     return chosen, missing
 
 

@@ -182,7 +182,7 @@ def test_every_verb_is_found_by_the_command():
         assert (ROOT / f"bin/hz3-{verb}").resolve() == ROOT / "lab/verb.sh"
 
 
-def test_peers_that_cannot_be_had_are_named(tmp_path, monkeypatch):
+def test_peers_that_cannot_be_had_are_named(tmp_path):
     (tmp_path / "build/peers").mkdir(parents=True)
     (tmp_path / "build/peers/peers.json").write_text(
         '[{"name": "glibc", "version": "2.36", "file": null, "env": {}, "status": "ok"},'
@@ -196,6 +196,22 @@ def test_peers_that_cannot_be_had_are_named(tmp_path, monkeypatch):
     assert found["glibc"].file is None and missing["gone"] == "no compiler" and "limit" in missing
     with pytest.raises(LabError, match="neither a lane nor a peer: nobody"):
         peers.arms(Builder(), ("nobody",))
+
+
+def test_any_library_may_be_compared(tmp_path):
+    (tmp_path / "mine.so").write_bytes(b"\0hz3-config: version=1 lane=scale\0")
+
+    class Builder:
+        root, registry = tmp_path, registry.Registry((), {}, {})
+
+    found, missing = peers.arms(Builder(), (f"mine={tmp_path}/mine.so",))
+    assert (found["mine"].file, found["mine"].config, missing) == ("mine.so", "version=1 lane=scale", {})
+    with pytest.raises(LabError, match="the peers are not here yet"):
+        peers.arms(Builder(), (f"mine={tmp_path}/mine.so", "glibc"))
+    with pytest.raises(LabError, match="given twice: mine"):
+        peers.arms(Builder(), (f"mine={tmp_path}/mine.so", "mine"))
+    with pytest.raises(LabError, match="cannot read .*yours.so"):
+        peers.arms(Builder(), ("yours=yours.so",))
 
 
 @pytest.mark.parametrize("file", CELLS, ids=lambda file: file.stem)

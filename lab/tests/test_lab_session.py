@@ -221,7 +221,7 @@ def test_what_is_no_file_of_samples_is_an_error(tmp_path):
             Samples.load(file)
 
 
-def test_observation_boxes_are_read_from_stderr(lab):
+def test_observation_boxes_are_read_from_stderr():
     said = (
         "[HZ3_S96] push_calls=36000000 cas_retry_total=730 push_one: push_calls=5\nother\n"
         "[HZ3_S44_4] want_32_pct=100.0% text=none\n"
