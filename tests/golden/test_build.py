@@ -1,5 +1,6 @@
 """The build refuses what the registry does not know, builds what it does, with both compilers, and installs."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,8 +9,6 @@ import pytest
 
 
 def configure(root, build, *definitions, **environment):
-    import os
-
     return subprocess.run(
         ["cmake", "-S", root, "-B", build, "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF", *definitions],
         capture_output=True, text=True, env={**os.environ, **environment},
@@ -40,7 +39,7 @@ def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, comp
         pytest.skip(f"{compiler} is not installed")
     done = configure(root, tmp_path, "-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHECK=0 -DHZ3_DEBUG", CC=compiler)
     assert done.returncode == 0, done.stderr
-    build(tmp_path, "-j2")
+    build(tmp_path, f"-j{os.cpu_count()}")
     library = tmp_path / "libhakozuna_hz3_scale.so"
     text = re.search(rb"hz3-config: [^\0]*", library.read_bytes())[0].decode()
     assert " HZ3_FREE_CHECK=0 " in text and " HZ3_DEBUG=1 " in text
@@ -50,7 +49,7 @@ def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, comp
 def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
     assert configure(root, tmp_path / "b", f"-DCMAKE_INSTALL_PREFIX={prefix}").returncode == 0
-    build(tmp_path / "b", "-j2", "--target", "install")
+    build(tmp_path / "b", f"-j{os.cpu_count()}", "--target", "install")
     for file in ("bin/hz3", "include/hz3.h", "share/hz3/flags.txt", "share/hz3/options.txt"):
         assert (prefix / file).stat().st_size > 0
     user.mkdir()
@@ -80,3 +79,11 @@ def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
 def test_the_page_of_lanes_is_what_the_registry_says(root, tmp_path):
     assert configure(root, tmp_path).returncode == 0
     assert (tmp_path / "lanes.md").read_text() == (root / "docs" / "lanes.md").read_text(), "make docs"
+
+
+def test_the_readme_has_every_option(root):
+    definitions = (root / "src/api/options.def").read_text()
+    rows = re.findall(r'^HZ3_OPTION\((\w+), +\w+, +"(.*?)", +"(.*?)", +"(.*)"\)$', definitions, re.M)
+    readme = (root / "README.md").read_text()
+    table = re.findall(r"^\| `HZ3_(\w+)` \| (.+?) \| (.+) \|$", readme, re.M)
+    assert table == [(name, default, meaning) for name, default, _, meaning in rows]

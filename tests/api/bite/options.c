@@ -7,10 +7,9 @@
 
 #include "support.h"
 
+#define HZ3_OPTION(name, ...) "HZ3_" #name,
 static const char *const names[] = {
-    "HZ3_VERBOSE",      "HZ3_STATS",        "HZ3_DECAY",          "HZ3_BACKGROUND", "HZ3_THP",
-    "HZ3_SOFT_LIMIT",   "HZ3_THREAD_CACHE", "HZ3_TRANSFER_CACHE", "HZ3_HEAPS",      "HZ3_WINDOW",
-    "HZ3_FOREIGN_FREE", "HZ3_RETAIN",       "HZ3_CACHE_TOTAL",
+#include "../../../src/api/options.def"
 };
 
 /* What a small program writes to stderr with these settings; it always ends well. */
