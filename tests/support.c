@@ -168,6 +168,17 @@ void expect_success(pid_t child, double seconds)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+void fork_here(int signal)
+{
+    (void)signal;
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) _exit(0);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static void keep_text(int fd, char *text, size_t size)
 {
     ssize_t n = pread(fd, text, size - 1, 0);

@@ -40,6 +40,8 @@ void *join_thread(pthread_t thread);
  * expect_success fails the caller unless the child ended so within `seconds`. */
 pid_t in_child(void (*body)(void *), void *arg);
 void expect_success(pid_t child, double seconds);
+/* A signal handler: forks a child that only leaves, and waits for it. */
+void fork_here(int signal);
 
 /* Runs argv (found by path) with each NAME=VALUE of `environment` added, and keeps what it wrote. */
 struct program_run {

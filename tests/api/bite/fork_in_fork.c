@@ -3,23 +3,12 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support.h"
 
 static volatile bool nested, entered;
 static sem_t may_enter;
-
-static void fork_here(int signal)
-{
-    (void)signal;
-    int status;
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) _exit(0);
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
 
 static void prepare(void)
 {

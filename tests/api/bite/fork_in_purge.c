@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gate.h"
@@ -28,16 +27,6 @@ int madvise(void *at, size_t bytes, int advice)
         CHECK(raise(SIGUSR1) == 0);
     }
     return (int)syscall(SYS_madvise, at, bytes, advice);
-}
-
-static void fork_here(int signal)
-{
-    (void)signal;
-    int status;
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) _exit(0);
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static void *allocate(void *unused)
