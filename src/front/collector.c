@@ -74,9 +74,9 @@ static void run_in_passing(uint32_t first, uint32_t slices)
 
 uint32_t hz3_collector_tick(void)
 {
-    uint32_t now = (uint32_t)hz3_os_now_ms(), slice_ms = hz3_max(interval / SLICES, 1u);
-    if (hz3_ms_passed(hz3_get(due), 0, now) && hz3_trylock(&hz3_collector_lock)) {
-        uint32_t first = hz3_get(turn), slices = hz3_min((now - hz3_get(due)) / slice_ms + 1, (uint32_t)SLICES);
+    uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due), slice_ms = hz3_max(interval / SLICES, 1u);
+    if (hz3_ms_passed(since, 0, now) && hz3_trylock(&hz3_collector_lock)) {
+        uint32_t first = hz3_get(turn), slices = hz3_min((now - since) / slice_ms + 1, (uint32_t)SLICES);
         hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
         if (!hz3_get(running)) run_in_passing(first, slices);
