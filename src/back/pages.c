@@ -288,13 +288,14 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         hz3_unlock(&hz3_pages_lock);
         if (span) return span;
         /* What others are purging is nobody's for the moment.  (If we fork, they wait for us.) */
-        if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) hz3_os_wait(&pool.purging, purging, 1);
+        if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) {
+            hz3_os_wait(&pool.purging, purging, 1);
+            continue;
+        }
         /* Purged, dirty spans merge with their clean neighbours: there may be room after all.  Once only where purges
          * are refused: there what is clean is made dirty again. */
-        else if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true))
-            return NULL;
-        else
-            purged = true;
+        if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true)) return NULL;
+        purged = true;
     }
 }
 
