@@ -81,7 +81,7 @@ static bool is_block(const void *p, unsigned cls)
 
 static bool is_live(const void *p, unsigned cls)
 {
-    return cls == HZ3_CLASS_LARGE ? hz3_large_is_live(p) : hz3_is_live(p);
+    return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p);
 }
 
 unsigned hz3_block_class(const void *p)
@@ -94,10 +94,8 @@ unsigned hz3_block_class(const void *p)
         if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_crime("foreign pointer freed", p);
         return cls;
     }
-    if (HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) {
-        if (unlikely(!is_block(p, cls))) hz3_crime("interior pointer freed", p);
-        if (unlikely(!is_live(p, cls))) hz3_crime("double free", p);
-    }
+    if ((HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) && unlikely(!is_live(p, cls)))
+        hz3_crime(is_block(p, cls) ? "double free" : "interior pointer freed", p);
     return cls;
 }
 

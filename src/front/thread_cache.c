@@ -16,8 +16,9 @@ enum {
     FIRST_BYTES = 1024, /* of a class's first magazine, which small classes have for nothing; */
     FIRST_MIN = 2,      /* larger ones start with this many objects, out of the budgets */
     SLOW_CALLS_PER_TICK = 16,
-    CROWD_MIN = 64, /* when this many threads or more shrink to an eighth, */
-    CROWD_LEFT = 8, /* what they leave behind goes home at once: nobody may be there to do it later */
+    SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
+    CROWD_MIN = 64,     /* when this many threads or more shrink to an eighth, */
+    CROWD_LEFT = 8,     /* what they leave behind goes home at once: nobody may be there to do it later */
 };
 
 _Thread_local struct hz3_thread hz3_thread = {
@@ -365,15 +366,32 @@ static void *pop(struct hz3_thread *self, unsigned cls)
     return p;
 }
 
+/* Loads the previous magazine, which is not empty, in place of the loaded one, which is.  If it is smaller than what
+ * the class has earned since, its objects move instead, to where there is room for more: malloc and free by turns will
+ * not come here again so soon. */
+static void swap(struct hz3_thread *self, unsigned cls)
+{
+    void **empty = self->top[cls], **full = self->previous[cls];
+    unsigned count = hz3_magazine_count(hz3_magazine_close(full));
+    hz3_assert(!hz3_is_stub(empty));
+    if (count < self->capacity[cls]) {
+        void **room = hz3_cache_open(self, cls, hz3_magazine_of(empty)) + 1;
+        full -= count;
+        for (unsigned i = 0; i < count; i++) room[i] = full[i + 1];
+        empty = full;
+        full = room + count - 1;
+    }
+    self->top[cls] = full;
+    self->previous[cls] = empty;
+}
+
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
     if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
     self->freed_only[cls] = false;
     if (!hz3_is_empty(self->previous[cls])) {
-        self->stats.swap++;
-        void **loaded = self->top[cls];
-        self->top[cls] = self->previous[cls];
-        self->previous[cls] = loaded;
+        if (++self->stats.swap % SWAPS_PER_MISS == 0) earn_capacity(self, cls);
+        swap(self, cls);
         return pop(self, cls);
     }
     earn_capacity(self, cls);

@@ -88,6 +88,25 @@ static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
 }
 
 enum { PASSED = 10000 };
+/* Where malloc and free by turns cross the boundary between its two magazines, they soon do so no more. */
+static void a_class_that_swaps_often_earns_room(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 6, ROUNDS = 1000, SETTLED = 900 };
+    unsigned cls = hz3_class_of(500);
+    void *objects[AT_ONCE];
+    uint64_t swaps = 0, first = hz3_thread.stats.swap;
+    assert_true(2 * hz3_thread.capacity[cls] < AT_ONCE);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round == SETTLED) swaps = hz3_thread.stats.swap;
+        for (int i = 0; i < AT_ONCE; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
+        for (int i = 0; i < AT_ONCE; i++) hz3_cache_free(objects[i], cls);
+    }
+    assert_true(swaps > first);
+    assert_int_equal(hz3_thread.stats.swap, swaps);
+    hz3_cache_flush();
+}
+
 static void *passed[PASSED];
 static size_t most_kept; /* by free_them, in the second half of its work */
 
@@ -121,4 +140,5 @@ static void another_thread_frees(void **state)
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
     cmocka_unit_test(what_was_earned_is_given_back_after_a_flush_too),
-    cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine), cmocka_unit_test(another_thread_frees))
+    cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine),
+    cmocka_unit_test(a_class_that_swaps_often_earns_room), cmocka_unit_test(another_thread_frees))
