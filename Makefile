@@ -10,18 +10,22 @@ APP ?= tools/demo-redis.sh
 export PATH := $(PATH):$(CURDIR)/.venv/bin
 PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
-    -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+    -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all clean docs run test test_model_long test_variants_long peers setup-build setup-run setup-test setup-peers
+.PHONY: all benches clean docs run test test_model_long test_variants_long peers setup-build setup-run setup-test setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
-# make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so
-$(LANES:%=all_ldpreload_%): all_ldpreload_%: setup-build
+# make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with
+$(LANES:%=all_ldpreload_%): all_ldpreload_%: benches
 	@mkdir -p build
-	@$(call CONFIGURE,$*,$(if $(wildcard build/$*/CTestTestfile.cmake),,-DHZ3_TESTS=OFF -DHZ3_BENCH=OFF))
+	@$(call CONFIGURE,$*,$(if $(wildcard build/$*/CTestTestfile.cmake),,-DHZ3_TESTS=OFF))
 	@cmake --build build/$* -j$(JOBS) --target hz3
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
+
+benches: setup-build
+	@mkdir -p build
+	@{ cmake -S bench -B build/bench && cmake --build build/bench -j$(JOBS); } >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
 
 run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
@@ -34,9 +38,9 @@ test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LA
 test_variants_long: setup-test
 	@$(PYTEST) tests/lanes tests/golden/test_boxes.py --long
 
-$(LANES:%=test_%): test_%: setup-test
+$(LANES:%=test_%): test_%: setup-test benches
 	@mkdir -p build
-	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON -DHZ3_BENCH=$(if $(filter scale,$*),ON,OFF))
+	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON)
 	@cmake --build build/$* -j$(JOBS)
 	@cp -L build/$*/libhakozuna_hz3_$*.so .
 	@ctest --test-dir build/$* -j$(JOBS) --output-on-failure
@@ -44,7 +48,7 @@ $(LANES:%=test_%): test_%: setup-test
 # The models of tests/model with a hundred times the schedules: about an hour.
 test_model_long: setup-test
 	@mkdir -p build
-	@$(call CONFIGURE,scale,-DHZ3_TESTS=ON -DHZ3_BENCH=ON)
+	@$(call CONFIGURE,scale,-DHZ3_TESTS=ON)
 	@cmake --build build/scale -j$(JOBS) --target test_model_long
 
 # The allocators to compare with, into build/peers.
@@ -60,6 +64,7 @@ docs: setup-build
 	@$(call CONFIGURE,scale,)
 	@cp build/scale/lanes.md docs/lanes.md
 
-# The peers stay: they take minutes to build and do not depend on us.
+# The peers stay: they take minutes to build and do not depend on us.  So do samples, and copies of libraries that were
+# set aside to be compared: nothing makes them again.
 clean:
-	@rm -rf $(filter-out build/peers,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so)
+	@rm -rf $(filter-out build/peers build/compare build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so)

@@ -76,6 +76,27 @@ def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
     assert "-lhakozuna_hz3_scale" in pc.read_text()
 
 
+def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
+    tree = tmp_path / "tree"
+    for part in ("src", "cmake", "include", "bench", "bin", "tools"):
+        shutil.copytree(root / part, tree / part, symlinks=True, ignore=shutil.ignore_patterns("results"))
+    for file in ("Makefile", "CMakeLists.txt"):
+        shutil.copy(root / file, tree / file)
+    kept = [tree / "build" / file for file in ("compare/x/1.jsonl", "peers/x/libx.so", "first.so")]
+    stale = [tree / file for file in ("build/classic/hz3.o", "out/bench_old", "libhakozuna_hz3_fast.so")]
+    for file in kept + stale:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    done = subprocess.run(["make", "-C", tree, "clean", "all_ldpreload_classic",
+                           "HZ3_LDPRELOAD_DEFS_EXTRA=-DHZ3_S44_PREFETCH_DIST=2"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [file.exists() for file in kept + stale] == [True] * 3 + [False] * 3
+    for name in ("bench_random_mixed_mt_remote", "bench_random_mixed_mt_remote_malloc"):
+        said = subprocess.run([tree / "out" / name, "2", "1000", "40", "16", "2048", "50"], check=True, text=True,
+                              capture_output=True, env={"LD_PRELOAD": str(tree / "libhakozuna_hz3_classic.so")}).stdout
+        assert " lane=classic " in said and " HZ3_S44_PREFETCH_DIST=2 " in said
+
+
 def test_the_page_of_lanes_is_what_the_registry_says(root, tmp_path):
     assert configure(root, tmp_path).returncode == 0
     assert (tmp_path / "lanes.md").read_text() == (root / "docs" / "lanes.md").read_text(), "make docs"
