@@ -2,6 +2,7 @@
 #include "base/types.h"
 
 #define IMPLIES(a, b) (!(a) || (b))
+#define NEEDS_LIST    "; needs HZ3_S44_TRANSPORT_LIST=1 (lane classic)"
 enum {
     LIST = HZ3_S44_TRANSPORT_LIST,
     S112 = HZ3_S112_FULL_DRAIN_EXCHANGE,
@@ -19,37 +20,35 @@ _Static_assert(
 _Static_assert(IMPLIES(HZ3_S44_STASH_MAX_OBJS != 16384, HZ3_S44_OWNER_STASH),
                "HZ3_S44_STASH_MAX_OBJS needs HZ3_S44_OWNER_STASH=1");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_COUNT, LIST),
-               "HZ3_S44_OWNER_STASH_COUNT: a stack of magazines counts itself; needs HZ3_S44_TRANSPORT_LIST=1");
+               "HZ3_S44_OWNER_STASH_COUNT: a stack of magazines counts itself" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST),
-               "HZ3_S44_OWNER_STASH_FASTPOP: magazines have no tail to search; needs HZ3_S44_TRANSPORT_LIST=1");
+               "HZ3_S44_OWNER_STASH_FASTPOP: magazines have no tail to search" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S67_SPILL_ARRAY, LIST &&S48),
-               "HZ3_S67_SPILL_ARRAY is the form of a spill of objects; needs HZ3_S44_TRANSPORT_LIST=1 and "
-               "HZ3_S48_OWNER_STASH_SPILL=1");
+               "HZ3_S67_SPILL_ARRAY is the form of a spill of objects" NEEDS_LIST " and HZ3_S48_OWNER_STASH_SPILL=1");
 _Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT, LIST && !S112),
-               "HZ3_S44_DRAIN_LIMIT bounds what a list's pop detaches; needs HZ3_S44_TRANSPORT_LIST=1 and "
+               "HZ3_S44_DRAIN_LIMIT bounds what a list's pop detaches" NEEDS_LIST " and "
                "HZ3_S112_FULL_DRAIN_EXCHANGE=0");
-_Static_assert(IMPLIES(HZ3_S44_PREFETCH, LIST),
-               "HZ3_S44_PREFETCH: only a list is walked; needs HZ3_S44_TRANSPORT_LIST=1");
-_Static_assert(IMPLIES(HZ3_S44_PREFETCH_DIST > 1, HZ3_S44_PREFETCH), "HZ3_S44_PREFETCH_DIST needs HZ3_S44_PREFETCH=1");
-_Static_assert(IMPLIES(HZ3_S44_4_WALK_NOPREV, LIST),
-               "HZ3_S44_4_WALK_NOPREV: only a list is walked; needs HZ3_S44_TRANSPORT_LIST=1");
+_Static_assert(IMPLIES(HZ3_S44_PREFETCH, LIST), "HZ3_S44_PREFETCH: only a list is walked" NEEDS_LIST);
+_Static_assert(IMPLIES(HZ3_S44_PREFETCH_DIST > 1, HZ3_S44_PREFETCH),
+               "HZ3_S44_PREFETCH_DIST needs HZ3_S44_PREFETCH=1 (lane classic)");
+_Static_assert(IMPLIES(HZ3_S44_4_WALK_NOPREV, LIST), "HZ3_S44_4_WALK_NOPREV: only a list is walked" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S44_4_SPILL_HELPER, LIST &&S48),
-               "HZ3_S44_4_SPILL_HELPER needs HZ3_S44_TRANSPORT_LIST=1 and HZ3_S48_OWNER_STASH_SPILL=1");
-_Static_assert(IMPLIES(EPF, LIST), "HZ3_S44_4_EARLY_PREFETCH fetches an object that is linked; needs "
-                                   "HZ3_S44_TRANSPORT_LIST=1");
+               "HZ3_S44_4_SPILL_HELPER: another form of the spill" NEEDS_LIST " and HZ3_S48_OWNER_STASH_SPILL=1");
+_Static_assert(IMPLIES(EPF, LIST), "HZ3_S44_4_EARLY_PREFETCH fetches an object that is linked" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S44_4_EARLY_PREFETCH_DIST > 1, EPF),
-               "HZ3_S44_4_EARLY_PREFETCH_DIST needs HZ3_S44_4_EARLY_PREFETCH=1");
+               "HZ3_S44_4_EARLY_PREFETCH_DIST needs HZ3_S44_4_EARLY_PREFETCH=1 (lane classic)");
 _Static_assert(IMPLIES(HZ3_S44_4_SKIP_QUICK_EMPTY_CHECK, LIST && !HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT),
-               "HZ3_S44_4_SKIP_QUICK_EMPTY_CHECK leaves out what HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT changes; needs "
-               "HZ3_S44_TRANSPORT_LIST=1 and that one 0");
+               "HZ3_S44_4_SKIP_QUICK_EMPTY_CHECK leaves out what HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT changes" NEEDS_LIST
+               " and that one 0");
 _Static_assert(IMPLIES(HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT, EPF),
-               "HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT needs HZ3_S44_4_EARLY_PREFETCH=1");
+               "HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT needs HZ3_S44_4_EARLY_PREFETCH=1 (lane classic)");
 _Static_assert(IMPLIES(HZ3_S44_4_WALK_PREFETCH_UNCOND, HZ3_S44_PREFETCH),
-               "HZ3_S44_4_WALK_PREFETCH_UNCOND needs HZ3_S44_PREFETCH=1");
+               "HZ3_S44_4_WALK_PREFETCH_UNCOND needs HZ3_S44_PREFETCH=1 (lane classic)");
 
 /* Magazines. */
 _Static_assert(IMPLIES(S48 && !LIST, S112),
-               "HZ3_S48_OWNER_STASH_SPILL: a pop of one magazine leaves no rest; needs HZ3_S112_FULL_DRAIN_EXCHANGE=1");
+               "HZ3_S48_OWNER_STASH_SPILL: a pop of one magazine leaves no rest; needs HZ3_S112_FULL_DRAIN_EXCHANGE=1 "
+               "(lane classic)");
 
 /* The sender. */
 _Static_assert(
@@ -62,9 +61,11 @@ _Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT,
 _Static_assert(IMPLIES(HZ3_OVERFLOW_SORT, HZ3_ADOPT &&HZ3_S44_OWNER_STASH &&HZ3_S44_OWNER_STASH_PUSH),
                "HZ3_OVERFLOW_SORT sends home what was adopted; needs HZ3_ADOPT and HZ3_S44_OWNER_STASH_PUSH");
 _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
-               "HZ3_S97_REMOTE_STASH_BUCKET: a dense stash is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1");
+               "HZ3_S97_REMOTE_STASH_BUCKET: a dense stash is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
+               "classic)");
 _Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE),
-               "HZ3_S146_OVERFLOW_BATCH: a dense stash has no ring to overflow; needs HZ3_REMOTE_STASH_SPARSE=1");
+               "HZ3_S146_OVERFLOW_BATCH: a dense stash has no ring to overflow; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
+               "classic)");
 _Static_assert(
     IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
     "HZ3_REMOTE_STASH_SPARSE with magazines would send one object in each; needs HZ3_S97_REMOTE_STASH_BUCKET=1");

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from registry import FLAGS
+
 
 def configure(root, build, *definitions, **environment):
     return subprocess.run(
@@ -95,6 +97,37 @@ def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
         said = subprocess.run([tree / "out" / name, "2", "1000", "40", "16", "2048", "50"], check=True, text=True,
                               capture_output=True, env={"LD_PRELOAD": str(tree / "libhakozuna_hz3_classic.so")}).stdout
         assert " lane=classic " in said and " HZ3_S44_PREFETCH_DIST=2 " in said
+
+
+def relations(root, directory, lane, flags):
+    """Configures so; the flags that came of it, and what the compiler says of them."""
+    done = configure(root, directory, f"-DHZ3_LANE={lane}", f"-DHZ3_DEFS_EXTRA={flags}")
+    assert done.returncode == 0, done.stderr
+    header = (directory / "generated/hz3_flags.h").read_text()
+    said = subprocess.run(["cc", "-std=gnu11", "-fsyntax-only", f"-I{root}/src", f"-I{directory}/generated",
+                           root / "src/base/relations.c"], capture_output=True, text=True).stderr
+    return {name: int(value) for name, value in re.findall(r"#define (HZ3_\w+) (\d+)\n", header)}, said
+
+
+def test_the_work_orders_flags_build_in_lane_classic_and_others_say_so(root, tmp_path):
+    page = (root / "docs/benchmarking.md").read_text()
+    rows = re.findall(r"^\| [^|]*\| `(-DHZ3_[^`]*)` \|([^|]*)\|$", page, re.M)
+    assert len(rows) > 20
+    for flags, yields in rows:
+        given = {name: int(value) for name, value in re.findall(r"-D(HZ3_\w+)=(\d+)", flags)}
+        values, said = relations(root, tmp_path, "classic", flags)
+        assert not said, flags
+        lane = {name: flag.in_lane["classic"] for name, flag in FLAGS.items()}
+        assert values == lane | given | dict.fromkeys(re.findall(r"HZ3_\w+", yields), 0), flags
+        _, said = relations(root, tmp_path, "scale", flags)
+        assert all("(lane classic)" in line for line in said.splitlines() if "error" in line), said
+
+
+def test_a_flag_that_was_given_does_not_yield(root, tmp_path):
+    flags = "-DHZ3_S44_4_EARLY_PREFETCH=0 -DHZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT=1"
+    values, said = relations(root, tmp_path, "classic", flags)
+    assert values["HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT"] == 1
+    assert "HZ3_S44_4_QUICK_EMPTY_USE_EPF_HINT needs HZ3_S44_4_EARLY_PREFETCH=1" in said
 
 
 def test_the_page_of_lanes_is_what_the_registry_says(root, tmp_path):
