@@ -203,9 +203,7 @@ def test_set_id_program_is_refused(tree, tmp_path, mode):
 
 @pytest.fixture
 def installed(tmp_path, stand_in):
-    tree = Tree(tmp_path / "prefix", stand_in)
-    (tree.root / "share/hz3").mkdir(parents=True)
-    return tree
+    return Tree(tmp_path / "prefix", stand_in)
 
 
 @pytest.mark.parametrize("folder", ["lib", "lib64", "lib/x86_64-linux-gnu"])
@@ -223,13 +221,13 @@ def test_found_through_a_link(tree, tmp_path):
 @pytest.mark.parametrize("verb", ["flags", "options"])
 def test_texts(tree, installed, verb):
     refused(tree(verb), 2, f"{verb}.txt")
-    for lane in ("scale", "fast"):
-        (tree.root / "build" / lane).mkdir(parents=True, exist_ok=True)
-        (tree.root / "build" / lane / f"{verb}.txt").write_text(f"{verb} of {lane}\n")
-    (installed.root / f"share/hz3/{verb}.txt").write_text(f"{verb}, installed\n")
-    assert tree(verb).stdout == f"{verb} of scale\n"
-    assert tree(verb, "--lane", "fast").stdout == f"{verb} of fast\n"
-    assert installed(verb).stdout == f"{verb}, installed\n"
+    for where, folder in ((tree, "build"), (installed, "share/hz3")):
+        for lane in ("scale", "fast"):
+            (where.root / folder / lane).mkdir(parents=True, exist_ok=True)
+            (where.root / folder / lane / f"{verb}.txt").write_text(f"{verb} of {lane}\n")
+        assert where(verb).stdout == f"{verb} of scale\n"
+        assert where(verb, "--lane", "fast").stdout == f"{verb} of fast\n"
+        refused(where(verb, "--lane", "slow"), 2, "'slow'")
     refused(tree(verb, "--stats"), 2, "--stats")
     refused(tree(verb, "more"), 2, "more")
 

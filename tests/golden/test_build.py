@@ -52,8 +52,12 @@ def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
     assert configure(root, tmp_path / "b", f"-DCMAKE_INSTALL_PREFIX={prefix}").returncode == 0
     build(tmp_path / "b", f"-j{os.cpu_count()}", "--target", "install")
-    for file in ("bin/hz3", "include/hz3.h", "share/hz3/flags.txt", "share/hz3/options.txt"):
+    for file in ("bin/hz3", "include/hz3.h", "share/hz3/scale/flags.txt", "share/hz3/scale/options.txt"):
         assert (prefix / file).stat().st_size > 0
+    for verb in ("flags", "options"):
+        command = [prefix / "bin/hz3", verb, "--lane"]
+        assert subprocess.run([*command, "scale"], capture_output=True).stdout
+        assert subprocess.run([*command, "fast"], capture_output=True).returncode == 2
     user.mkdir()
     (user / "main.c").write_text(
         '#include <hz3.h>\n#include <stdio.h>\n#include <stdlib.h>\n'
