@@ -178,7 +178,7 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
 def test_every_verb_is_found_by_the_command():
     shown = subprocess.run([ROOT / "bin/hz3", "help"], capture_output=True, text=True, check=True).stdout
     for verb in cli.main.commands:
-        assert f"also: {verb}\n" in shown
+        assert f"\n  {verb} " in shown
         assert (ROOT / f"bin/hz3-{verb}").resolve() == ROOT / "lab/verb.sh"
 
 

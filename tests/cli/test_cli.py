@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -243,6 +244,9 @@ def test_help(tree):
     assert tree().returncode == 2
     for verb in ("run", "flags", "options", "version"):
         assert f"\n  {verb} " in shown.stdout
+    usage = subprocess.run([ROOT / "bin/hz3", "help"], capture_output=True, text=True).stdout
+    for beside in ROOT.glob("bin/hz3-*"):
+        assert re.search(rf"^  {beside.name[4:]} +\w+ .*\w$", usage, re.M), "a line with its meaning"
 
 
 def test_verbs_beside(tree):
