@@ -67,16 +67,17 @@ static bool word(const char *text, const char *const *words, size_t *value)
     return false;
 }
 
+static const char *const thp_words[] = {"default", "always", "never", NULL};
+static const char *const foreign_words[] = {"abort", "libc", NULL};
+
 static bool thp(const char *text, size_t *value)
 {
-    static const char *const words[] = {"default", "always", "never", NULL};
-    return word(text, words, value);
+    return word(text, thp_words, value);
 }
 
 static bool foreign(const char *text, size_t *value)
 {
-    static const char *const words[] = {"abort", "libc", NULL};
-    return word(text, words, value);
+    return word(text, foreign_words, value);
 }
 
 /* ---- the table ---- */
@@ -115,12 +116,22 @@ bool hz3_options_load(void)
 
 /* ---- saying so ---- */
 
-static void line(const char *format, const char *a, const char *b, size_t n, const char *c)
+static void line(const char *format, const char *a, const char *b, const char *c, const char *d)
 {
     char buf[256];
     struct hz3_text text = {buf, sizeof buf, 0};
-    hz3_print(&text, format, a, b, n, c);
+    hz3_print(&text, format, a, b, c, d);
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
+/* What an option came to be: a word, or a number written into buf. */
+static const char *effective(const struct option *option, char *buf, size_t size)
+{
+    if (option->parse == thp) return thp_words[*option->value];
+    if (option->parse == foreign) return foreign_words[*option->value];
+    if (*option->value == SIZE_MAX) return "none";
+    hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
+    return buf;
 }
 
 static bool is_option(const char *variable)
@@ -136,16 +147,18 @@ void hz3_options_report(void)
 {
     for (char **variable = environ; variable && *variable; variable++)
         if (!strncmp(*variable, "HZ3_", 4) && !is_option(*variable))
-            line("hz3: warning: unknown option %s%s\n", *variable, "", 0, "");
+            line("hz3: warning: unknown option %s\n", *variable, "", "", "");
     for (int i = 0; i < OPTIONS; i++) {
         const char *text = secure_getenv(options[i].name), *source = text ? "environment" : "default";
+        char buf[24];
+        const char *value = effective(&options[i], buf, sizeof buf);
         size_t ignored;
         if (text && !options[i].parse(text, &ignored)) {
-            line("hz3: warning: bad value for %s: %s\n", options[i].name, text, 0, "");
+            line("hz3: warning: bad value for %s: %s\n", options[i].name, text, "", "");
             source = "default";
         }
         if (hz3_options.VERBOSE)
-            line("hz3: option %s=%s = %zu (%s)\n", options[i].name, text && *source == 'e' ? text : options[i].standard,
-                 *options[i].value, source);
+            line("hz3: option %s=%s = %s (%s)\n", options[i].name, text && *source == 'e' ? text : options[i].standard,
+                 value, source);
     }
 }

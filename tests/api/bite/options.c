@@ -78,6 +78,12 @@ static void names_every_option_and_its_source(void)
         CHECK(line_has(said, names[i], set ? "environment" : "default"));
     }
     CHECK(line_has(said, "HZ3_DECAY", "250"));
+    CHECK(line_has(said, "HZ3_THP=default", " = default "));
+    CHECK(line_has(said, "HZ3_FOREIGN_FREE=abort", " = abort "));
+    said = said_with("HZ3_VERBOSE=1", "HZ3_SOFT_LIMIT=0");
+    CHECK(line_has(said, "HZ3_SOFT_LIMIT=0", " = none "));
+    said = said_with("HZ3_VERBOSE=1", "HZ3_THP=never");
+    CHECK(line_has(said, "HZ3_THP=never", " = never (environment)"));
 }
 
 static void prints_statistics_at_exit(void)
