@@ -154,7 +154,10 @@ void hz3_options_report(void)
         const char *value = effective(&options[i], buf, sizeof buf);
         size_t ignored;
         if (text && !options[i].parse(text, &ignored)) {
-            line("hz3: warning: bad value for %s: %s\n", options[i].name, text, "", "");
+            bool fixed = options[i].parse == instances && !HZ3_S144_SETTABLE;
+            line(fixed ? "hz3: warning: bad value for %s: %s (this build is fixed at %s: HZ3_S144_SETTABLE=0)\n"
+                       : "hz3: warning: bad value for %s: %s\n",
+                 options[i].name, text, value, "");
             source = "default";
         }
         if (hz3_options.VERBOSE)
