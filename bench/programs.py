@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What one library costs real programs against another: CPU time (user + system) and peak RSS of each program, in
-pairs of alternating order (A B B A ...), as the median of the pairs' ratios, and the geometric mean over all programs.
+"""What one library costs real programs against another: CPU time (user + system) and peak RSS of each program, as the
+median of the pairs' ratios, and the geometric mean over all programs, each with the interval that covers 95 %.  As in the
+lab a block runs every program once on each library, in random order; a witness in each process says who served malloc;
+every sample is kept, in build/compare/programs.
 
     bench/programs.py [--pairs N] [--only PROGRAM] BASELINE.so OTHER.so
 """
@@ -18,6 +20,18 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))
+
+from lab import LabError, machine, measure, samples, session  # noqa: E402
+from lab.plan import Arm, Cell, Plan, library_arm  # noqa: E402
+
+RESULTS = ROOT / "build/compare/programs"
+BASELINE, OTHER = "baseline", "other"
+FIGURES = {"CPU": "cpu_s", "peak RSS": "peak_kib"}
+RESAMPLES = 2000
+PATIENCE = 600  # seconds; only what hangs takes so long
 
 SQL = """
 create table t(a integer primary key, b text, c real);
@@ -51,24 +65,44 @@ def c_source():
     return "\n".join(lines)
 
 
-def cost(command, env, **options):
-    """CPU seconds and peak KiB of a command and the children it waited for."""
-    child = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, **options)
-    _, status, usage = os.wait4(child.pid, 0)
-    if status:
-        sys.exit(f"{command[0]} failed: status {status}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+def start(command, env, folder, **options):
+    """By the lab's launch, and not as a child of this process, whose own size would count in the child's peak."""
+    env = {**env}
+    launch = [folder / "launch", folder / "usage", env.pop("LD_PRELOAD")]
+    return subprocess.Popen([*launch, *command], env=env, stdout=subprocess.DEVNULL, start_new_session=True, **options)
 
 
-def served(command, env, ready, load, stop, **options):
-    """The same of a server, its children included, while load() runs."""
-    server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
-    while not ready():
-        time.sleep(0.02)
-    load()
-    server.send_signal(stop)
-    _, _, usage = os.wait4(server.pid, 0)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+def cost(command, env, folder, child=None):
+    """CPU seconds and peak KiB of a command that ends well, and the children it waited for."""
+    child = child or start(command, env, folder)
+    try:
+        measure.check_status(child.wait(PATIENCE), str(command[0]), "")
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{command[0]} does not end") from None
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    figures = measure.words((folder / "usage").read_text())
+    return float(figures["cpu_s"]), float(figures["peak_kib"])
+
+
+def served(command, env, folder, ready, load, stop, **options):
+    """The same of a server while load() runs."""
+    server = start(command, env, folder, stderr=subprocess.DEVNULL, **options)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not ready():
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise LabError(f"{command[0]} does not serve: status {server.returncode}")
+            time.sleep(0.02)
+        load()
+        os.kill(int(Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()[0]), stop)
+        return cost(command, env, folder, server)
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
 
 
 def redis(env, folder):
@@ -79,7 +113,7 @@ def redis(env, folder):
                         "-t", "set,get,lpush,lpop,sadd,hset"], check=True, stdout=subprocess.DEVNULL)
 
     command = ["redis-server", "--port", "0", "--unixsocket", path, "--dir", folder, "--save", ""]
-    return served(command, env, path.exists, load, signal.SIGTERM)
+    return served(command, env, folder, path.exists, load, signal.SIGTERM)
 
 
 def memcached(env, folder):
@@ -105,7 +139,7 @@ def memcached(env, folder):
             list(pool.map(talk, range(4)))
 
     command = ["memcached", "-s", path, "-t", "4", "-m", "512", "-u", "root"]
-    result = served(command, env, path.exists, load, signal.SIGTERM)
+    result = served(command, env, folder, path.exists, load, signal.SIGTERM)
     path.unlink(missing_ok=True)
     return result
 
@@ -114,15 +148,13 @@ def postgres(env, folder):
     """pgbench's transactions over four connections."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
     user = {"user": "nobody"} if os.geteuid() == 0 else {}
-    data, library = folder / "data", folder / "library.so"
-    library.unlink(missing_ok=True)
-    shutil.copy(env["LD_PRELOAD"], library)  # where its user can read it
+    data = folder / "data"
     pgbench = [programs / "pgbench", "-h", folder, "-n", "postgres"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": True, **user}
     fresh = not data.exists()
     if fresh:
         if user:
-            shutil.chown(folder, "nobody")
+            shutil.chown(folder, "nobody")  # who has to read the libraries there, and to write
         subprocess.run([programs / "initdb", "-D", data, "-A", "trust", "--no-sync"], **quiet)
 
     def ready():
@@ -134,26 +166,74 @@ def postgres(env, folder):
         subprocess.run([*pgbench, "-c", "4", "-t", "1500"], **quiet)
 
     server = [programs / "postgres", "-D", data, "-k", folder, "-h", "", "-F"]
-    return served(server, {**env, "LD_PRELOAD": str(library)}, ready, load, signal.SIGINT, **user)
+    return served(server, env, folder, ready, load, signal.SIGINT, **user)
 
 
 def git(env, folder):
     target = folder / "clone"
-    result = cost(["sh", "-c", "git clone -q --bare --no-local . $0 && git -C $0 gc -q --aggressive", target], env)
+    result = cost(["sh", "-c", "git clone -q --bare --no-local $1 $0 && git -C $0 gc -q --aggressive", target, ROOT], env, folder)
     subprocess.run(["rm", "-rf", target], check=True)
     return result
 
 
 PROGRAMS = {
     "redis": redis,
-    "sqlite3": lambda env, folder: cost(["sqlite3", ":memory:", SQL], env),
-    "python3": lambda env, folder: cost(["python3", "-c", PYTHON], env),
-    "perl": lambda env, folder: cost(["perl", "-e", PERL], env),
-    "gcc": lambda env, folder: cost(["gcc", "-O2", "-c", "-o", folder / "big.o", folder / "big.c"], env),
+    "sqlite3": lambda env, folder: cost(["sqlite3", ":memory:", SQL], env, folder),
+    "python3": lambda env, folder: cost(["python3", "-c", PYTHON], env, folder),
+    "perl": lambda env, folder: cost(["perl", "-e", PERL], env, folder),
+    "gcc": lambda env, folder: cost(["gcc", "-O2", "-c", "-o", folder / "big.o", folder / "big.c"], env, folder),
     "git": git,
     "memcached": memcached,
     "postgres": postgres,
 }
+
+
+class Taker:
+    """Runs a program on a library, both in one folder, and lets nothing pass that another library served."""
+
+    def __init__(self, folder):
+        self.folder, self.witness = folder, folder / "witness.so"
+        subprocess.run(["cc", "-O2", ROOT / "lab/launch.c", "-o", folder / "launch"], check=True)
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", ROOT / "lab/witness.c", "-o", self.witness, "-ldl"], check=True)
+        (folder / "big.c").write_text(c_source())
+
+    def arm(self, library, name) -> Arm:
+        """A copy, where users of servers can read it; names of one length, since LD_PRELOAD moves the stack."""
+        return library_arm(Path(shutil.copy(library, self.folder / name)), self.folder)
+
+    def __call__(self, name, arm, cell):
+        print(f"{cell.argv[0]:9} {name}", file=sys.stderr)
+        library, testimony = self.folder / arm.file, self.folder / "testimony"
+        for file in (testimony, self.folder / "usage"):  # which another user may have written
+            file.unlink(missing_ok=True)
+        env = measure.environment(arm, cell, [library, self.witness]) | {"LAB_WITNESS": str(testimony)}
+        cpu, peak = PROGRAMS[cell.argv[0]](env, self.folder)
+        statements = testimony.read_text().splitlines() if testimony.exists() else []
+        if not statements:
+            raise LabError(f"{cell.argv[0]}: nothing could be preloaded into it, so nobody knows who served malloc")
+        for statement in statements:
+            measure.check_server(name, arm, library, *statement.split("\t"))
+        return {"cpu_s": cpu, "peak_kib": peak}
+
+
+def estimate(rows):
+    """The geometric mean of the rows' medians, and the interval that covers 95 %, from the bootstrap over each row; without
+    numpy, so that what is needed to measure is needed to the end."""
+    logs, dice = [[math.log(ratio) for ratio in row] for row in rows], random.Random(0)
+    means = sorted(statistics.fmean(statistics.median(dice.choices(row, k=len(row))) for row in logs)
+                   for _ in range(RESAMPLES))
+    mean = statistics.fmean(map(statistics.median, logs))
+    return "{:.3f}x [{:.3f} {:.3f}]".format(*map(math.exp, (mean, means[RESAMPLES // 40], means[-RESAMPLES // 40])))
+
+
+def table(run):
+    pairs = {program: run.blocks(program, "ab") for program in run.plan.cells}
+    ratios = {what: {program: [block[OTHER][figure] / block[BASELINE][figure] for block in blocks]
+                     for program, blocks in pairs.items()} for what, figure in FIGURES.items()}
+    for program in pairs:
+        yield f"{program:9} " + "   ".join(f"{what} {estimate([ratios[what][program]])}" for what in FIGURES)
+    for what in FIGURES:
+        yield f"geometric mean, {what}: {estimate(ratios[what].values())}"
 
 
 def main():
@@ -162,25 +242,21 @@ def main():
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--only", choices=PROGRAMS, action="append", help="may be repeated (default: all)")
     arguments = parser.parse_args()
-    environments = [{**os.environ, "LD_PRELOAD": str(path.resolve(strict=True))} for path in arguments.libraries]
-    ratios = {}
+    if arguments.pairs < 1:
+        parser.error("--pairs: 1 at least")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "big.c").write_text(c_source())
-        for program in arguments.only or PROGRAMS:
-            samples = [[], []]
-            for pair in range(arguments.pairs + 1):
-                for side in (0, 1) if pair % 2 else (1, 0):
-                    samples[side].append(PROGRAMS[program](environments[side], folder))
-            pairs = list(zip(*[side[1:] for side in samples]))  # the first pair warms up
-            cpu = [b[0] / a[0] for a, b in pairs]
-            rss = [b[1] / a[1] for a, b in pairs]
-            ratios[program] = statistics.median(cpu), statistics.median(rss)
-            print(f"{program:9} CPU {ratios[program][0]:.3f}x [{min(cpu):.3f} {max(cpu):.3f}]   "
-                  f"peak RSS {ratios[program][1]:.3f}x [{min(rss):.3f} {max(rss):.3f}]", flush=True)
-    for what, index in (("CPU", 0), ("peak RSS", 1)):
-        mean = math.exp(statistics.fmean(math.log(ratio[index]) for ratio in ratios.values()))
-        print(f"geometric mean, {what}: {mean:.3f}x")
+        taker = Taker(Path(name).resolve())
+        first, second = arguments.libraries
+        arms = {BASELINE: taker.arm(first, "a.so"), OTHER: taker.arm(second, "b.so")}
+        cells = {program: Cell([program]) for program in arguments.only or PROGRAMS}
+        plan = Plan("ab", "programs", arms, cells, arguments.pairs)
+        run = samples.Samples.create(samples.new_path(RESULTS), plan, machine.describe())
+        session.run(run, taker)
+    print(*table(run), f"every sample is in {run.path}", sep="\n")
 
 
-main()
+if __name__ == "__main__":
+    try:
+        main()
+    except (LabError, OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"{Path(__file__).name}: {error}")
