@@ -1,5 +1,5 @@
-/* The ceiling: what malloc and free can cost at least, to read other results as a share of it.  Not an allocator
- * for anything but the benchmark programs.
+/* What malloc and free cost where nothing is shared, to read other results as a share of it.  Not an allocator
+ * for anything but the benchmark programs, and no bound: docs/benchmarking.md says where others are faster.
  *
  * For each size class a thread has a stack of pointers to free objects.  malloc pops, free pushes, whoever made
  * the object: nothing is ever shared, checked, or given back to the system, and a free object is not touched.
@@ -7,7 +7,7 @@
  * that starts takes over the stacks of one that has ended.
  *
  * Where objects always go the same way, from threads that only malloc to threads that only free, memory grows
- * for as long as it runs, and what is measured is the cost of new pages: there this is no ceiling. */
+ * for as long as it runs, and what is measured is the cost of new pages. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
