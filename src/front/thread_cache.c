@@ -331,11 +331,12 @@ void hz3_cache_after_fork(bool whole)
 
 /* ---- the slow paths ---- */
 
-/* What every slow path does first.  False: this thread has no cache, now or any more. */
-static bool enter(struct hz3_thread *self)
+/* What every slow path does first.  False: this thread has no cache, now or any more.  What it is not to join for is a
+ * free of the loader's, which may be the end of a thread that is past its destructors: nothing would make it leave. */
+static bool enter(struct hz3_thread *self, bool may_join)
 {
     if (unlikely(self->state != HZ3_THREAD_JOINED)) {
-        if (self->state != HZ3_THREAD_NEW) return false;
+        if (self->state != HZ3_THREAD_NEW || !may_join) return false;
         join(self);
         if (self->state != HZ3_THREAD_JOINED) return false;
     }
@@ -441,7 +442,7 @@ void hz3_cache_adopt(void *p, unsigned cls)
 
 bool hz3_cache_enter(void)
 {
-    if (!enter(&hz3_thread)) return false;
+    if (!enter(&hz3_thread, !hz3_thread.by_loader)) return false;
     go_inside(&hz3_thread);
     return true;
 }
@@ -454,7 +455,7 @@ void hz3_cache_leave(void)
 HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!enter(self)) return take_one(self, cls);
+    if (!enter(self, true)) return take_one(self, cls);
     go_inside(self);
     void *p = malloc_inside(self, cls);
     go_outside(self);
@@ -464,7 +465,7 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!enter(self)) {
+    if (!enter(self, !self->by_loader)) {
         hz3_central_retire(cls, &p, 1);
         return;
     }
