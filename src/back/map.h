@@ -52,7 +52,7 @@ struct hz3_span {
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
-    uint32_t idle;  /* run on the age list: objects retired since */
+    uint32_t idle;  /* run: free objects that no purge has seen; of a heap's, as of the last retire */
     size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;

@@ -268,8 +268,10 @@ static void leave(void *unused)
     strike_off(self);
     bool dispersed = crowd >= CROWD_MIN && hz3_get(joined) * CROWD_LEFT <= crowd;
     if (dispersed) crowd = hz3_get(joined);
+    if (!hz3_get(joined)) hz3_collector_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
+    self->by_loader = false;
     if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
 }
@@ -292,7 +294,7 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->next = threads;
     if (threads) threads->prev = self;
     threads = self;
-    hz3_add(joined, 1);
+    if (hz3_add(joined, 1) == 0) hz3_collector_nobody_left(false);
     crowd = hz3_max(crowd, hz3_get(joined));
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;

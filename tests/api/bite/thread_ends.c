@@ -2,9 +2,12 @@
  * after its destructors, or by whoever joins another thread, under the lock that creating a thread takes. */
 #include <elf.h>
 #include <link.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -84,6 +87,36 @@ static void joining_starts_no_thread(void)
     for (int i = 0; i < CROWD; i++) join_thread(crowd[i]);
 }
 
+static void at_exit(void)
+{
+    char frame[KIB(200)];
+    sigset_t blocked;
+    memset(forget(frame), 1, sizeof frame);
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGTERM));
+}
+
+/* Much is to be given back, for which hz3 has a thread of its own. */
+static void leave_main(void *sandboxed)
+{
+    void *p[64];
+    CHECK(atexit(at_exit) == 0);
+    for (size_t i = 0; i < COUNT_OF(p); i++) {
+        CHECK((p[i] = malloc(MIB(1))) != NULL);
+        fill(p[i], MIB(1), i);
+    }
+    for (size_t i = 0; i < COUNT_OF(p); i++) free(p[i]);
+    CHECK(status_number("Threads:") == 2);
+    if (sandboxed) CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    pthread_exit(NULL);
+}
+
+/* The process ends with its last thread but ours, and its exit handlers find a thread fit for them. */
+static void a_process_ends_without_its_main_thread(void)
+{
+    expect_success(in_child(leave_main, NULL), 10);
+    expect_success(in_child(leave_main, at_exit), 10);
+}
+
 static const char *loader(void)
 {
     const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR), *segment = header;
@@ -100,5 +133,6 @@ int main(int argc, char **argv)
     }
     a_thread_that_says_nothing_leaves_nothing();
     joining_starts_no_thread();
+    a_process_ends_without_its_main_thread();
     return 0;
 }
