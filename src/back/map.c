@@ -195,6 +195,7 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
             window->frontier += granules;
             return first;
         }
+        if (!rest) return HZ3_MAP_FULL; /* it was a table's next page that is somebody else's */
         /* Somebody else's mapping: leave it alone and look further on. */
         uint32_t skipped = hz3_min(step, rest);
         if (!grow_tags(window, first + skipped)) return HZ3_MAP_REFUSED;
