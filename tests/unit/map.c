@@ -70,9 +70,15 @@ static void nothing_is_at_strange_addresses(void **state)
 static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
 {
     char *theirs = put_page(hz3_round_up(table + used, HZ3_KIB(64)));
+    char *last = NULL;
     int64_t granule;
-    while ((granule = hz3_map_extend(window, 1)) >= 0) *(char *)(window->base + (granule << HZ3_GRANULE_SHIFT)) = 1;
+    while ((granule = hz3_map_extend(window, 1)) >= 0) {
+        last = (char *)window->base + (granule << HZ3_GRANULE_SHIFT);
+        *last = 1;
+    }
     assert_int_equal(granule, HZ3_MAP_FULL);
+    assert_true(hz3_map_was_used(last));
+    assert_false(hz3_map_was_used((char *)window->base + window->bytes - 1));
     assert_int_equal(theirs[7], 42);
     struct hz3_span *elsewhere = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE); /* more than the pool has */
     assert_non_null(elsewhere);
