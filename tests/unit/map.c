@@ -56,6 +56,16 @@ static void far_windows_are_found(void **state)
     if (HZ3_FREE_CHECK) assert_int_equal(*hz3_state_of(p), 0);
 }
 
+/* And so, with their state bytes, at whole pages of any size. */
+static void windows_start_at_whole_huge_pages(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        assert_int_equal(hz3_windows[i].base % HZ3_MIB(2), 0);
+        assert_int_equal((uintptr_t)hz3_state_of((void *)hz3_windows[i].base) % HZ3_KIB(64), 0);
+    }
+}
+
 static void nothing_is_at_strange_addresses(void **state)
 {
     (void)state;
@@ -96,5 +106,5 @@ static void a_window_ends_where_a_table_cannot_grow(void **state)
 }
 
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
-    cmocka_unit_test(far_windows_are_found), cmocka_unit_test(nothing_is_at_strange_addresses),
-    cmocka_unit_test(a_window_ends_where_a_table_cannot_grow))
+    cmocka_unit_test(far_windows_are_found), cmocka_unit_test(windows_start_at_whole_huge_pages),
+    cmocka_unit_test(nothing_is_at_strange_addresses), cmocka_unit_test(a_window_ends_where_a_table_cannot_grow))
