@@ -424,6 +424,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     size_t from = first, to = end;
     if (hz3_os.huge_page && !break_huge_pages) {
         size_t unit = hz3_os.huge_page;
+        hz3_assert(window->base % unit == 0); /* neither end is rounded to before it */
         from = (hz3_round_up(span->start, unit) - window->base) >> HZ3_GRANULE_SHIFT;
         to = (((span->start + hz3_span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
         if (to <= from) from = to = end;
