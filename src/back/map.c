@@ -214,11 +214,6 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
     return HZ3_MAP_FULL;
 }
 
-bool hz3_map_restore(struct hz3_span *span)
-{
-    return hz3_os_map_at(span->start, (size_t)span->granules << HZ3_GRANULE_SHIFT) == HZ3_MAPPED;
-}
-
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner)
 {
     struct hz3_window *window = hz3_window_of((void *)start);
