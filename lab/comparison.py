@@ -70,7 +70,7 @@ def measured(comparison: Comparison) -> str:
 
 
 def coverage(comparison: Comparison) -> int:
-    """Per cent that an interval of medians can cover: of few blocks that from the smallest to the largest."""
+    """Per cent that an interval of medians covers at least: of few blocks that from the smallest to the largest."""
     return min(95, int(100 * (1 - 2.0 ** (1 - comparison.blocks))))
 
 
@@ -101,7 +101,7 @@ def summary(comparison: Comparison) -> Table:
             row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
             row.append(f"{memory[lane].median / memory[best].median:.2f}x")
         rows.append(row)
-    covered = f"In brackets is the interval that covers {coverage(comparison)} %."
+    covered = f"In brackets is the interval that covers at least {coverage(comparison)} %."
     note = f"{covered} RSS is relative to that of the same peer."
     return Table("Against the fastest peer", note, head, rows)
 
@@ -122,9 +122,9 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
         rows.append(["none", *("-" for _ in head[1:])])
     note = (
         f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
-        f"brackets, it covers {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, and its "
-        f"peak RSS more than {SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how "
-        "far the first of them."
+        f"brackets, it covers at least {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, "
+        f"and its peak RSS more than {SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, "
+        "and how far the first of them."
     )
     return Table("Where a peer is ahead, and why", note, head, rows, prose=True)
 

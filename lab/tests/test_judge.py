@@ -125,13 +125,23 @@ def test_without_enough_aa_blocks_there_is_no_floor_to_stand_on():
     assert judge.noise_floor(np.zeros(5)) == math.inf
 
 
-def test_the_interval_covers_the_truth_as_often_as_it_says():
-    chance = np.random.default_rng(0)
-    inside = 0
-    for _ in range(300):
-        low, _, _, high = judge.median_interval(0.05 + 0.03 * chance.standard_normal(20))
-        inside += low <= 0.05 <= high
-    assert 0.91 <= inside / 300 <= 0.99
+@pytest.mark.parametrize("blocks", [6, 7, 8, 9, 12, 19, 20, 21, 23, 40])
+def test_the_intervals_cover_the_truth_as_often_as_they_say(blocks):
+    trials, inside = 1000, np.zeros(2)
+    chance = np.random.default_rng(blocks)
+    for _ in range(trials):
+        low, low90, high90, high = judge.median_interval(0.05 + 0.03 * chance.standard_t(2, blocks))
+        inside += low <= 0.05 <= high, low90 <= 0.05 <= high90
+    for share_, nominal in zip(inside / trials, (0.95, 0.9), strict=True):
+        assert share_ >= nominal - 2 * math.sqrt(nominal * (1 - nominal) / trials)
+
+
+def test_the_interval_of_six_blocks_is_their_range_and_of_more_is_narrower():
+    assert list(judge.median_interval(np.arange(6.0))) == [0, 0, 5, 5]
+    assert list(judge.median_interval(np.arange(9.0)[::-1])) == [1, 1, 7, 7]
+    assert list(judge.median_interval(np.arange(12.0))) == [2, 2, 9, 9]
+    low, low90, high90, high = judge.median_interval(np.arange(20.0))
+    assert 4 < low < low90 < 9.5 < high90 < high < 15
 
 
 def test_a_wide_spread_is_reported_with_runs_that_settle_it():

@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+import numpy as np
 import pytest
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import LabError, ahead, comparison, readme, report, versus
+from lab import LabError, ahead, comparison, judge, readme, report, versus
 from lab.page import markdown
 
 
@@ -100,6 +101,10 @@ def test_few_blocks_cover_less(blocks, per_cent):
     measured = comparison.Comparison(peers())
     measured.blocks = blocks
     assert comparison.coverage(measured) == per_cent
+    trials, chance = 1000, np.random.default_rng(blocks)
+    ends = (judge.median_interval(chance.standard_t(2, blocks)) for _ in range(trials))
+    share = sum(low <= 0 <= high for low, _, _, high in ends) / trials
+    assert share >= per_cent / 100 - 2 * (per_cent * (100 - per_cent) / 1e4 / trials) ** 0.5
 
 
 def test_of_several_reasons_the_first_counts():
