@@ -8,7 +8,7 @@ from lab.experiment import MEMORY, Experiment, files, from_table, read
 from lab.judge import Finding, Verdict, judge
 from lab.samples import Samples
 from lab.session import remaining
-from lab.show import signed
+from lab.show import blocks_to_settle, signed
 
 HEAD = """# Verdicts
 
@@ -43,7 +43,9 @@ def their_change(experiment: Experiment, case: str, variant: str) -> str:
 
 def cell(finding: Finding) -> str:
     effect = finding.effect
-    return f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
+    said = f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
+    settles = blocks_to_settle(finding) if finding.verdict == "INCONCLUSIVE" else ""
+    return f"{said}; {settles}" if settles else said
 
 
 def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> list[str]:

@@ -93,13 +93,18 @@ def signed(log_ratio: float) -> str:
     return f"{percent(log_ratio):+.1f} %"
 
 
+def blocks_to_settle(finding: Finding) -> str:
+    """Of a finding that more blocks than it has would settle."""
+    if not finding.runs_needed or finding.runs_needed <= finding.effect.pairs:
+        return ""
+    return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it"
+
+
 def finding_row(finding: Finding) -> list[str]:
     effect = finding.effect
     remarks = [f"max/min {finding.range_ratio:.2f}"] if finding.range_ratio > NOISY else []
-    if finding.runs_needed and finding.runs_needed > effect.pairs:
-        remarks.append(
-            f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it"
-        )
+    if settles := blocks_to_settle(finding):
+        remarks.append(settles)
     if finding.overflowed:
         remarks.append(f"rings overflowed in {finding.overflowed} of {effect.pairs}")
     return [

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import samples
 
-from lab import ROOT, LabError, build, cli, experiment, ledger, measure, peers, registry
+from lab import ROOT, LabError, build, cli, experiment, judge, ledger, measure, peers, registry
 from lab.measure import words
 from lab.plan import Arm, Cell, library_arm
 
@@ -237,6 +237,13 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
     assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
     assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
     assert "by the gates it had when the run began" in text
+
+
+def test_the_ledger_says_how_many_blocks_would_settle_what_is_open():
+    noisy = judge.judge(samples(table_of([{"at_least": 0.0}]), 3, [5], noise=0.2))[0].findings
+    open_, settled = (next(f for f in noisy if f.verdict == word) for word in ("INCONCLUSIVE", "SAME"))
+    assert re.search(r"\]; (about|over) \d+ blocks would settle it$", ledger.cell(open_))
+    assert ledger.cell(settled).endswith("]")
 
 
 def test_the_ledger_in_the_documentation_is_what_the_results_say():
