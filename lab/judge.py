@@ -83,7 +83,7 @@ class Finding:
     medians: tuple[float, float]  # baseline, variant
     range_ratio: float  # the larger of the two arms'
     runs_needed: int | None  # where the spread or the verdict asks for it
-    overflowed: int = 0  # runs that did not measure the mix they say
+    overflowed: int = 0  # pairs of which a run did not measure the mix it says
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def find(samples: Samples, experiment: Experiment, variant: str, case: str, figu
     ]
     open_ = [threshold for threshold in asked if effect_.at_least(threshold) is Holds.UNDECIDED]
     needed = runs_needed(effect_, margin, open_) if open_ or spread > NOISY or word == "INCONCLUSIVE" else None
-    overflowed = sum(block[variant].get("overflow", "ok") != "ok" for block in blocks)
+    overflowed = sum(any(block[arm].get("overflow", "ok") != "ok" for arm in (BASELINE, variant)) for block in blocks)
     return Finding(
         case,
         group,

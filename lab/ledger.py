@@ -9,12 +9,14 @@ from lab.judge import Finding, Verdict, judge
 from lab.samples import Samples
 from lab.session import remaining
 from lab.show import blocks_to_settle, signed
+from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
-HEAD = """# Verdicts
+HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
 [benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
 or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts.
+{OVERFLOW_NOTE}
 
 """
 
@@ -71,7 +73,8 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
             memory = " | ".join(cell(found[figure]) for figure in MEMORY)
             change = their_change(experiment, case, verdict.variant)
             floor = signed(main.effect.floor).lstrip("+")
-            lines.append(f"| {verdict.variant} | {case} | {change} | {cell(main)} | {floor} | {memory} |")
+            mark = f" {OVERFLOWED}" * (main.overflowed > 0)
+            lines.append(f"| {verdict.variant} | {case}{mark} | {change} | {cell(main)} | {floor} | {memory} |")
     for verdict in verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
         lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]

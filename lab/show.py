@@ -14,7 +14,7 @@ from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
-from lab.versus import compare, figures_of
+from lab.versus import OVERFLOW_NOTE, compare, figures_of, marked
 
 COLOURS = {
     "GO": "green",
@@ -158,7 +158,7 @@ def comparison(samples: Samples, reference: str) -> None:
     for cell in samples.plan.cells:
         compared = {f: compare(samples, cell, f, reference) for f in figures_of(samples, cell)}
         columns = [title for figure in compared for title in (figure, f"to {reference}")]
-        table = Table("", *columns, title=cell, title_justify="left")
+        table = Table("", *columns, title=marked(samples, cell), title_justify="left")
         for arm in samples.arms_of(Round("ab", 0, cell)):
             row = [arm]
             for figure, of_arm in compared.items():
@@ -169,6 +169,8 @@ def comparison(samples: Samples, reference: str) -> None:
                 ]
             table.add_row(*row)
         console.print(table)
+    if any(marked(samples, cell) != cell for cell in samples.plan.cells):
+        console.print(OVERFLOW_NOTE, style="yellow")
     for (cell, arm), reason in samples.unable.items():
         console.print(f"no result of {arm} in {cell}: {reason}", style="red")
 

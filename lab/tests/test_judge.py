@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from synthetic import experiment, samples
 
-from lab import LabError, judge
+from lab import LabError, judge, ledger
+from lab.experiment import from_table
 from lab.plan import BASELINE
 
 TRIALS = 60
@@ -180,6 +181,16 @@ def test_a_level_is_judged_by_the_variants_own_figure():
             for figures in attempts[0].values():
                 figures |= {"box.retries": 1e6 * rate, "box.calls": 1e6}
         assert judge.judge(run)[0].word == word
+
+
+def test_rings_that_overflowed_are_counted_in_both_arms():
+    run = samples(experiment(IMPROVES), 1, [0])
+    for arms, count in (((), 0), ((BASELINE,), 1), ((BASELINE, "variant"), 1)):
+        for arm in arms:
+            run.blocks("case 0", "ab")[0][arm]["overflow"] = "above_0.1%"
+        verdicts = judge.judge(run)
+        table = "".join(ledger.result(run, verdicts, from_table(run.plan.experiment)))
+        assert verdicts[0].findings[0].overflowed == count and ("| case 0 † |" in table) == bool(count)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, 2.0**64, "12 MiB", None])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import LabError, ahead, comparison, judge, readme, report, versus
+from lab import LabError, ahead, comparison, judge, readme, report, show, versus
 from lab.page import markdown
 
 
@@ -65,6 +65,17 @@ def test_the_summary_compares_with_the_fastest_peer():
     assert ratio[0] == pytest.approx(0.5, rel=0.03)  # 2 to 4, by construction
     (row,) = (row for row in comparison.summary(run).rows if row[0] == "mt 2")
     assert row[1] == "jemalloc" and re.match(r"0\.(49|50|51)x \[", row[3])
+
+
+def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
+    run = peers(noise=0.001)
+    assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), []))
+    run.blocks("mt 8", "ab")[0]["glibc"]["overflow"] = "above_0.1%"
+    made = comparison.Comparison(run)
+    for table in (comparison.summary(made), comparison.behind(made, [])):
+        assert [row[0] for row in table.rows] == ["mt 2", "mt 8 †"] and "†: in at least one" in table.note
+    show.comparison(run, "glibc")
+    assert capsys.readouterr().out.count("†") == 2
 
 
 @pytest.mark.parametrize("speed, memory, noise, kinds", [
