@@ -15,6 +15,7 @@ from lab.registry import Registry
 
 MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
 REASONS = "peers.toml"  # lies among the experiments and is none: see ahead.py
+HIGHER_IS_BETTER, LOWER_IS_BETTER = ("_per_s",), ("_kib", "_ratio", "_ns", "seconds")  # how names of figures end
 GATE_KINDS = ("at_least", "wins", "above", "below")
 
 
@@ -166,6 +167,9 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
     check_programs([c.program for c in experiment.cases], root)
     if idle := [c.name for c in experiment.cases if "{iters}" in c.command and c.iters < 1]:
         raise LabError(f"no iters for case '{idle[0]}'")
+    for figure in (experiment.figure, *(gate.figure for gate in experiment.gates if gate.is_relative)):
+        if not figure.endswith(HIGHER_IS_BETTER + LOWER_IS_BETTER):
+            raise LabError(f"nobody knows whether more {figure} is better: judge it by a gate above or below")
     groups = {c.group: sum(o.group == c.group for o in experiment.cases) for c in experiment.cases}
     for gate in experiment.gates:
         if gate.group not in groups:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from lab import LabError
-from lab.experiment import Experiment, Gate, from_table
+from lab.experiment import HIGHER_IS_BETTER, Experiment, Gate, from_table
 from lab.plan import BASELINE, COPY
 from lab.samples import Samples
 from lab.session import remaining
@@ -26,7 +26,6 @@ RESAMPLES = 2000
 BOOTSTRAPPED_FROM = 20  # blocks: the bootstrap of fewer covers less than it says
 FEWEST = 6  # blocks: the interval of fewer cannot reach 95 %
 NOISY = 1.5  # slowest to fastest run of one arm, from which the spread is reported
-HIGHER_IS_BETTER = ("_per_s",)
 NEVER = 10_000  # runs
 POWER = 1.6  # half-widths that clear a threshold 4 times of 5: 1.43, and more since the next noise floor varies too
 

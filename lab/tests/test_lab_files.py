@@ -92,6 +92,8 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ('group = "g2"\nat', 'group = "g3"\nat', "no case is in that group"),
     ("at_least = 0.0", "at_least = 0.0\nwins = 1", "exactly one of"),
     ("at_least = 0.0", "wins = 2", "there are 1 cases"),
+    ("at_least = 0.0", 'at_least = 0.0\nfigure = "effective_remote_pct"', "more effective_remote_pct is better"),
+    ('question = "?"', 'question = "?"\nfigure = "HZ3_X.spill_hit_pct"', "more HZ3_X.spill_hit_pct is better"),
     ("at_least = 0.0", "at_last = 0.0", "at_last"),
     ("iters = 1000", "", "no iters for case 'T=2'"),
     ("[2, 4]", "[2, 2]", "two cases have the same name"),
