@@ -1,6 +1,7 @@
 """docs/verdicts.md, made from experiments/*.toml and their results."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from lab import LabError, machine
@@ -21,13 +22,18 @@ or smaller; in brackets is the interval that covers 95 %. Nothing below the nois
 """
 
 
-def newest_by_machine(folder: Path) -> list[Samples]:
-    """The newest complete run of each machine."""
+def weight(run: Samples) -> float:
+    """Of an experiment, what a trial has less of.  Comparisons weigh the same: each is of the code of its day."""
+    return run.plan.scale * run.plan.blocks if run.plan.kind == "ab" else 0
+
+
+def published(files: Iterable[Path]) -> list[Samples]:
+    """Of every name and machine the weightiest complete run, and of several the newest."""
     runs = {}
-    for file in sorted(folder.glob("*.jsonl")):
-        run = Samples.load(file)
-        if not remaining(run):
-            runs[machine.name(run.machine)] = run
+    for run in map(Samples.load, sorted(files)):
+        key = run.plan.kind, run.plan.name, machine.identity(run.machine)
+        if not remaining(run) and (key not in runs or weight(run) >= weight(runs[key])):
+            runs[key] = run
     return list(runs.values())
 
 
@@ -111,7 +117,7 @@ def ledger(folder: Path) -> str:
     for file in sorted(files(folder), key=order):
         experiment = read(file)
         judged = []
-        for run in newest_by_machine(folder / "results" / file.stem):
+        for run in published((folder / "results" / file.stem).glob("*.jsonl")):
             try:
                 judged.append((run, judge(run)))
             except LabError as error:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -233,12 +234,27 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
     assert ledger.ledger(tmp_path).count("not yet run") == 2
     run = samples(table_of([{"at_least": 0.0}]), 1, [20])
     run.path = tmp_path / "results/x1/now.jsonl"
-    monkeypatch.setattr(ledger, "newest_by_machine", lambda folder: [run] if folder.name == "x1" else [])
+    run.path.parent.mkdir(parents=True)
+    run.path.touch()
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: run)
     text = ledger.ledger(tmp_path)
     assert "| [x](#x) | one | - | not yet run |" in text  # the run's variant has another name
     assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
     assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
     assert "by the gates it had when the run began" in text
+
+
+def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
+    first, trial, later, rebooted = (samples(table_of([]), seed, [0], blocks=6) for seed in range(4))
+    trial.plan = replace(trial.plan, scale=0.1)
+    rebooted.machine = {**rebooted.machine, "kernel": "6.2"}
+    runs = {"1": first, "2": trial, "3": rebooted}
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
+    assert ledger.published(map(Path, runs)) == [first, rebooted]
+    runs["4"] = later
+    assert ledger.published(map(Path, runs)) == [later, rebooted]
+    first.plan, trial.plan = (replace(run.plan, kind="peers") for run in (first, trial))
+    assert ledger.published(map(Path, ("1", "2"))) == [trial]  # a comparison is of today's code
 
 
 def test_the_ledger_says_how_many_blocks_would_settle_what_is_open():

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ from lab.page import markdown
 def page():
     runs = [peers(), samples(experiment([{"at_least": 0.0}], cases=2), 1, [20, 0])]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "newest", lambda folder: runs)
+        patch.setattr(report, "published", lambda files: runs)
         patch.setattr(report, "reasons", lambda: [ahead.Reason("bench_mt 2", "speed", "It <cheats>. " * 20)])
-        return report.report(None)
+        return report.report(Path())
 
 
 def test_every_kind_of_picture_is_there_and_well_formed(page):
@@ -167,14 +168,14 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
     old.path, new.path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     with monkeypatch.context() as patch:
-        patch.setattr(report, "newest", lambda folder: [])
+        patch.setattr(report, "published", lambda files: [])
         file.write_text("no place\n")
         with pytest.raises(LabError, match="no place"):
             readme.write(tmp_path, tmp_path)
         file.write_text(f"before\n{readme.BEGIN}old\n{readme.END}after\n")
         with pytest.raises(LabError, match="no comparison"):
             readme.write(tmp_path, tmp_path)
-        patch.setattr(report, "newest", lambda folder: [other, new, old])
+        patch.setattr(report, "published", lambda files: [other, new, old])
         readme.write(tmp_path, tmp_path)
         once = file.read_text()
         readme.write(tmp_path, tmp_path)
