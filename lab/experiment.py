@@ -6,7 +6,7 @@ docs/benchmarking.md, "The lab", says what each key means.
 import itertools
 import shlex
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from lab import ROOT, LabError
@@ -147,8 +147,32 @@ def from_table(table: dict) -> Experiment:
         raise LabError(f"experiment: not of the form that is described: {error}") from None
 
 
+def _check_types(item: object) -> None:
+    """As the class says them; a whole number may stand for any."""
+    for key in fields(item):
+        value, kind = getattr(item, key.name), getattr(key.type, "__origin__", key.type)
+        if not isinstance(value, kind) and not (type(value) is int and isinstance(float(value), kind)):
+            said = getattr(kind, "__name__", str(kind).removesuffix(" | None"))
+            raise LabError(f"{type(item).__name__.lower()}: {key.name} = {value!r}, which should be {said}")
+
+
+def _check_command(case: Case) -> None:
+    try:
+        argv = case.argv(1)
+    except ValueError as error:
+        raise LabError(f"case '{case.name}': {error} in: {case.command}") from None
+    if not argv:
+        raise LabError(f"case '{case.name}': no command")
+    if not all(isinstance(value, str) for value in case.env.values()):
+        raise LabError(f"case '{case.name}': what env holds is text")
+
+
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
     """Raises LabError where running it would be senseless."""
+    for item in (experiment, experiment.baseline, *experiment.variants, *experiment.cases, *experiment.gates):
+        _check_types(item)
+    for case in experiment.cases:
+        _check_command(case)
     arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
     for variant in experiment.variants:
         resolved = registry.resolve(variant.lane, variant.flags)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import samples
 
-from lab import ROOT, LabError, build, cli, experiment, judge, ledger, measure, peers, registry
+from lab import ROOT, LabError, build, cli, experiment, judge, ledger, measure, peers, planning, registry, report
 from lab.measure import words
 from lab.plan import Arm, Cell, library_arm
 
@@ -96,6 +96,15 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("at_least = 0.0", 'at_least = 0.0\nfigure = "effective_remote_pct"', "more effective_remote_pct is better"),
     ('question = "?"', 'question = "?"\nfigure = "HZ3_X.spill_hit_pct"', "more HZ3_X.spill_hit_pct is better"),
     ("at_least = 0.0", "at_last = 0.0", "at_last"),
+    ("at_least = 0.0", 'at_least = "x"', "gate: at_least = 'x', which should be float$"),
+    ("at_least = 0.0", 'wins = "1"', "gate: wins = '1', which should be int$"),
+    ("iters = 1000", 'iters = "many"', "case: iters = 'many', which should be int$"),
+    ('question = "?"', 'question = "?"\nblocks = "20"', "experiment: blocks = '20', which should be int$"),
+    ('question = "?"', 'question = "?"\nsame_within = "2"', "experiment: same_within = '2', which should be float$"),
+    ("flags = { HZ3_FREE_CHECK = 0 }", 'lane = "fast"\nflags = 5', "variant: flags = 5, which should be dict$"),
+    ("bench_random_mixed_mt_remote_malloc {threads} {iters} 10 16 64 50", "", "case 'T=2': no command"),
+    ("16 64 50", "16 64 '50", "case 'T=2': No closing quotation"),
+    ("over =", "env = { X = 1 }\nover =", "case 'T=2': what env holds is text"),
     ("iters = 1000", "", "no iters for case 'T=2'"),
     ("[2, 4]", "[2, 2]", "two cases have the same name"),
     ("[[gates]]", "[[gate]]", "no gates"),
@@ -223,6 +232,26 @@ def test_a_scale_multiplies_one_number_of_each_cell_that_has_any(file):
         changed = [(one, other) for one, other in zip(whole.argv, half.argv, strict=True) if one != other]
         assert len(changed) == any(word.isdigit() for word in whole.argv)
         assert all(int(one) == 2 * int(other) for one, other in changed)
+
+
+@pytest.mark.parametrize("text", [b"bench_x 'a\n", b"bench_\xff\n"])
+def test_cells_that_cannot_be_read_are_refused(tmp_path, text):
+    file = tmp_path / "cells.txt"
+    file.write_bytes(text)
+    with pytest.raises(LabError, match="cells.txt: "):
+        peers.cells(file)
+
+
+def test_a_folder_that_is_there_is_not_packed_and_nothing_is_built_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(planning, "of_cells", lambda *_: pytest.fail("building began"))
+    result = CliRunner().invoke(cli.main, ["pack", str(tmp_path), "cells.txt"])
+    assert isinstance(result.exception, LabError) and "is there already" in str(result.exception)
+
+
+def test_the_report_makes_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "report", lambda folder: "all")
+    CliRunner().invoke(cli.main, ["report", str(tmp_path / "build/report.html")], catch_exceptions=False)
+    assert (tmp_path / "build/report.html").read_text() == "all"
 
 
 def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypatch):
