@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +167,7 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
     file = tmp_path / "README.md"
     old = peers(name="peers-a", speeds=SPEEDS | {"scale": 9.0})
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
+    new.plan = replace(new.plan, scale=0.15)
     old.path, new.path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     with monkeypatch.context() as patch:
         patch.setattr(report, "published", lambda files: [])
@@ -188,7 +190,9 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
         ElementTree.parse(tmp_path / f"docs/{name}.svg")
     page = (tmp_path / "docs/peers.md").read_text()
     assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
-    for words in ("## peers-a", "## peers-b", "A CPU", "| jemalloc | 5.3 |", "speed: not explained yet<br>memory: not"):
+    assert once.count("6 blocks of a with 0.15 of its iterations, 6 blocks of b with 1 of its iterations") == 1
+    for words in ("## peers-a", "## peers-b", "Lanes: 2; peers: 2; cells: 4. A CPU", "| jemalloc | 5.3 |",
+                  "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
     tables = [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
     assert len(tables) == 6 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
