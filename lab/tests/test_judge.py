@@ -173,9 +173,10 @@ def test_a_gate_may_compare_any_figure_of_its_group(waste, word):
     assert judge.judge(run)[0].word == word
 
 
-def test_a_level_is_judged_by_the_variants_own_figure():
-    table = experiment([{"figure": "box.retries", "per": "box.calls", "above": 0.1}])
-    for rate, word in ((0.2, "GO"), (0.00002, "NO-GO")):
+@pytest.mark.parametrize("kind, words", [("above", ("GO", "NO-GO")), ("below", ("NO-GO", "GO"))])
+def test_a_level_is_judged_by_the_variants_own_figure(kind, words):
+    table = experiment([{"figure": "box.retries", "per": "box.calls", kind: 0.1}])
+    for rate, word in zip((0.2, 0.0), words, strict=True):
         run = samples(table, 1, [0])
         for attempts in run.attempts.values():
             for figures in attempts[0].values():

@@ -142,6 +142,11 @@ def test_every_command_of_the_experiments_gives_a_result():
         assert figures["ops_per_s"] > 0 and figures["peak_kib"] > 0 and figures["end_kib"] > 0
 
 
+def test_s146_asks_that_fewer_than_a_million_sends_overflow():
+    (gate,) = (g for g in experiment.read(ROOT / "experiments/s146-statistics.toml").gates if g.below is not None)
+    assert str(gate) == "overflow_sent / remote_sent below 0.028 in r90"
+
+
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_what_a_work_order_found_is_told_of_cases_that_there_are(file):
     asked = experiment.read(file)
