@@ -184,12 +184,33 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     lines = run.read_text().splitlines()
     assert result.exit_code == 0 and len(lines) == 1 + 2 * (3 + 6 * 2 + 3)
     assert "HZ3_FREE_CHECK=0" in lines[0] and "/bench_random" not in lines[0]
+    assert f'"commit": "{planning.commit()}"' in lines[0]
     assert not any(str(ROOT) in line for line in lines)  # results are published
     lines[-1] = ""
     run.write_text("\n".join(lines))
     assert CliRunner().invoke(cli.main, [*verb, "--resume"], catch_exceptions=False).exit_code == 0
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
     assert "is complete" in str(again.exception)
+
+
+def test_a_plan_says_of_which_commit_it_is_and_whether_a_file_had_changed(tmp_path, monkeypatch):
+    def git(*argv):
+        who = ("-c", "user.name=x", "-c", "user.email=x")
+        return subprocess.run(["git", "-C", tmp_path, *who, *argv], check=True, capture_output=True, text=True).stdout
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert planning.commit(tmp_path) == ""
+    git("init")
+    (tmp_path / "file").touch()
+    git("add", "file")
+    git("commit", "-m", "x")
+    git("tag", "v1")
+    head = git("rev-parse", "HEAD").strip()
+    assert planning.commit(tmp_path) == head
+    (tmp_path / "file").write_text("changed")
+    assert planning.commit(tmp_path) == f"{head}-dirty"
+    monkeypatch.setenv("PATH", "")
+    assert planning.commit(tmp_path) == ""
 
 
 def test_every_verb_is_found_by_the_command():
