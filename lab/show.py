@@ -27,6 +27,7 @@ COLOURS = {
     Holds.NO: "red",
     Holds.UNDECIDED: "yellow",
 }
+SHORT = 0.2  # seconds; shorter runs are warned of
 console = Console(markup=False, width=None if sys.stdout.isatty() else 180)
 
 
@@ -143,6 +144,15 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
         console.print(said, style=f"bold {COLOURS[verdict.word]}")
     if samples.plan.blocks < FEWEST:
         console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
+    short_runs(samples)
+
+
+def short_runs(samples: Samples) -> None:
+    for cell in samples.plan.cells:
+        runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
+        if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORT:
+            said = f"{cell}: the median run measured {median:.2f} s; less than {SHORT} s is mostly noise, raise --scale"
+            console.print(said, style="yellow")
 
 
 def peers(plan: Plan) -> None:
