@@ -9,15 +9,15 @@ from lab.experiment import MEMORY, Experiment, files, from_table, read
 from lab.judge import Finding, Verdict, judge
 from lab.samples import Samples
 from lab.session import remaining
-from lab.show import blocks_to_settle, signed
+from lab.show import SETTLES, blocks_to_settle, signed
 from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
 HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
 [benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
-or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts.
-{OVERFLOW_NOTE}
+or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts. What is INCONCLUSIVE has
+with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
 
 """
 
@@ -53,7 +53,7 @@ def cell(finding: Finding) -> str:
     effect = finding.effect
     said = f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
     settles = blocks_to_settle(finding) if finding.verdict == "INCONCLUSIVE" else ""
-    return f"{said}; {settles}" if settles else said
+    return f"{said}; {settles.removesuffix(SETTLES)}" if settles else said
 
 
 def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> list[str]:

@@ -27,6 +27,7 @@ COLOURS = {
     Holds.NO: "red",
     Holds.UNDECIDED: "yellow",
 }
+SETTLES = " would settle it"
 SHORT = 0.2  # seconds; shorter runs are warned of
 console = Console(markup=False, width=None if sys.stdout.isatty() else 180)
 
@@ -98,7 +99,7 @@ def blocks_to_settle(finding: Finding) -> str:
     """Of a finding that more blocks than it has would settle."""
     if not finding.runs_needed or finding.runs_needed <= finding.effect.pairs:
         return ""
-    return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it"
+    return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks{SETTLES}"
 
 
 def finding_row(finding: Finding) -> list[str]:
