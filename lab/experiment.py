@@ -6,7 +6,7 @@ docs/benchmarking.md, "The lab", says what each key means.
 import itertools
 import shlex
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from lab import ROOT, LabError
@@ -102,16 +102,21 @@ class Experiment:
 
 def _make(kind: type, what: str, table: dict, **more: object) -> object:
     try:
-        return kind(**table, **more)
+        made = kind(**table, **more)
     except TypeError as error:
         raise LabError(f"{what}: {str(error).replace('.__init__()', '').replace('argument', 'key')}") from None
+    for key in fields(kind):
+        value, asked = getattr(made, key.name), getattr(key.type, "__origin__", key.type)
+        if not isinstance(value, asked) and not (type(value) is int and isinstance(float(value), asked)):
+            said = getattr(asked, "__name__", str(asked).removesuffix(" | None"))
+            raise LabError(f"{what}: {key.name} = {value!r}, which should be {said}")
+    return made
 
 
 def _variant(table: dict, baseline: Variant) -> Variant:
     """The baseline with other flags; or where it names a lane, that lane with flags."""
-    if "lane" in table:
-        return _make(Variant, "variant", table)
-    return _make(Variant, "variant", {**table, "lane": baseline.lane, "flags": baseline.flags | table.get("flags", {})})
+    own = _make(Variant, "variant", {"lane": baseline.lane, **table})
+    return own if "lane" in table else replace(own, flags=baseline.flags | own.flags)
 
 
 def _cases(table: dict, iters: int) -> list[Case]:
@@ -147,15 +152,6 @@ def from_table(table: dict) -> Experiment:
         raise LabError(f"experiment: not of the form that is described: {error}") from None
 
 
-def _check_types(item: object) -> None:
-    """As the class says them; a whole number may stand for any."""
-    for key in fields(item):
-        value, kind = getattr(item, key.name), getattr(key.type, "__origin__", key.type)
-        if not isinstance(value, kind) and not (type(value) is int and isinstance(float(value), kind)):
-            said = getattr(kind, "__name__", str(kind).removesuffix(" | None"))
-            raise LabError(f"{type(item).__name__.lower()}: {key.name} = {value!r}, which should be {said}")
-
-
 def _check_command(case: Case) -> None:
     try:
         argv = case.argv(1)
@@ -169,8 +165,6 @@ def _check_command(case: Case) -> None:
 
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
     """Raises LabError where running it would be senseless."""
-    for item in (experiment, experiment.baseline, *experiment.variants, *experiment.cases, *experiment.gates):
-        _check_types(item)
     for case in experiment.cases:
         _check_command(case)
     arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}

@@ -98,7 +98,7 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("at_least = 0.0", "at_last = 0.0", "at_last"),
     ("at_least = 0.0", 'at_least = "x"', "gate: at_least = 'x', which should be float$"),
     ("at_least = 0.0", 'wins = "1"', "gate: wins = '1', which should be int$"),
-    ("iters = 1000", 'iters = "many"', "case: iters = 'many', which should be int$"),
+    ("iters = 1000", 'iters = "many"', "case 'T=2': iters = 'many', which should be int$"),
     ('question = "?"', 'question = "?"\nblocks = "20"', "experiment: blocks = '20', which should be int$"),
     ('question = "?"', 'question = "?"\nsame_within = "2"', "experiment: same_within = '2', which should be float$"),
     ("flags = { HZ3_FREE_CHECK = 0 }", 'lane = "fast"\nflags = 5', "variant: flags = 5, which should be dict$"),
@@ -110,7 +110,8 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("[[gates]]", "[[gate]]", "no gates"),
     ("[baseline]", "[baseline", "x.toml: "),
     ('question = "?"', "", "question"),
-    ("flags = { HZ3_FREE_CHECK = 0 }", "flags = 0", "not of the form"),
+    ("flags = { HZ3_FREE_CHECK = 0 }", "flags = 0", "variant: flags = 0, which should be dict$"),
+    ("over = { threads = [2, 4] }", "over = 2", "not of the form"),
 ])  # fmt: skip
 def test_bad_input_is_refused_before_anything_is_built(tmp_path, monkeypatch, old, new, complaint):
     monkeypatch.setattr(build, "Builder", lambda *_, **__: pytest.fail("building began"))
