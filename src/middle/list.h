@@ -50,7 +50,9 @@ HZ3_INLINE int64_t hz3_list_push(struct hz3_list *list, void *first, void *last,
 {
     uint64_t old = hz3_get(list->head);
     *retries = 0;
-    if (HZ3_S44_OWNER_STASH_COUNT && (int32_t)hz3_get(list->count[0]) + (int32_t)n > (int32_t)max) return -1;
+    /* Of an empty list the count may be what a drain overtook, and no other would come to put it right. */
+    int32_t counted = HZ3_S44_OWNER_STASH_COUNT && old ? (int32_t)hz3_get(list->count[0]) : 0;
+    if (counted + (int32_t)n > (int32_t)max) return -1;
     for (;; ++*retries) {
         unsigned count = hz3_list_packed_count(old);
         if (!HZ3_S44_OWNER_STASH_COUNT && count + n > max) return -1;

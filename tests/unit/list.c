@@ -59,6 +59,17 @@ static void a_push_beyond_the_bound_changes_nothing(void **state)
     assert_int_equal(count, 3);
 }
 
+/* A push whose count comes behind the drain that took its objects. */
+static void an_empty_list_has_room(void **state)
+{
+    (void)state;
+    struct hz3_list list = {0};
+    unsigned retries;
+    if (!HZ3_S44_OWNER_STASH_COUNT) skip();
+    hz3_set(list.count[0], 2);
+    assert_true(hz3_list_push(&list, chain(0, 2), &object[1], 2, 2, &retries) >= 0);
+}
+
 static void a_rest_goes_back_only_where_nothing_came(void **state)
 {
     (void)state;
@@ -88,4 +99,5 @@ static void addresses_and_counts_do_not_touch(void **state)
 }
 
 RUN(cmocka_unit_test(pushes_come_in_front), cmocka_unit_test(a_push_beyond_the_bound_changes_nothing),
-    cmocka_unit_test(a_rest_goes_back_only_where_nothing_came), cmocka_unit_test(addresses_and_counts_do_not_touch))
+    cmocka_unit_test(a_rest_goes_back_only_where_nothing_came), cmocka_unit_test(addresses_and_counts_do_not_touch),
+    cmocka_unit_test(an_empty_list_has_room))
