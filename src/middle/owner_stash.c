@@ -228,13 +228,23 @@ size_t hz3_owner_stash_spilled(const struct hz3_stock *stock, unsigned sc)
     return sc < HZ3_STOCK_SPILL ? BY_TRANSPORT(spilled)(&stock->spill[sc]) : 0;
 }
 
+/* Looks by taking out and putting back, which does not count as use. */
+static size_t count_objects(unsigned owner, unsigned instance, unsigned sc)
+{
+    union hz3_bin *bin = &stashes[owner].bin[instance][sc];
+    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
+    if (!is_pending(bin)) return 0;
+    bool unused = hz3_get(bin->magazines.head) == hz3_get(*last);
+    size_t objects = BY_TRANSPORT(objects)(&stashes[owner], bin, sc);
+    if (unused) hz3_set(*last, hz3_get(bin->magazines.head));
+    return objects;
+}
+
 size_t hz3_owner_stash_objects(unsigned sc)
 {
     size_t objects = 0;
     for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
-        for (unsigned i = 0; i < hz3_instances(); i++)
-            if (is_pending(&stashes[owner].bin[i][sc]))
-                objects += BY_TRANSPORT(objects)(&stashes[owner], &stashes[owner].bin[i][sc], sc);
+        for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, sc);
     return objects;
 }
 

@@ -160,6 +160,7 @@ static void what_lies_untouched_goes_home(void **state)
     push_linked(0, 25);
     uint64_t retired = hz3_central_retired(sc);
     hz3_owner_stash_trim(sc, false);
+    assert_int_equal(hz3_owner_stash_objects(sc), 25); /* to look is not to use */
     hz3_owner_stash_trim(sc, false);
     assert_false(hz3_owner_stash_has_pending(OWNER, sc));
     assert_int_equal(hz3_central_retired(sc), retired + 25);
