@@ -31,8 +31,8 @@ struct hz3_stash {
 
 enum {
     /* A bounded drain, and a prefetch through a link, read links of objects that are not yet theirs. */
-    HZ3_STASH_ONE_TAKER =
-        HZ3_S44_TRANSPORT_LIST && (!HZ3_S112_FULL_DRAIN_EXCHANGE || HZ3_S44_4_EARLY_PREFETCH_DIST > 1),
+    HZ3_STASH_ONE_TAKER = HZ3_S44_OWNER_STASH && HZ3_S44_TRANSPORT_LIST &&
+                          (!HZ3_S112_FULL_DRAIN_EXCHANGE || HZ3_S44_4_EARLY_PREFETCH_DIST > 1),
 };
 
 /* A bin's count went from `before` to `after` (magazines or objects): the owner's bytes follow, in steps. */

@@ -35,6 +35,7 @@ struct hz3_stock *hz3_stock_get(void)
     if (!stock) return NULL;
     *stock = (struct hz3_stock){.ring_count = 0};
     for (int i = 0; i < HZ3_STOCK_OUTGOING; i++) stock->outgoing[i] = HZ3_STUB_TOP;
+    hz3_fence(memory_order_release); /* statistics look into other threads' */
     return hz3_stock = stock;
 }
 
