@@ -42,6 +42,13 @@ static size_t waiting_bytes(void)
            hz3_page_remote_waiting();
 }
 
+/* As hz3_pages_pressed, for what waits above the pages too. */
+static bool is_pressed(void)
+{
+    if (likely(hz3_pages_resident() <= hz3_pages_soft_limit)) return false;
+    return waiting_bytes() > hz3_pages_soft_limit / 32 && !hz3_pages_refused();
+}
+
 /* What has been idle for `age` ms goes home, in every `slices`th class from `slice` on and as much of the rest; returns
  * the bytes given back. */
 static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
@@ -63,7 +70,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
 
 size_t hz3_collector_run(bool force)
 {
-    bool all = force || hz3_pages_pressed();
+    bool all = force || is_pressed();
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
@@ -72,7 +79,7 @@ size_t hz3_collector_run(bool force)
 uint32_t hz3_collector_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due), slice_ms = hz3_max(interval / SLICES, 1u);
-    bool pressed = hz3_pages_pressed() && !hz3_pages_refused();
+    bool pressed = is_pressed();
     if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_collector_lock)) {
         uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
         slices = hz3_min(slices, (uint32_t)SLICES);
@@ -92,7 +99,7 @@ uint32_t hz3_collector_tick(void)
 static int pass_in_background(bool all, int futile)
 {
     hz3_lock(&hz3_collector_lock);
-    all |= hz3_pages_pressed();
+    all |= is_pressed();
     size_t bytes = pass(all ? 0 : decay, 0, 1, all || futile > PASSES_PER_DECAY);
     hz3_unlock(&hz3_collector_lock);
     return bytes ? 0 : futile + 1;
@@ -115,6 +122,7 @@ static void *background(void *signals)
         hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
              !hz3_exchange(running, true, memory_order_seq_cst));
+    hz3_cache_bury_counters();
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(forbidden) && !hz3_get(everybody_left)) hz3_os_wait(&everybody_left, 0, 0);
     /* The process may end with this thread: what then runs is the program's. */

@@ -221,7 +221,7 @@ static void pass_epoch(struct hz3_thread *self)
         self->previous[cls] = HZ3_STUB_TOP;
         discharge(self, cls, previous);
         give_up_capacity(self, cls, (earned + 1) / 2);
-        if (!self->capacity[cls]) discharge_class(self, cls);
+        if (hz3_magazine_objects(self->top[cls]) > self->capacity[cls]) discharge_class(self, cls);
     }
 }
 
@@ -241,6 +241,22 @@ HZ3_RACY static void add_counters(struct hz3_counters *sum, const struct hz3_thr
     hz3_counters_add(sum, thread->counters);
 }
 
+/* hz3_threads_lock is held. */
+static void bury_counters(struct hz3_counters *counters, uint64_t *rmw)
+{
+    if (HZ3_ATOMIC_STATS) counters->rmw = *rmw, *rmw = 0;
+    hz3_counters_add(&dead_counters, counters);
+    *counters = (struct hz3_counters){.pushed = 0};
+}
+
+void hz3_cache_bury_counters(void)
+{
+    if (!HZ3_BOXES_ON) return;
+    hz3_lock(&hz3_threads_lock);
+    bury_counters(&hz3_counters, &hz3_rmw_count);
+    hz3_unlock(&hz3_threads_lock);
+}
+
 /* Takes a thread, whose magazines are away, off the books.  hz3_threads_lock is held. */
 static void strike_off(struct hz3_thread *thread)
 {
@@ -252,7 +268,7 @@ static void strike_off(struct hz3_thread *thread)
     *(thread->prev ? &thread->prev->next : &threads) = thread->next;
     if (thread->next) thread->next->prev = thread->prev;
     add_stats(&dead, &thread->stats);
-    add_counters(&dead_counters, thread);
+    if (HZ3_BOXES_ON) bury_counters(thread->counters, thread->rmw);
     hz3_sub(joined, 1);
 }
 
@@ -274,6 +290,7 @@ static void leave(void *unused)
     self->by_loader = false;
     if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
+    hz3_cache_bury_counters();
 }
 
 static HZ3_COLD void join(struct hz3_thread *self)
@@ -329,6 +346,9 @@ void hz3_cache_after_fork(bool whole)
     }
     self->state = state;
     crowd = hz3_get(joined);
+    /* Others may have been about to join, or to change their part of the budget. */
+    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, self->heap == &hz3_heaps[i]);
+    hz3_set(total_reserved, self->reserved);
 }
 
 /* ---- the slow paths ---- */

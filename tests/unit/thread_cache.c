@@ -6,6 +6,8 @@
 #include "watch/stats.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static size_t allocated(void)
 {
@@ -67,6 +69,39 @@ static void what_was_earned_is_given_back_after_a_flush_too(void **state)
         hz3_cache_free(hz3_cache_malloc(other), other);
     }
     assert_int_equal(hz3_thread.capacity[cls], first);
+}
+
+/* What it holds falls with it, or the budgets would not bound what all hold. */
+static void what_is_held_falls_with_the_capacity(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(800), other = hz3_class_of(64), first = hz3_thread.capacity[cls];
+    assert_int_equal(capacity_earned(cls), hz3_class_info[cls].load);
+    assert_true(hz3_cache_objects(cls) > first);
+    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.capacity[cls] > first && hz3_os_now_ms() < until;) {
+        void *objects[40];
+        for (int i = 0; i < 40; i++) objects[i] = hz3_cache_malloc(other);
+        for (int i = 0; i < 40; i++) hz3_cache_free(objects[i], other);
+    }
+    assert_int_equal(hz3_thread.capacity[cls], first);
+    assert_true(hz3_cache_objects(cls) <= first);
+}
+
+/* Whoever was about to join, or to change its part of the budget, when the process forked. */
+static void a_child_counts_its_only_thread(void **state)
+{
+    (void)state;
+    hz3_add(hz3_heaps[0].threads, 1); /* as join() does first */
+    pid_t child = fork();
+    if (!child) {
+        unsigned users = 0;
+        for (unsigned i = 0; i < hz3_heap_count; i++) users += hz3_get(hz3_heaps[i].threads);
+        _exit(users == 1 ? 0 : 1);
+    }
+    hz3_sub(hz3_heaps[0].threads, 1);
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 /* It does not only free: a magazine that it filled is kept for the mallocs to come. */
@@ -140,5 +175,6 @@ static void another_thread_frees(void **state)
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
     cmocka_unit_test(what_was_earned_is_given_back_after_a_flush_too),
+    cmocka_unit_test(what_is_held_falls_with_the_capacity), cmocka_unit_test(a_child_counts_its_only_thread),
     cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine),
     cmocka_unit_test(a_class_that_swaps_often_earns_room), cmocka_unit_test(another_thread_frees))
