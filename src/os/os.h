@@ -39,7 +39,7 @@ void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted);
 /* Whether code is the dynamic loader's. */
 bool hz3_os_is_loader(const void *code);
 
-uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call */
+uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call where there is a vDSO */
 
 /* Whether it is `age` ms or more from `then` to `now`, both cut to 32 bits.  They wrap after 49 days, of which the last
  * hour is taken for a `then` that is still to come. */

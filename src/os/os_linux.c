@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include "os/vdso.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -54,10 +56,27 @@ bool hz3_os_is_loader(const void *code)
     return (uintptr_t)code - loader_start < loader_end - loader_start;
 }
 
+/* Not libc's name: a library loaded before libc may have taken it (libfaketime), and may allocate in it, while we hold
+ * any lock. */
+static int (*vdso_clock)(clockid_t, struct timespec *);
+
+static void find_clock(void)
+{
+    uintptr_t image = getauxval(AT_SYSINFO_EHDR);
+#if defined(_CALL_ELF) && _CALL_ELF == 1
+    image = 0; /* PowerPC, where a function's address is that of a descriptor: the vDSO has none */
+#endif
+    if (!image) return;
+    void *found = hz3_vdso_function(image, "__vdso_clock_gettime");
+    if (!found) found = hz3_vdso_function(image, "__kernel_clock_gettime"); /* aarch64, PowerPC, s390x */
+    vdso_clock = (int (*)(clockid_t, struct timespec *))found;
+}
+
 void hz3_os_start(void)
 {
     int saved = errno;
     hz3_os.page = getauxval(AT_PAGESZ);
+    find_clock();
     find_loader();
     hz3_os.huge_page = huge_page_size();
     cpu_set_t set;
@@ -150,7 +169,10 @@ void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
 uint64_t hz3_os_now_ms(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (vdso_clock)
+        vdso_clock(CLOCK_MONOTONIC_COARSE, &now);
+    else /* what libc's would do where there is no vDSO */
+        syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
