@@ -18,13 +18,18 @@ struct hz3_options hz3_options;
 
 static bool size(const char *text, size_t *value)
 {
-    static const char units[] = "KMG";
+    static const char units[] = "KkMmGg";
     const char *end, *unit;
-    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
     if (!hz3_number(text, &end, value)) return false;
     if (!*end) return true;
-    if (end[1] || !(unit = strchr(units, *end & ~0x20))) return false;
-    return !__builtin_mul_overflow(*value, (size_t)1 << (10 * (unit - units + 1)), value);
+    if (end[1] || !(unit = strchr(units, *end))) return false;
+    return !__builtin_mul_overflow(*value, (size_t)1024 << (10 * ((unit - units) / 2)), value);
+}
+
+static bool size_or_auto(const char *text, size_t *value)
+{
+    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
+    return size(text, value);
 }
 
 static bool ms(const char *text, size_t *value)
