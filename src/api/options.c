@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 struct hz3_options hz3_options;
@@ -150,7 +151,8 @@ static bool is_option(const char *variable)
 
 void hz3_options_report(void)
 {
-    for (char **variable = environ; variable && *variable; variable++)
+    char **variables = getauxval(AT_SECURE) ? NULL : environ; /* what secure_getenv hides is not printed either */
+    for (char **variable = variables; variable && *variable; variable++)
         if (!strncmp(*variable, "HZ3_", 4) && !is_option(*variable))
             line("hz3: warning: unknown option %s\n", *variable, "", "", "");
     for (int i = 0; i < OPTIONS; i++) {
