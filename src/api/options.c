@@ -127,6 +127,7 @@ static void line(const char *format, const char *a, const char *b, const char *c
     char buf[256];
     struct hz3_text text = {buf, sizeof buf, 0};
     hz3_print(&text, format, a, b, c, d);
+    if (text.length >= sizeof buf) buf[sizeof buf - 2] = '\n'; /* cut off */
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 

@@ -57,6 +57,15 @@ static void warns_of_what_it_does_not_know(void)
     }
 }
 
+static void ends_a_warning_that_is_cut_off(void)
+{
+    char variable[400] = "HZ3_X=";
+    memset(variable + 6, 'x', sizeof(variable) - 7);
+    const char *said = said_with(variable, NULL);
+    CHECK(strncmp(said, "hz3: warning: ", strlen("hz3: warning: ")) == 0);
+    CHECK(strlen(said) < sizeof(variable) && strchr(said, '\n') == said + strlen(said) - 1);
+}
+
 static void accepts_good_values(void)
 {
     static const char *const good[] = {
@@ -130,6 +139,7 @@ int main(int argc, char **argv)
     }
     is_silent_by_default();
     warns_of_what_it_does_not_know();
+    ends_a_warning_that_is_cut_off();
     accepts_good_values();
     names_every_option_and_its_source();
     prints_statistics_at_exit();
