@@ -58,6 +58,9 @@ void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
  * hz3_os_start's caller's initialisation. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
-/* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it. */
+/* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it; unless it has closed what
+ * we keep for that, too: then whatever is stderr by its number. */
 void hz3_os_keep_stderr(void);
+/* From now on hz3_os_stderr makes no call but write, to stderr by its number: the program locks itself in. */
+void hz3_os_forget_stderr(void);
 #endif

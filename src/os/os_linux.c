@@ -12,6 +12,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -205,21 +206,37 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     return length;
 }
 
-static int stderr_fd = STDERR_FILENO;
+/* Another descriptor of what stderr was, and which file that is; STDERR_FILENO: none. */
+static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
+static struct stat kept;
 
 void hz3_os_keep_stderr(void)
 {
     int saved = errno;
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN);
-    if (fd >= 0) stderr_fd = fd;
+    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
     errno = saved;
+}
+
+void hz3_os_forget_stderr(void)
+{
+    hz3_set(kept_fd, STDERR_FILENO);
+}
+
+/* A program that closes all descriptors, as daemons do, may have a file of its own by now where we kept stderr. */
+static int stderr_now(void)
+{
+    struct stat now;
+    int fd = hz3_get(kept_fd);
+    bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
+    return same ? fd : STDERR_FILENO;
 }
 
 void hz3_os_stderr(const char *text, size_t length)
 {
-    int saved = errno;
+    int saved = errno, fd = stderr_now();
     while (length) {
-        ssize_t written = write(stderr_fd, text, length);
+        ssize_t written = write(fd, text, length);
         if (written <= 0) break;
         text += written;
         length -= (size_t)written;
