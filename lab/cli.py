@@ -106,6 +106,7 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
 @click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file, or 7 for cells")
 def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None) -> None:
     """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
+    pack.check_is_new(folder)
     say = show.console.print
     plans = {}
     for file in files:
@@ -136,6 +137,7 @@ def report_verb(file: Path, readme: bool) -> None:
 
     if readme:
         figures.write(RESULTS, ROOT)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(report.report(RESULTS))
     show.console.print(f"the report is in {file}")
 

@@ -10,7 +10,7 @@ from lab.peers import LIMIT
 from lab.plots import Palette
 from lab.samples import Samples
 from lab.show import human
-from lab.versus import FIGURES, MEMORY, SPEED, Figure, compare
+from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def measured(comparison: Comparison) -> str:
 
 
 def coverage(comparison: Comparison) -> int:
-    """Per cent that an interval of medians can cover: of few blocks that from the smallest to the largest."""
+    """Per cent that an interval of medians covers at least: of few blocks that from the smallest to the largest."""
     return min(95, int(100 * (1 - 2.0 ** (1 - comparison.blocks))))
 
 
@@ -95,15 +95,19 @@ def summary(comparison: Comparison) -> Table:
         if not best:
             continue
         versus = compare(comparison.run, cell, SPEED, best)
-        row = [cell, best, human(SPEED, speed[best].median)]
+        row = [marked(comparison.run, cell), best, human(SPEED, speed[best].median)]
         for lane in comparison.lanes:
             row.append("{:.2f}x [{:.2f} {:.2f}]".format(*versus[lane].ratio))
             row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
             row.append(f"{memory[lane].median / memory[best].median:.2f}x")
         rows.append(row)
-    covered = f"In brackets is the interval that covers {coverage(comparison)} %."
+    covered = f"In brackets is the interval that covers at least {coverage(comparison)} %."
     note = f"{covered} RSS is relative to that of the same peer."
-    return Table("Against the fastest peer", note, head, rows)
+    return Table("Against the fastest peer", note + overflow_note(rows), head, rows)
+
+
+def overflow_note(rows: list[list[str]]) -> str:
+    return f" {OVERFLOW_NOTE}" if any(row[0].endswith(OVERFLOWED) for row in rows) else ""
 
 
 def behind(comparison: Comparison, known: list[Reason]) -> Table:
@@ -117,16 +121,16 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
         mine = ["\n".join(str(lead) for lead in found if lead.kind == kind) or "-" for kind in KINDS]
         theirs = [f"{lane}: {furthest(leads(comparison.run, cell, lane, comparison.peers))}" for lane in others]
         command = shlex.join(comparison.run.plan.cells[cell].argv)
-        rows.append([cell, *mine, "\n".join(theirs), why(command, found, known)])
+        rows.append([marked(comparison.run, cell), *mine, "\n".join(theirs), why(command, found, known)])
     if LANE in comparison.lanes and not rows:
         rows.append(["none", *("-" for _ in head[1:])])
     note = (
         f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
-        f"brackets, it covers {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, and its "
-        f"peak RSS more than {SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, and how "
-        "far the first of them."
+        f"brackets, it covers at least {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, "
+        f"and its peak RSS more than {SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, "
+        "and how far the first of them."
     )
-    return Table("Where a peer is ahead, and why", note, head, rows, prose=True)
+    return Table("Where a peer is ahead, and why", note + overflow_note(rows), head, rows, prose=True)
 
 
 def unable(comparison: Comparison) -> Table:

@@ -6,7 +6,7 @@ docs/benchmarking.md, "The lab", says what each key means.
 import itertools
 import shlex
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from lab import ROOT, LabError
@@ -15,6 +15,7 @@ from lab.registry import Registry
 
 MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
 REASONS = "peers.toml"  # lies among the experiments and is none: see ahead.py
+HIGHER_IS_BETTER, LOWER_IS_BETTER = ("_per_s",), ("_kib", "_ratio", "_ns", "seconds")  # how names of figures end
 GATE_KINDS = ("at_least", "wins", "above", "below")
 
 
@@ -101,16 +102,21 @@ class Experiment:
 
 def _make(kind: type, what: str, table: dict, **more: object) -> object:
     try:
-        return kind(**table, **more)
+        made = kind(**table, **more)
     except TypeError as error:
         raise LabError(f"{what}: {str(error).replace('.__init__()', '').replace('argument', 'key')}") from None
+    for key in fields(kind):
+        value, asked = getattr(made, key.name), getattr(key.type, "__origin__", key.type)
+        if not isinstance(value, asked) and not (type(value) is int and isinstance(float(value), asked)):
+            said = getattr(asked, "__name__", str(asked).removesuffix(" | None"))
+            raise LabError(f"{what}: {key.name} = {value!r}, which should be {said}")
+    return made
 
 
 def _variant(table: dict, baseline: Variant) -> Variant:
     """The baseline with other flags; or where it names a lane, that lane with flags."""
-    if "lane" in table:
-        return _make(Variant, "variant", table)
-    return _make(Variant, "variant", {**table, "lane": baseline.lane, "flags": baseline.flags | table.get("flags", {})})
+    own = _make(Variant, "variant", {"lane": baseline.lane, **table})
+    return own if "lane" in table else replace(own, flags=baseline.flags | own.flags)
 
 
 def _cases(table: dict, iters: int) -> list[Case]:
@@ -146,8 +152,21 @@ def from_table(table: dict) -> Experiment:
         raise LabError(f"experiment: not of the form that is described: {error}") from None
 
 
+def _check_command(case: Case) -> None:
+    try:
+        argv = case.argv(1)
+    except ValueError as error:
+        raise LabError(f"case '{case.name}': {error} in: {case.command}") from None
+    if not argv:
+        raise LabError(f"case '{case.name}': no command")
+    if not all(isinstance(value, str) for value in case.env.values()):
+        raise LabError(f"case '{case.name}': what env holds is text")
+
+
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
     """Raises LabError where running it would be senseless."""
+    for case in experiment.cases:
+        _check_command(case)
     arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
     for variant in experiment.variants:
         resolved = registry.resolve(variant.lane, variant.flags)
@@ -166,6 +185,9 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
     check_programs([c.program for c in experiment.cases], root)
     if idle := [c.name for c in experiment.cases if "{iters}" in c.command and c.iters < 1]:
         raise LabError(f"no iters for case '{idle[0]}'")
+    for figure in (experiment.figure, *(gate.figure for gate in experiment.gates if gate.is_relative)):
+        if not figure.endswith(HIGHER_IS_BETTER + LOWER_IS_BETTER):
+            raise LabError(f"nobody knows whether more {figure} is better: judge it by a gate above or below")
     groups = {c.group: sum(o.group == c.group for o in experiment.cases) for c in experiment.cases}
     for gate in experiment.gates:
         if gate.group not in groups:

@@ -1,6 +1,7 @@
 """docs/verdicts.md, made from experiments/*.toml and their results."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from lab import LabError, machine
@@ -8,24 +9,31 @@ from lab.experiment import MEMORY, Experiment, files, from_table, read
 from lab.judge import Finding, Verdict, judge
 from lab.samples import Samples
 from lab.session import remaining
-from lab.show import signed
+from lab.show import SETTLES, blocks_to_settle, signed
+from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
-HEAD = """# Verdicts
+HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
 [benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
-or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts.
+or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts. What is INCONCLUSIVE has
+with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
 
 """
 
 
-def newest_by_machine(folder: Path) -> list[Samples]:
-    """The newest complete run of each machine."""
+def weight(run: Samples) -> float:
+    """Of an experiment, what a trial has less of.  Comparisons weigh the same: each is of the code of its day."""
+    return run.plan.scale * run.plan.blocks if run.plan.kind == "ab" else 0
+
+
+def published(files: Iterable[Path]) -> list[Samples]:
+    """Of every name and machine the weightiest complete run, and of several the newest."""
     runs = {}
-    for file in sorted(folder.glob("*.jsonl")):
-        run = Samples.load(file)
-        if not remaining(run):
-            runs[machine.name(run.machine)] = run
+    for run in map(Samples.load, sorted(files)):
+        key = run.plan.kind, run.plan.name, machine.identity(run.machine)
+        if not remaining(run) and (key not in runs or weight(run) >= weight(runs[key])):
+            runs[key] = run
     return list(runs.values())
 
 
@@ -43,7 +51,9 @@ def their_change(experiment: Experiment, case: str, variant: str) -> str:
 
 def cell(finding: Finding) -> str:
     effect = finding.effect
-    return f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
+    said = f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
+    settles = blocks_to_settle(finding) if finding.verdict == "INCONCLUSIVE" else ""
+    return f"{said}; {settles.removesuffix(SETTLES)}" if settles else said
 
 
 def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> list[str]:
@@ -69,7 +79,8 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
             memory = " | ".join(cell(found[figure]) for figure in MEMORY)
             change = their_change(experiment, case, verdict.variant)
             floor = signed(main.effect.floor).lstrip("+")
-            lines.append(f"| {verdict.variant} | {case} | {change} | {cell(main)} | {floor} | {memory} |")
+            mark = f" {OVERFLOWED}" * (main.overflowed > 0)
+            lines.append(f"| {verdict.variant} | {case}{mark} | {change} | {cell(main)} | {floor} | {memory} |")
     for verdict in verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
         lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]
@@ -106,7 +117,7 @@ def ledger(folder: Path) -> str:
     for file in sorted(files(folder), key=order):
         experiment = read(file)
         judged = []
-        for run in newest_by_machine(folder / "results" / file.stem):
+        for run in published((folder / "results" / file.stem).glob("*.jsonl")):
             try:
                 judged.append((run, judge(run)))
             except LabError as error:

@@ -55,8 +55,13 @@ def _has_cc() -> bool:
     return any(os.access(Path(folder) / "cc", os.X_OK) for folder in os.environ.get("PATH", "").split(":"))
 
 
+def identity(machine: dict) -> tuple:
+    """What samples have to share to be of one machine; None for what was not written down."""
+    return tuple(machine.get(key) for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))
+
+
 def same(one: dict, other: dict) -> bool:
-    return all(one[key] == other[key] for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))
+    return identity(one) == identity(other)
 
 
 def name(machine: dict) -> str:

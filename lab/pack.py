@@ -12,10 +12,14 @@ from lab.samples import Samples
 MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all that a run needs
 
 
-def pack(folder: Path, plans: dict[str, Plan], root: Path = ROOT) -> None:
-    """Everything lies in the folder where it lies here; a library from outside goes to peers/."""
+def check_is_new(folder: Path) -> None:
     if folder.exists():
         raise LabError(f"{folder} is there already")
+
+
+def pack(folder: Path, plans: dict[str, Plan], root: Path = ROOT) -> None:
+    """Everything lies in the folder where it lies here; a library from outside goes to peers/."""
+    check_is_new(folder)
     here = Path(__file__).parent
     for name in MODULES:
         _copy(here / f"{name}.py", folder / "lab" / f"{name}.py")

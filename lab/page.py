@@ -5,7 +5,7 @@ from lab.comparison import Comparison, measured, tables
 
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
-Every lane and every peer on every cell. The reasons are those of [experiments/peers.toml](../experiments/peers.toml);
+The newest run of each list of cells. The reasons are those of [experiments/peers.toml](../experiments/peers.toml);
 [benchmarking.md](benchmarking.md#the-lab) says how it is measured.
 """
 ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "\n": "<br>"})
@@ -18,8 +18,9 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
 
 def page(comparisons: list[Comparison], known: list[Reason]) -> str:
     parts = [HEAD]
-    for comparison in comparisons:
-        parts.append(f"## {comparison.run.plan.name}\n\n{measured(comparison)}.\n")
-        for made in tables(comparison, known):
+    for c in comparisons:
+        counts = f"Lanes: {len(c.lanes)}; peers: {len(c.peers)}; cells: {len(c.cells)}"
+        parts.append(f"## {c.run.plan.name}\n\n{counts}. {measured(c)}.\n")
+        for made in tables(c, known):
             parts += [f"### {made.title}\n", *([f"{made.note}\n"] if made.note else []), markdown(made.head, made.rows)]
     return "\n".join(parts)

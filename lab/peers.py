@@ -70,8 +70,11 @@ def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
     """A command of a benchmark program on each line, with the number that is scaled in braces; # begins a comment."""
     if not file.is_file():
         raise LabError(f"no such file: {file}")
-    text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), file.read_text())
-    commands = (shlex.split(line, comments=True) for line in text.splitlines())
+    try:
+        text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), file.read_text())
+        commands = [shlex.split(line, comments=True) for line in text.splitlines()]
+    except ValueError as error:  # a quote that is not closed, or no text
+        raise LabError(f"{file}: {error}") from None
     found = {shlex.join(argv).removeprefix("bench_"): Cell(argv, argv[0]) for argv in commands if argv}
     if not found:
         raise LabError(f"{file}: no commands")

@@ -45,6 +45,7 @@ class Plan:
     programs: dict[str, str] = field(default_factory=dict)  # program: sha256
     missing: dict[str, str] = field(default_factory=dict)  # peers that could not be had, and why
     experiment: dict = field(default_factory=dict)  # as it was written when the run began
+    commit: str = ""  # what was checked out, with -dirty where a file had changed; empty where git does not know
 
     def arms_of(self, phase: str) -> list[str]:
         return [BASELINE, COPY] if phase == "aa" else list(self.arms)
@@ -59,9 +60,9 @@ class Plan:
         return cls(**{**table, "arms": arms, "cells": cells})
 
     def check_same_as(self, other: "Plan") -> None:
-        """Samples of two plans belong together only where nothing but the order of runs differs."""
+        """Samples of two plans belong together only where nothing that is measured differs: digests say so."""
         mine, others = self.to_json(), other.to_json()
-        changed = [key for key in mine if key != "seed" and mine[key] != others[key]]
+        changed = [key for key in mine if key not in ("seed", "commit") and mine[key] != others[key]]
         if changed:
             raise LabError(f"cannot resume: since the run began these have changed: {', '.join(changed)}")
 

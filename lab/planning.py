@@ -2,13 +2,23 @@
 
 import shlex
 import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
-from lab import LabError, build, experiment, measure, peers, registry
+from lab import ROOT, LabError, build, experiment, measure, peers, registry
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest
 
 AA_BLOCKS = 6
+
+
+def commit(root: Path = ROOT) -> str:
+    """For Plan.commit."""
+    argv = ["git", "-C", str(root), "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
+    try:
+        return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
 
 
 def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) -> Plan:
@@ -30,6 +40,7 @@ def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) 
         scale=scale,
         programs=programs,
         experiment=tomllib.loads(file.read_text()),
+        commit=commit(),
     )
 
 
@@ -45,7 +56,7 @@ def of_cells(file: Path | None, only: tuple[str, ...], scale: float, blocks: int
     for name, arm in arms.items():
         prove(name, arm, Cell(["true"]))
     name = f"peers-{file.stem}" if file else "peers"
-    return Plan("peers", name, arms, cells, blocks, scale=scale, programs=built, missing=missing)
+    return Plan("peers", name, arms, cells, blocks, scale=scale, programs=built, missing=missing, commit=commit())
 
 
 def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: build.Say) -> tuple[Plan, measure.Command]:
@@ -56,7 +67,8 @@ def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: buil
     builder = build.Builder(registry.read(), say=say)
     arms, missing = (_without_limit(which) for which in peers.arms(builder, only))
     name, cells = Path(program).name, {shlex.join(command): Cell(command)}
-    plan = Plan("compare", name, arms, cells, blocks, programs={name: digest(Path(program))}, missing=missing)
+    programs = {name: digest(Path(program))}
+    plan = Plan("compare", name, arms, cells, blocks, programs=programs, missing=missing, commit=commit())
     return plan, measure.Command(builder.tools())
 
 

@@ -76,7 +76,10 @@ def write(results: Path, root: Path) -> None:
         (root / f"docs/{name}.svg").write_text(picture)
     (root / "docs/peers.md").write_text(every_cell)
     places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
-    blocks = ", ".join(f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')}" for c in comparisons)
+    blocks = ", ".join(
+        f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} with {c.run.plan.scale:g} of its iterations"
+        for c in comparisons
+    )
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is
 in [docs/peers.md](docs/peers.md). {places};

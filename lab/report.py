@@ -4,13 +4,13 @@ import html
 from collections import defaultdict
 from pathlib import Path
 
-from lab import LabError, machine, plots
+from lab import LabError, plots
 from lab.ahead import Reason, reasons
 from lab.comparison import Comparison, Table, measured, tables, where
 from lab.judge import Verdict, judge
+from lab.ledger import published
 from lab.plots import SHARES, grid
 from lab.samples import Samples
-from lab.session import remaining
 from lab.show import signed
 from lab.versus import MEMORY, SPEED, Figure
 
@@ -146,24 +146,15 @@ def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
     return parts
 
 
-def newest(folder: Path) -> list[Samples]:
-    """Of every name and machine the newest run that is complete."""
-    runs = {}
-    for file in sorted(folder.glob("*/*.jsonl")):
-        run = Samples.load(file)
-        if not remaining(run):
-            runs[run.plan.name, machine.name(run.machine)] = run
-    return list(runs.values())
-
-
 def newest_comparisons(folder: Path) -> list[Comparison]:
     """Of every list of cells the newest, whichever machine it ran on."""
-    runs = sorted((run for run in newest(folder) if run.plan.kind == "peers"), key=lambda run: run.path.name)
+    found = (run for run in published(folder.glob("*/*.jsonl")) if run.plan.kind == "peers")
+    runs = sorted(found, key=lambda run: run.path.name)
     return [Comparison(run) for _, run in sorted({run.plan.name: run for run in runs}.items())]
 
 
 def report(folder: Path) -> str:
-    runs = newest(folder)
+    runs = published(folder.glob("*/*.jsonl"))
     if not runs:
         raise LabError(f"nothing to report: no samples in {folder}")
     parts, known = ["<h1>hz3, measured</h1>"], reasons()

@@ -14,7 +14,7 @@ from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
-from lab.versus import compare, figures_of
+from lab.versus import OVERFLOW_NOTE, compare, figures_of, marked
 
 COLOURS = {
     "GO": "green",
@@ -27,6 +27,8 @@ COLOURS = {
     Holds.NO: "red",
     Holds.UNDECIDED: "yellow",
 }
+SETTLES = " would settle it"
+SHORT = 0.2  # seconds; shorter runs are warned of
 console = Console(markup=False, width=None if sys.stdout.isatty() else 180)
 
 
@@ -93,13 +95,18 @@ def signed(log_ratio: float) -> str:
     return f"{percent(log_ratio):+.1f} %"
 
 
+def blocks_to_settle(finding: Finding) -> str:
+    """Of a finding that more blocks than it has would settle."""
+    if not finding.runs_needed or finding.runs_needed <= finding.effect.pairs:
+        return ""
+    return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks{SETTLES}"
+
+
 def finding_row(finding: Finding) -> list[str]:
     effect = finding.effect
     remarks = [f"max/min {finding.range_ratio:.2f}"] if finding.range_ratio > NOISY else []
-    if finding.runs_needed and finding.runs_needed > effect.pairs:
-        remarks.append(
-            f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks would settle it"
-        )
+    if settles := blocks_to_settle(finding):
+        remarks.append(settles)
     if finding.overflowed:
         remarks.append(f"rings overflowed in {finding.overflowed} of {effect.pairs}")
     return [
@@ -138,6 +145,15 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
         console.print(said, style=f"bold {COLOURS[verdict.word]}")
     if samples.plan.blocks < FEWEST:
         console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
+    short_runs(samples)
+
+
+def short_runs(samples: Samples) -> None:
+    for cell in samples.plan.cells:
+        runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
+        if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORT:
+            said = f"{cell}: the median run measured {median:.2f} s; less than {SHORT} s is mostly noise, raise --scale"
+            console.print(said, style="yellow")
 
 
 def peers(plan: Plan) -> None:
@@ -153,7 +169,7 @@ def comparison(samples: Samples, reference: str) -> None:
     for cell in samples.plan.cells:
         compared = {f: compare(samples, cell, f, reference) for f in figures_of(samples, cell)}
         columns = [title for figure in compared for title in (figure, f"to {reference}")]
-        table = Table("", *columns, title=cell, title_justify="left")
+        table = Table("", *columns, title=marked(samples, cell), title_justify="left")
         for arm in samples.arms_of(Round("ab", 0, cell)):
             row = [arm]
             for figure, of_arm in compared.items():
@@ -164,6 +180,8 @@ def comparison(samples: Samples, reference: str) -> None:
                 ]
             table.add_row(*row)
         console.print(table)
+    if any(marked(samples, cell) != cell for cell in samples.plan.cells):
+        console.print(OVERFLOW_NOTE, style="yellow")
     for (cell, arm), reason in samples.unable.items():
         console.print(f"no result of {arm} in {cell}: {reason}", style="red")
 

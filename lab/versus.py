@@ -10,6 +10,11 @@ from lab.judge import median_interval
 from lab.samples import Samples
 
 SPEED, MEMORY = "ops_per_s", "peak_kib"
+OVERFLOWED = "†"  # stands after the name of such a cell
+OVERFLOW_NOTE = (
+    f"{OVERFLOWED}: in at least one of its runs more than 0.1 % of the sends found a full ring and were freed by the "
+    "sender, so that less was remote than is said."
+)
 FIGURES = ("_per_s", "_kib", "_share", "_ratio", "wall_s", "cpu_s")
 
 
@@ -28,6 +33,11 @@ def figures_of(samples: Samples, cell: str) -> list[str]:
     """What the cell's program measures, of its parameters and other words nothing."""
     first = next(iter(samples.blocks(cell, "ab")[0].values()))
     return [k for k, v in first.items() if k.endswith(FIGURES) and isinstance(v, float) and k != "own_kib"]
+
+
+def marked(samples: Samples, cell: str) -> str:
+    runs = (figures for block in samples.blocks(cell, "ab") for figures in block.values())
+    return f"{cell} {OVERFLOWED}" if any(run.get("overflow", "ok") != "ok" for run in runs) else cell
 
 
 def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[str, Figure]:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import samples
 
-from lab import ROOT, LabError, build, cli, experiment, ledger, measure, peers, registry
+from lab import ROOT, LabError, build, cli, experiment, judge, ledger, measure, peers, planning, registry, report
 from lab.measure import words
 from lab.plan import Arm, Cell, library_arm
 
@@ -92,13 +93,25 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ('group = "g2"\nat', 'group = "g3"\nat', "no case is in that group"),
     ("at_least = 0.0", "at_least = 0.0\nwins = 1", "exactly one of"),
     ("at_least = 0.0", "wins = 2", "there are 1 cases"),
+    ("at_least = 0.0", 'at_least = 0.0\nfigure = "effective_remote_pct"', "more effective_remote_pct is better"),
+    ('question = "?"', 'question = "?"\nfigure = "HZ3_X.spill_hit_pct"', "more HZ3_X.spill_hit_pct is better"),
     ("at_least = 0.0", "at_last = 0.0", "at_last"),
+    ("at_least = 0.0", 'at_least = "x"', "gate: at_least = 'x', which should be float$"),
+    ("at_least = 0.0", 'wins = "1"', "gate: wins = '1', which should be int$"),
+    ("iters = 1000", 'iters = "many"', "case 'T=2': iters = 'many', which should be int$"),
+    ('question = "?"', 'question = "?"\nblocks = "20"', "experiment: blocks = '20', which should be int$"),
+    ('question = "?"', 'question = "?"\nsame_within = "2"', "experiment: same_within = '2', which should be float$"),
+    ("flags = { HZ3_FREE_CHECK = 0 }", 'lane = "fast"\nflags = 5', "variant: flags = 5, which should be dict$"),
+    ("bench_random_mixed_mt_remote_malloc {threads} {iters} 10 16 64 50", "", "case 'T=2': no command"),
+    ("16 64 50", "16 64 '50", "case 'T=2': No closing quotation"),
+    ("over =", "env = { X = 1 }\nover =", "case 'T=2': what env holds is text"),
     ("iters = 1000", "", "no iters for case 'T=2'"),
     ("[2, 4]", "[2, 2]", "two cases have the same name"),
     ("[[gates]]", "[[gate]]", "no gates"),
     ("[baseline]", "[baseline", "x.toml: "),
     ('question = "?"', "", "question"),
-    ("flags = { HZ3_FREE_CHECK = 0 }", "flags = 0", "not of the form"),
+    ("flags = { HZ3_FREE_CHECK = 0 }", "flags = 0", "variant: flags = 0, which should be dict$"),
+    ("over = { threads = [2, 4] }", "over = 2", "not of the form"),
 ])  # fmt: skip
 def test_bad_input_is_refused_before_anything_is_built(tmp_path, monkeypatch, old, new, complaint):
     monkeypatch.setattr(build, "Builder", lambda *_, **__: pytest.fail("building began"))
@@ -128,6 +141,11 @@ def test_every_command_of_the_experiments_gives_a_result():
             pytest.skip(f"{command[0]} is not built")
         figures = measure.Bench()("libc", Arm(), Cell(list(command)))
         assert figures["ops_per_s"] > 0 and figures["peak_kib"] > 0 and figures["end_kib"] > 0
+
+
+def test_s146_asks_that_fewer_than_a_million_sends_overflow():
+    (gate,) = (g for g in experiment.read(ROOT / "experiments/s146-statistics.toml").gates if g.below is not None)
+    assert str(gate) == "overflow_sent / remote_sent below 0.028 in r90"
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
@@ -167,12 +185,33 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     lines = run.read_text().splitlines()
     assert result.exit_code == 0 and len(lines) == 1 + 2 * (3 + 6 * 2 + 3)
     assert "HZ3_FREE_CHECK=0" in lines[0] and "/bench_random" not in lines[0]
+    assert f'"commit": "{planning.commit()}"' in lines[0]
     assert not any(str(ROOT) in line for line in lines)  # results are published
     lines[-1] = ""
     run.write_text("\n".join(lines))
     assert CliRunner().invoke(cli.main, [*verb, "--resume"], catch_exceptions=False).exit_code == 0
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
     assert "is complete" in str(again.exception)
+
+
+def test_a_plan_says_of_which_commit_it_is_and_whether_a_file_had_changed(tmp_path, monkeypatch):
+    def git(*argv):
+        who = ("-c", "user.name=x", "-c", "user.email=x")
+        return subprocess.run(["git", "-C", tmp_path, *who, *argv], check=True, capture_output=True, text=True).stdout
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert planning.commit(tmp_path) == ""
+    git("init")
+    (tmp_path / "file").touch()
+    git("add", "file")
+    git("commit", "-m", "x")
+    git("tag", "v1")
+    head = git("rev-parse", "HEAD").strip()
+    assert planning.commit(tmp_path) == head
+    (tmp_path / "file").write_text("changed")
+    assert planning.commit(tmp_path) == f"{head}-dirty"
+    monkeypatch.setenv("PATH", "")
+    assert planning.commit(tmp_path) == ""
 
 
 def test_every_verb_is_found_by_the_command():
@@ -222,6 +261,26 @@ def test_a_scale_multiplies_one_number_of_each_cell_that_has_any(file):
         assert all(int(one) == 2 * int(other) for one, other in changed)
 
 
+@pytest.mark.parametrize("text", [b"bench_x 'a\n", b"bench_\xff\n"])
+def test_cells_that_cannot_be_read_are_refused(tmp_path, text):
+    file = tmp_path / "cells.txt"
+    file.write_bytes(text)
+    with pytest.raises(LabError, match="cells.txt: "):
+        peers.cells(file)
+
+
+def test_a_folder_that_is_there_is_not_packed_and_nothing_is_built_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(planning, "of_cells", lambda *_: pytest.fail("building began"))
+    result = CliRunner().invoke(cli.main, ["pack", str(tmp_path), "cells.txt"])
+    assert isinstance(result.exception, LabError) and "is there already" in str(result.exception)
+
+
+def test_the_report_makes_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "report", lambda folder: "all")
+    CliRunner().invoke(cli.main, ["report", str(tmp_path / "build/report.html")], catch_exceptions=False)
+    assert (tmp_path / "build/report.html").read_text() == "all"
+
+
 def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypatch):
     (tmp_path / "x1.toml").write_text(GOOD)
     (tmp_path / "x2.toml").write_text(
@@ -231,12 +290,34 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
     assert ledger.ledger(tmp_path).count("not yet run") == 2
     run = samples(table_of([{"at_least": 0.0}]), 1, [20])
     run.path = tmp_path / "results/x1/now.jsonl"
-    monkeypatch.setattr(ledger, "newest_by_machine", lambda folder: [run] if folder.name == "x1" else [])
+    run.path.parent.mkdir(parents=True)
+    run.path.touch()
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: run)
     text = ledger.ledger(tmp_path)
     assert "| [x](#x) | one | - | not yet run |" in text  # the run's variant has another name
     assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
     assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
     assert "by the gates it had when the run began" in text
+
+
+def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
+    first, trial, later, rebooted = (samples(table_of([]), seed, [0], blocks=6) for seed in range(4))
+    trial.plan = replace(trial.plan, scale=0.1)
+    rebooted.machine = {**rebooted.machine, "kernel": "6.2"}
+    runs = {"1": first, "2": trial, "3": rebooted}
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
+    assert ledger.published(map(Path, runs)) == [first, rebooted]
+    runs["4"] = later
+    assert ledger.published(map(Path, runs)) == [later, rebooted]
+    first.plan, trial.plan = (replace(run.plan, kind="peers") for run in (first, trial))
+    assert ledger.published(map(Path, ("1", "2"))) == [trial]  # a comparison is of today's code
+
+
+def test_the_ledger_says_how_many_blocks_would_settle_what_is_open():
+    noisy = judge.judge(samples(table_of([{"at_least": 0.0}]), 3, [5], noise=0.2))[0].findings
+    open_, settled = (next(f for f in noisy if f.verdict == word) for word in ("INCONCLUSIVE", "SAME"))
+    assert re.search(r"\]; (about|over) \d+ blocks$", ledger.cell(open_))
+    assert ledger.cell(settled).endswith("]")
 
 
 def test_the_ledger_in_the_documentation_is_what_the_results_say():

@@ -4,11 +4,14 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import LabError, ahead, comparison, readme, report, versus
+from lab import LabError, ahead, comparison, judge, readme, report, show, versus
 from lab.page import markdown
 
 
@@ -16,9 +19,9 @@ from lab.page import markdown
 def page():
     runs = [peers(), samples(experiment([{"at_least": 0.0}], cases=2), 1, [20, 0])]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "newest", lambda folder: runs)
+        patch.setattr(report, "published", lambda files: runs)
         patch.setattr(report, "reasons", lambda: [ahead.Reason("bench_mt 2", "speed", "It <cheats>. " * 20)])
-        return report.report(None)
+        return report.report(Path())
 
 
 def test_every_kind_of_picture_is_there_and_well_formed(page):
@@ -66,6 +69,17 @@ def test_the_summary_compares_with_the_fastest_peer():
     assert row[1] == "jemalloc" and re.match(r"0\.(49|50|51)x \[", row[3])
 
 
+def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
+    run = peers(noise=0.001)
+    assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), []))
+    run.blocks("mt 8", "ab")[0]["glibc"]["overflow"] = "above_0.1%"
+    made = comparison.Comparison(run)
+    for table in (comparison.summary(made), comparison.behind(made, [])):
+        assert [row[0] for row in table.rows] == ["mt 2", "mt 8 †"] and "†: in at least one" in table.note
+    show.comparison(run, "glibc")
+    assert capsys.readouterr().out.count("†") == 2
+
+
 @pytest.mark.parametrize("speed, memory, noise, kinds", [
     (1.04, 1.0, 0.001, []),
     (1.06, 1.0, 0.001, ["speed"]),
@@ -100,6 +114,10 @@ def test_few_blocks_cover_less(blocks, per_cent):
     measured = comparison.Comparison(peers())
     measured.blocks = blocks
     assert comparison.coverage(measured) == per_cent
+    trials, chance = 1000, np.random.default_rng(blocks)
+    ends = (judge.median_interval(chance.standard_t(2, blocks)) for _ in range(trials))
+    share = sum(low <= 0 <= high for low, _, _, high in ends) / trials
+    assert share >= per_cent / 100 - 2 * (per_cent * (100 - per_cent) / 1e4 / trials) ** 0.5
 
 
 def test_of_several_reasons_the_first_counts():
@@ -149,16 +167,17 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
     file = tmp_path / "README.md"
     old = peers(name="peers-a", speeds=SPEEDS | {"scale": 9.0})
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
+    new.plan = replace(new.plan, scale=0.15)
     old.path, new.path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     with monkeypatch.context() as patch:
-        patch.setattr(report, "newest", lambda folder: [])
+        patch.setattr(report, "published", lambda files: [])
         file.write_text("no place\n")
         with pytest.raises(LabError, match="no place"):
             readme.write(tmp_path, tmp_path)
         file.write_text(f"before\n{readme.BEGIN}old\n{readme.END}after\n")
         with pytest.raises(LabError, match="no comparison"):
             readme.write(tmp_path, tmp_path)
-        patch.setattr(report, "newest", lambda folder: [other, new, old])
+        patch.setattr(report, "published", lambda files: [other, new, old])
         readme.write(tmp_path, tmp_path)
         once = file.read_text()
         readme.write(tmp_path, tmp_path)
@@ -171,7 +190,9 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
         ElementTree.parse(tmp_path / f"docs/{name}.svg")
     page = (tmp_path / "docs/peers.md").read_text()
     assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
-    for words in ("## peers-a", "## peers-b", "A CPU", "| jemalloc | 5.3 |", "speed: not explained yet<br>memory: not"):
+    assert once.count("6 blocks of a with 0.15 of its iterations, 6 blocks of b with 1 of its iterations") == 1
+    for words in ("## peers-a", "## peers-b", "Lanes: 2; peers: 2; cells: 4. A CPU", "| jemalloc | 5.3 |",
+                  "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
     tables = [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
     assert len(tables) == 6 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)

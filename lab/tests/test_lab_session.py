@@ -183,6 +183,18 @@ def test_names_that_look_like_markup_are_shown_as_they_are(lab, capsys):
     assert "sh -c [/red]" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("seconds, warned", [((0.1, 0.15, 5.0), True), ((0.1, 0.25, 0.25), False)])
+def test_runs_that_are_too_short_are_warned_of(lab, capsys, seconds, warned):
+    samples = lab.run()
+    capsys.readouterr()
+    for block in samples.blocks("one", "ab"):
+        for figures, took in zip(block.values(), seconds, strict=True):
+            figures["seconds"] = took
+    show.verdicts(samples, judge.judge(samples))
+    said = capsys.readouterr().out
+    assert ("one: the median run measured 0.15 s" in said) == warned and "two: " not in said
+
+
 def test_a_slow_program_has_a_speed_too():
     assert [show.human("ops_per_s", value) for value in (1368.0, 2.5e6)] == ["1368", "2.50 M"]
 
@@ -191,7 +203,7 @@ def test_another_plan_cannot_be_resumed(lab):
     changed = Plan.from_json({**lab.plan.to_json(), "blocks": 7, "seed": 99})
     with pytest.raises(LabError, match="have changed: blocks"):
         changed.check_same_as(lab.plan)
-    Plan.from_json({**lab.plan.to_json(), "seed": 99}).check_same_as(lab.plan)
+    Plan.from_json({**lab.plan.to_json(), "seed": 99, "commit": "x"}).check_same_as(lab.plan)
 
 
 def is_running(pid):

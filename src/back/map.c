@@ -16,6 +16,9 @@ enum {
     FOREIGN_OWNER = 1,      /* of a granule that was skipped, beside HZ3_CLASS_NONE */
 };
 #define WINDOW_MIN HZ3_MIB(4)
+/* Windows start at multiples of it: with whole huge pages, and with whole pages of state bytes, however large those
+ * are. */
+#define WINDOW_ALIGN HZ3_MIB(2)
 /* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
  * Nothing is reserved there: chunks are mapped one by one and a chunk that is taken is skipped, so
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
@@ -37,7 +40,13 @@ static size_t tags_bytes(size_t window_bytes)
 
 static size_t states_bytes(size_t window_bytes)
 {
-    return HZ3_FREE_CHECK ? window_bytes >> HZ3_UNIT_SHIFT : 0;
+    return HZ3_FREE_CHECK ? hz3_round_up(window_bytes >> HZ3_UNIT_SHIFT, HZ3_GRANULE) : 0;
+}
+
+/* Of the tables right before a window. */
+static size_t tables_bytes(size_t window_bytes)
+{
+    return hz3_round_up(spans_bytes(window_bytes) + tags_bytes(window_bytes), WINDOW_ALIGN);
 }
 
 static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
@@ -45,14 +54,14 @@ static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
     return reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
 }
 
-/* magazines | spans | tags | window */
+/* magazines | spans | tags | window; `at` and `magazines` are multiples of WINDOW_ALIGN */
 static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t magazines, bool reserved)
 {
-    uintptr_t spans = at + magazines, tags = spans + spans_bytes(bytes);
+    uintptr_t spans = at + magazines, base = spans + tables_bytes(bytes), tags = base - tags_bytes(bytes);
     if (!reserved && hz3_os_map_readonly_at(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
     if (reserved && hz3_os_map_reserved(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
     *window = (struct hz3_window){
-        .base = tags + tags_bytes(bytes),
+        .base = base,
         .bytes = bytes,
         .tags = (struct hz3_tag *)tags,
         .spans = (struct hz3_span *)spans,
@@ -68,7 +77,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
 
 static size_t layout_bytes(size_t bytes, size_t magazines)
 {
-    return magazines + spans_bytes(bytes) + tags_bytes(bytes) + bytes;
+    return magazines + tables_bytes(bytes) + bytes;
 }
 
 /* The range a window takes in its place, tables included. */
@@ -91,7 +100,7 @@ static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazi
     for (int i = 0; i < PLACE_TRIES; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         uintptr_t slack = place_bytes - layout_bytes(bytes, magazines);
-        uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(HZ3_MIB(2) - 1));
+        uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(WINDOW_ALIGN - 1));
         if (is_taken(at, layout_bytes(bytes, magazines)) || !place(window, at, bytes, magazines, false)) continue;
         if (!hz3_states) hz3_states = (uint8_t *)(place_states - (place_low >> HZ3_UNIT_SHIFT));
         return true;
@@ -101,12 +110,12 @@ static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazi
 
 static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t magazines)
 {
-    size_t total = states_bytes(bytes) + layout_bytes(bytes, magazines) + HZ3_MIB(2);
-    uintptr_t at = hz3_os_reserve(total);
-    if (!at) return false;
-    uintptr_t states = hz3_round_up(at, HZ3_MIB(2));
-    if (!place(window, states + states_bytes(bytes), bytes, magazines, true)) {
-        hz3_os_unmap(at, total);
+    size_t total = states_bytes(bytes) + layout_bytes(bytes, magazines) + WINDOW_ALIGN;
+    uintptr_t got = hz3_os_reserve(total);
+    if (!got) return false;
+    uintptr_t at = hz3_round_up(got + states_bytes(bytes), WINDOW_ALIGN), states = at - states_bytes(bytes);
+    if (!place(window, at, bytes, magazines, true)) {
+        hz3_os_unmap(got, total);
         return false;
     }
     /* The first window's states are in its reservation; those of a further one are where they have to be. */
@@ -122,7 +131,7 @@ static bool open_window(size_t bytes, size_t least, bool first)
         if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
     /* A half is left to the rest of the process. */
     for (size_t try = bytes / 2; try >= least; try /= 2)
-        if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, HZ3_MIB(2)) : 0)) return true;
+        if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, WINDOW_ALIGN) : 0)) return true;
     *window = (struct hz3_window){0};
     return false;
 }
@@ -195,6 +204,7 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
             window->frontier += granules;
             return first;
         }
+        if (!rest) return HZ3_MAP_FULL; /* it was a table's next page that is somebody else's */
         /* Somebody else's mapping: leave it alone and look further on. */
         uint32_t skipped = hz3_min(step, rest);
         if (!grow_tags(window, first + skipped)) return HZ3_MAP_REFUSED;
@@ -202,11 +212,6 @@ int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
         window->frontier += skipped;
     }
     return HZ3_MAP_FULL;
-}
-
-bool hz3_map_restore(struct hz3_span *span)
-{
-    return hz3_os_map_at(span->start, (size_t)span->granules << HZ3_GRANULE_SHIFT) == HZ3_MAPPED;
 }
 
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner)
@@ -246,7 +251,8 @@ void hz3_map_each_span(void (*visit)(struct hz3_span *span))
 bool hz3_map_was_used(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
-    if (!window || hz3_granule_of(window, p) >= window->frontier) return false;
+    /* Without a descriptor: beyond a window that ended early. */
+    if (!window || hz3_granule_of(window, p) >= hz3_min(window->frontier, window->spans_mapped)) return false;
     return hz3_class_at(p) != HZ3_CLASS_NONE || hz3_owner_at(p) != FOREIGN_OWNER;
 }
 

@@ -52,7 +52,7 @@ struct hz3_span {
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
-    uint32_t idle;  /* run on the age list: objects retired since */
+    uint32_t idle;  /* run: free objects that no purge has seen; of a heap's, as of the last retire */
     size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
@@ -90,13 +90,11 @@ extern HZ3_HIDDEN uint8_t *hz3_states; /* const after start; an address that was
 /* bytes: of the first window, halved until the system agrees. */
 void hz3_map_start(size_t bytes);
 /* A further window twice the size of the last, with room for `least` bytes; or NULL.  Caller holds the page pool's
- * lock, also for the two below. */
+ * lock, also for the next. */
 struct hz3_window *hz3_map_open_window(size_t least);
 /* Takes `granules` of never used address space, mapped, with its tables: the index of the first, or a reason. */
 enum { HZ3_MAP_FULL = -1, HZ3_MAP_REFUSED = -2 };
 int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules);
-/* Maps a hole again, unless somebody else has it now. */
-bool hz3_map_restore(struct hz3_span *span);
 /* Visits the descriptor of every granule that was ever in use.  Only where no other thread runs. */
 void hz3_map_each_span(void (*visit)(struct hz3_span *span));
 /* Whether p is in a granule that was ours at some time. */

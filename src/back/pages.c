@@ -203,6 +203,21 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t a
 
 /* ---- growth ---- */
 
+/* Of what was just mapped the system knows nothing yet. */
+static void advise(uintptr_t start, size_t bytes)
+{
+    if (hz3_pages_huge_always || hz3_pages_huge_never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
+}
+
+/* Whether a span whose pages are gone could be mapped again: by hz3_os_map_at unless somebody else has the place now,
+ * by hz3_os_map_reserved whatever is there. */
+static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(uintptr_t, size_t))
+{
+    if (map(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
+    advise(span->start, hz3_span_bytes(span));
+    return true;
+}
+
 /* 0: done, else why not. */
 static int64_t extend_window(struct hz3_window *window, size_t granules)
 {
@@ -215,9 +230,7 @@ static int64_t extend_window(struct hz3_window *window, size_t granules)
     int64_t first = hz3_map_extend(window, (uint32_t)step);
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;
-    uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
-    if (hz3_pages_huge_always || hz3_pages_huge_never)
-        hz3_os_huge_pages(start, step << HZ3_GRANULE_SHIFT, hz3_pages_huge_always);
+    advise(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), step << HZ3_GRANULE_SHIFT);
     release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     return 0;
 }
@@ -236,7 +249,7 @@ static bool extend(size_t granules)
 static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = take(HZ3_SPAN_UNMAPPED, granules, align, kind);
-    if (!span || hz3_map_restore(span)) return span;
+    if (!span || map_again(span, hz3_os_map_at)) return span;
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start);
     unmake(span);
@@ -368,11 +381,11 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     if (!hz3_os_move(to->start, from->start, hz3_span_bytes(from))) {
         /* Some kernels have unmapped the target by then: map it, whatever is there. */
-        bool mapped = hz3_os_map_reserved(to->start, hz3_span_bytes(to)) == HZ3_MAPPED;
+        bool mapped = map_again(to, hz3_os_map_reserved);
         give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         return false;
     }
-    give_up(from, !hz3_get(locked) && hz3_map_restore(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    give_up(from, !hz3_get(locked) && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
 
@@ -424,6 +437,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     size_t from = first, to = end;
     if (hz3_os.huge_page && !break_huge_pages) {
         size_t unit = hz3_os.huge_page;
+        hz3_assert(window->base % unit == 0); /* neither end is rounded to before it */
         from = (hz3_round_up(span->start, unit) - window->base) >> HZ3_GRANULE_SHIFT;
         to = (((span->start + hz3_span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
         if (to <= from) from = to = end;
@@ -457,7 +471,7 @@ static void resume_purged(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
         /* The purger may have come as far as to unmap it. */
-        bool mapped = hz3_os_map_reserved(span->start, hz3_span_bytes(span)) == HZ3_MAPPED;
+        bool mapped = map_again(span, hz3_os_map_reserved);
         give_up(span, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         hz3_sub(pool.purging, 1);
     }

@@ -39,14 +39,15 @@ void hz3_pages_after_fork(bool whole);
 struct hz3_pages_stats {
     HZ3_ATOMIC(size_t) used, dirty, clean, unmapped; /* bytes of address space, by state */
     HZ3_ATOMIC(size_t) shelved;                      /* of `used`: freed blocks that back/shelf keeps */
-    HZ3_ATOMIC(uint64_t) purged;                     /* bytes, ever */
+    HZ3_ATOMIC(size_t) idle;     /* of `used`: free objects in runs, since the run's last purge; middle/central's */
+    HZ3_ATOMIC(uint64_t) purged; /* bytes, ever */
 };
 extern struct hz3_pages_stats hz3_pages_stats;
 extern struct hz3_lock hz3_pages_lock; /* for fork */
 
 /* Set from the options. */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age */
-extern size_t hz3_pages_soft_limit;            /* bytes resident from which everything is given back at once */
+extern size_t hz3_pages_soft_limit;            /* bytes resident from which all that waits goes back at once */
 extern bool hz3_pages_huge_never, hz3_pages_huge_always;
 
 /* Bytes that may be resident, tables apart. */
@@ -55,8 +56,17 @@ HZ3_INLINE size_t hz3_pages_resident(void)
     return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty);
 }
 
+/* Bytes that a purge could give back. */
+HZ3_INLINE size_t hz3_pages_waiting(void)
+{
+    const struct hz3_pages_stats *stats = &hz3_pages_stats;
+    return hz3_get(stats->dirty) + hz3_get(stats->shelved) + hz3_get(stats->idle);
+}
+
+/* Above the soft limit, by something to give back: what is in use, or was never touched, would press for ever. */
 HZ3_INLINE bool hz3_pages_pressed(void)
 {
-    return unlikely(hz3_pages_resident() > hz3_pages_soft_limit);
+    if (likely(hz3_pages_resident() <= hz3_pages_soft_limit)) return false;
+    return hz3_pages_waiting() > hz3_pages_soft_limit / 32;
 }
 #endif

@@ -11,15 +11,17 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 enum {
     PASSES_PER_DECAY = 4,
     PASS_MIN_MS = 10,
     PASS_MAX_MS = 1800 * 1000, /* what is due is never further ahead: hz3_ms_passed */
     FUTILE_MAX =
-        4 * PASSES_PER_DECAY, /* passes without success, where the system refuses, after which the thread ends */
-    STACK_BYTES = 128 * 1024,
-    SLICES = 8, /* of a pass */
+        4 * PASSES_PER_DECAY,  /* passes without success, where the system refuses, after which the thread ends */
+    STACK_BYTES = 1024 * 1024, /* if it is the last thread, the process's exit handlers run on it */
+    RETRY_MS = 1000,           /* after the system had no room for the thread */
+    SLICES = 8,                /* of a pass */
 };
 #define SLICE_MIN HZ3_MIB(2)
 /* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
@@ -30,12 +32,14 @@ struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
 static HZ3_ATOMIC(uint32_t) due, turn; /* ms, wrapping: when the next slice is; and which */
 static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
+static HZ3_ATOMIC(uint32_t) not_before;               /* ms: when the background thread may be tried again */
+static HZ3_ATOMIC(uint32_t) everybody_left;           /* a bool: no thread of the program's that called us is left */
 static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
 
 static size_t waiting_bytes(void)
 {
-    return hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.shelved) + hz3_get(hz3_central_idle_bytes) +
-           hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() + hz3_page_remote_waiting();
+    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() +
+           hz3_page_remote_waiting();
 }
 
 /* What has been idle for `age` ms goes home, in every `slices`th class from `slice` on and as much of the rest; returns
@@ -63,73 +67,89 @@ size_t hz3_collector_run(bool force)
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
-/* A program's thread has other things to do: it takes the slices whose time has come, mostly one. */
-static void run_in_passing(uint32_t first, uint32_t slices)
-{
-    if (hz3_pages_pressed())
-        hz3_collector_run(true);
-    else
-        for (uint32_t i = first; i < first + slices; i++) pass(decay, i % SLICES, SLICES, false);
-}
-
+/* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft
+ * limit, all at once. */
 uint32_t hz3_collector_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due), slice_ms = hz3_max(interval / SLICES, 1u);
-    if (hz3_ms_passed(since, 0, now) && hz3_trylock(&hz3_collector_lock)) {
-        uint32_t first = hz3_get(turn), slices = hz3_min((now - since) / slice_ms + 1, (uint32_t)SLICES);
-        hz3_set(due, now + slice_ms);
+    bool pressed = hz3_pages_pressed() && !hz3_pages_refused();
+    if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_collector_lock)) {
+        uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
+        slices = hz3_min(slices, (uint32_t)SLICES);
+        if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
-        if (!hz3_get(running)) run_in_passing(first, slices);
+        if (pressed) hz3_collector_run(true);
+        for (uint32_t i = 0; i < slices && !pressed && !hz3_get(running); i++)
+            pass(decay, (first + i) % SLICES, SLICES, false);
         hz3_unlock(&hz3_collector_lock);
     }
     hz3_collector_nudge();
     return hz3_get(turn) / SLICES;
 }
 
-static void *background(void *unused)
+/* One pass of the background thread.  After a decay in vain, huge pages are broken: nobody seems to want them any more.
+ */
+static int pass_in_background(bool all, int futile)
 {
-    static HZ3_ATOMIC(uint32_t) never;
+    hz3_lock(&hz3_collector_lock);
+    all |= hz3_pages_pressed();
+    size_t bytes = pass(all ? 0 : decay, 0, 1, all || futile > PASSES_PER_DECAY);
+    hz3_unlock(&hz3_collector_lock);
+    return bytes ? 0 : futile + 1;
+}
+
+static void *background(void *signals)
+{
     do {
         int futile = 0;
-        bool refused = false;
-        while (waiting_bytes() > DONE_BYTES && !(refused && futile >= FUTILE_MAX) && !hz3_get(forbidden)) {
-            hz3_os_wait(&never, 0, interval);
-            hz3_lock(&hz3_collector_lock);
-            /* After a decay in vain, huge pages are broken: nobody seems to want them any more. */
-            futile = pass(decay, 0, 1, futile > PASSES_PER_DECAY) ? 0 : futile + 1;
+        bool refused = false, alone = false;
+        while (!alone && waiting_bytes() > DONE_BYTES && !(refused && futile >= FUTILE_MAX) && !hz3_get(forbidden)) {
+            hz3_os_wait(&everybody_left, 0, interval);
+            alone = hz3_get(everybody_left);
+            futile = pass_in_background(alone, futile);
             refused = hz3_pages_refused();
-            hz3_unlock(&hz3_collector_lock);
         }
         /* What cannot be given back (locked memory, say) does not count again. */
-        hz3_set(resume_above, START_BYTES + (refused ? waiting_bytes() : 0));
-        hz3_store(running, false,
-                  memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
+        hz3_set(resume_above, START_BYTES + (refused || alone ? waiting_bytes() : 0));
+        hz3_set(running, false);
+        hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
              !hz3_exchange(running, true, memory_order_seq_cst));
     /* In a sandbox even the end of a thread may be forbidden. */
-    while (hz3_get(forbidden)) hz3_os_wait(&never, 0, 0);
-    return unused;
+    while (hz3_get(forbidden) && !hz3_get(everybody_left)) hz3_os_wait(&everybody_left, 0, 0);
+    /* The process may end with this thread: what then runs is the program's. */
+    if (hz3_get(everybody_left)) pthread_sigmask(SIG_SETMASK, signals, NULL);
+    return NULL;
 }
 
-static HZ3_COLD void start_background(void)
+static HZ3_COLD void start_background(uint32_t now)
 {
+    static sigset_t before; /* of the thread that starts it */
     if (hz3_exchange(running, true, memory_order_seq_cst)) return;
     int saved = errno;
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t all, before;
+    sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are none of its business */
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES + (size_t)hz3_max(sysconf(_SC_THREAD_STACK_MIN), 0L));
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (pthread_create(&thread, &attributes, background, NULL) != 0) {
-        hz3_set(allowed, false);
+    int error = pthread_create(&thread, &attributes, background, &before);
+    if (error) {
+        hz3_set(not_before, now + RETRY_MS);
+        if (error != EAGAIN) hz3_set(allowed, false);
         hz3_set(running, false);
     }
     pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
+}
+
+void hz3_collector_nobody_left(bool nobody)
+{
+    hz3_set(everybody_left, nobody);
+    if (nobody) hz3_os_wake(&everybody_left);
 }
 
 void hz3_collector_nudge(void)
@@ -138,7 +158,8 @@ void hz3_collector_nudge(void)
     if (hz3_thread.by_loader) return;
     if (likely(waiting_bytes() < hz3_get(resume_above)) || !hz3_get(allowed)) return;
     hz3_fence(memory_order_seq_cst);
-    if (!hz3_get(running)) start_background();
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if (!hz3_get(running) && hz3_ms_passed(hz3_get(not_before), 0, now)) start_background(now);
 }
 
 void hz3_collector_start(uint32_t decay_ms, bool with_background)
@@ -146,7 +167,9 @@ void hz3_collector_start(uint32_t decay_ms, bool with_background)
     decay = decay_ms;
     interval = hz3_min(hz3_max(decay_ms / PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS), (uint32_t)PASS_MAX_MS);
     hz3_set(wanted, with_background);
-    hz3_set(due, (uint32_t)hz3_os_now_ms() + interval);
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    hz3_set(due, now + interval);
+    hz3_set(not_before, now);
 }
 
 void hz3_collector_allow_background(void)

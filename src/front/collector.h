@@ -21,6 +21,8 @@ void hz3_collector_after_fork(void); /* in the child */
 uint32_t hz3_collector_tick(void);
 /* After much was freed at once: makes sure that somebody will come by. */
 void hz3_collector_nudge(void);
+/* The last thread left (it does not wait for the background thread to notice), or one joined again. */
+void hz3_collector_nobody_left(bool nobody);
 /* One pass; `force`: whatever the age.  Returns the bytes given back. */
 size_t hz3_collector_run(bool force);
 

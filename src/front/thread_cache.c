@@ -268,8 +268,10 @@ static void leave(void *unused)
     strike_off(self);
     bool dispersed = crowd >= CROWD_MIN && hz3_get(joined) * CROWD_LEFT <= crowd;
     if (dispersed) crowd = hz3_get(joined);
+    if (!hz3_get(joined)) hz3_collector_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
+    self->by_loader = false;
     if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
 }
@@ -292,7 +294,7 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->next = threads;
     if (threads) threads->prev = self;
     threads = self;
-    hz3_add(joined, 1);
+    if (hz3_add(joined, 1) == 0) hz3_collector_nobody_left(false);
     crowd = hz3_max(crowd, hz3_get(joined));
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;
@@ -331,11 +333,12 @@ void hz3_cache_after_fork(bool whole)
 
 /* ---- the slow paths ---- */
 
-/* What every slow path does first.  False: this thread has no cache, now or any more. */
-static bool enter(struct hz3_thread *self)
+/* What every slow path does first.  False: this thread has no cache, now or any more.  What it is not to join for is a
+ * free of the loader's, which may be the end of a thread that is past its destructors: nothing would make it leave. */
+static bool enter(struct hz3_thread *self, bool may_join)
 {
     if (unlikely(self->state != HZ3_THREAD_JOINED)) {
-        if (self->state != HZ3_THREAD_NEW) return false;
+        if (self->state != HZ3_THREAD_NEW || !may_join) return false;
         join(self);
         if (self->state != HZ3_THREAD_JOINED) return false;
     }
@@ -441,7 +444,7 @@ void hz3_cache_adopt(void *p, unsigned cls)
 
 bool hz3_cache_enter(void)
 {
-    if (!enter(&hz3_thread)) return false;
+    if (!enter(&hz3_thread, !hz3_thread.by_loader)) return false;
     go_inside(&hz3_thread);
     return true;
 }
@@ -454,7 +457,7 @@ void hz3_cache_leave(void)
 HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!enter(self)) return take_one(self, cls);
+    if (!enter(self, true)) return take_one(self, cls);
     go_inside(self);
     void *p = malloc_inside(self, cls);
     go_outside(self);
@@ -464,7 +467,7 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!enter(self)) {
+    if (!enter(self, !self->by_loader)) {
         hz3_central_retire(cls, &p, 1);
         return;
     }

@@ -11,7 +11,7 @@ static struct central {
     struct hz3_lock lock;
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
-    ptrdiff_t idle_change;            /* of hz3_central_idle_bytes, to be added before the lock is let go */
+    ptrdiff_t idle_change;            /* of hz3_pages_stats.idle, to be added before the lock is let go */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
     struct hz3_stack magazines;       /* whole ones: HZ3_S142_CENTRAL_LOCKFREE, else the next two */
     struct hz3_magazine *first;       /* under lock */
@@ -21,12 +21,11 @@ static struct central {
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 unsigned hz3_heap_count = 1;
 
-HZ3_ATOMIC(size_t) hz3_central_idle_bytes;
 static HZ3_ATOMIC(uint32_t) purging; /* runs that are held by a purger */
 
 static void unlock(struct central *central)
 {
-    if (central->idle_change) hz3_add(hz3_central_idle_bytes, (size_t)central->idle_change);
+    if (central->idle_change) hz3_add(hz3_pages_stats.idle, (size_t)central->idle_change);
     central->idle_change = 0;
     hz3_unlock(&central->lock);
 }
@@ -51,11 +50,16 @@ static void list(struct central *central, struct hz3_span *run, unsigned bucket)
     *head = run;
 }
 
-/* Notes that `retired` more objects of the run wait for a purge. */
-static void age_append(struct central *central, struct hz3_span *run, unsigned retired)
+/* How many free objects of the run wait for a purge. */
+static void set_idle(struct central *central, struct hz3_span *run, unsigned idle)
 {
-    run->idle += retired;
-    central->idle_change += (ptrdiff_t)(retired * hz3_class_size(run->cls));
+    central->idle_change += ((ptrdiff_t)idle - (ptrdiff_t)run->idle) * (ptrdiff_t)hz3_class_size(run->cls);
+    run->idle = idle;
+}
+
+/* From now on the run ages, if it does not already. */
+static void age_append(struct central *central, struct hz3_span *run)
+{
     if (run->aging) return;
     run->aging = true;
     run->since = (uint32_t)hz3_os_now_ms();
@@ -67,10 +71,9 @@ static void age_append(struct central *central, struct hz3_span *run, unsigned r
 
 static void age_remove(struct central *central, struct hz3_span *run)
 {
+    set_idle(central, run, 0);
     if (!run->aging) return;
     run->aging = false;
-    central->idle_change -= (ptrdiff_t)(run->idle * hz3_class_size(run->cls));
-    run->idle = 0;
     *(run->older ? &run->older->newer : &central->oldest) = run->newer;
     *(run->newer ? &run->newer->older : &central->newest) = run->older;
 }
@@ -117,8 +120,8 @@ static struct hz3_span *pick(struct central *central, struct hz3_heap *heap)
 static void let_go(struct central *central, struct hz3_span *run)
 {
     run->held = HZ3_HELD_BY_NOBODY;
-    unsigned retired = hz3_get(run->bump) - hz3_get(run->live);
-    if (retired && !run->aging) age_append(central, run, retired);
+    set_idle(central, run, hz3_get(run->bump) - hz3_get(run->live));
+    if (run->idle) age_append(central, run);
     file(central, run);
 }
 
@@ -178,8 +181,10 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
         }
         owner = run->owner;
         bytes += (i - first) * hz3_class_size(cls);
+        if (run->held == HZ3_HELD_BY_HEAP) set_idle(central, run, hz3_get(run->bump) - hz3_get(run->live));
         if (run->held) continue;
-        age_append(central, run, i - first);
+        set_idle(central, run, run->idle + i - first);
+        age_append(central, run);
         file(central, run);
     }
     hz3_sub(hz3_heaps[owner].live, bytes);
@@ -314,7 +319,8 @@ size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
         run->held = HZ3_HELD_BY_NOBODY;
         hz3_sub(purging, 1);
         unsigned retired = live - hz3_get(run->live); /* meanwhile */
-        if (retired) age_append(central, run, retired);
+        set_idle(central, run, retired);
+        if (retired) age_append(central, run);
         file(central, run);
         unlock(central);
     }

@@ -59,8 +59,6 @@ void hz3_central_release_heap(struct hz3_heap *heap);
 /* Purges the idle pages of the class's runs into which objects were retired since before now - age ms; bytes purged. */
 size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);
 
-/* Bytes of retired objects in runs that nobody holds and that were not purged since. */
-extern HZ3_ATOMIC(size_t) hz3_central_idle_bytes;
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
 /* In a forked child: takes back the runs that threads of the parent were purging. */

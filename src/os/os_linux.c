@@ -41,11 +41,19 @@ static size_t huge_page_size(void)
 
 static uintptr_t loader_start, loader_end;
 
+/* glibc's: it frees what threads leave behind. */
+extern void _dl_deallocate_tls(void *thread, bool with_block) __attribute__((weak));
+enum { DEALLOCATE_BYTES = 512 };
+
 static void find_loader(void)
 {
     loader_start = loader_end = getauxval(AT_BASE);
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)loader_start;
-    if (!header) return; /* a static program */
+    if (!header) { /* a static program, or one that the loader was told to run */
+        loader_start = (uintptr_t)_dl_deallocate_tls;
+        loader_end = loader_start ? loader_start + DEALLOCATE_BYTES : 0;
+        return;
+    }
     const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(loader_start + header->e_phoff);
     for (int i = 0; i < header->e_phnum; i++)
         if (segment[i].p_type == PT_LOAD)

@@ -71,7 +71,7 @@ template <unsigned threads> struct shared_heap : model::suite<shared_heap<thread
         hz3_central_release_heap(&hz3_heaps[0]);
         RL_ASSERT(model_runs() == 0);
         RL_ASSERT(hz3_get(hz3_heaps[0].live) == 0);
-        RL_ASSERT(hz3_get(hz3_central_idle_bytes) == 0);
+        RL_ASSERT(hz3_get(hz3_pages_stats.idle) == 0);
         RL_ASSERT(hz3_central_retired(MODEL_CLASS) > 0);
     }
 };

@@ -65,15 +65,16 @@ def program(request, tmp_path_factory):
     return build
 
 
+@pytest.mark.parametrize("window", ["1024G", "64M"])
 @pytest.mark.parametrize("name, page_size", RUNS)
-def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size):
+def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size, window):
     target = TARGETS[name]
     if what := missing(target):
         pytest.skip(f"{what} not installed")
     command = [program(name), 3, 4, 1]
     if target.emulator:
         command = [Path(target.emulator), *(["-p", page_size] if page_size else []), *command, "unforked"]
-    done = run(*command, HZ3_STATS="1", HZ3_DECAY="20")
+    done = run(*command, HZ3_STATS="1", HZ3_DECAY="20", HZ3_WINDOW=window)
     said = done.stdout + done.stderr
     figures = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", said)}
     if page_size and figures["page_size"] != page_size:

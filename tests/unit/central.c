@@ -37,7 +37,7 @@ static void empty_runs_go_home(void **state)
     assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_GRANULE); /* the one the heap holds */
     hz3_central_release_heap(heap);
     assert_int_equal(hz3_get(hz3_pages_stats.used), used);
-    assert_int_equal(hz3_get(hz3_central_idle_bytes), 0);
+    assert_int_equal(hz3_get(hz3_pages_stats.idle), 0);
 }
 
 static void the_fullest_run_is_refilled_first(void **state)
@@ -86,11 +86,11 @@ static void idle_runs_are_purged_once(void **state)
     for (unsigned i = 0; i < 4 * PER_RUN; i++) memset(objects[i], 1, SIZE);
     for (unsigned i = 1; i < 3 * PER_RUN; i++)
         if (i % PER_RUN) hz3_central_retire(cls, &objects[i], 1); /* each of three runs keeps its first object */
-    assert_true(hz3_get(hz3_central_idle_bytes) >= 2 * (PER_RUN - 1) * SIZE);
+    assert_true(hz3_get(hz3_pages_stats.idle) >= 2 * (PER_RUN - 1) * SIZE);
     assert_int_equal(hz3_central_purge(cls, 60000, true), 0);
     assert_int_equal(hz3_central_purge(cls + 1, 0, true), 0);
     assert_true(hz3_central_purge(cls, 0, true) >= 2 * (HZ3_GRANULE - 4096));
-    assert_int_equal(hz3_get(hz3_central_idle_bytes), 0);
+    assert_int_equal(hz3_get(hz3_pages_stats.idle), 0);
     assert_int_equal(hz3_central_purge(cls, 0, true), 0);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(*(char *)objects[i * PER_RUN], 1);
     for (unsigned i = 0; i < 3; i++) hz3_central_retire(cls, &objects[i * PER_RUN], 1);

@@ -1,7 +1,8 @@
-/* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found. */
+/* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found, and a window
+ * ends where a table of it cannot grow. */
 #include "unit.h"
 
-#include "back/map.h"
+#include "back/pages.h"
 #include "os/os.h"
 
 #include <sys/mman.h>
@@ -20,14 +21,20 @@ static void extension_is_contiguous_and_nobodys(void **state)
     assert_int_equal(hz3_class_at(p), HZ3_CLASS_NONE);
 }
 
+/* Somebody else's page. */
+static char *put_page(uintptr_t at)
+{
+    char *theirs = mmap((void *)at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    assert_ptr_equal(theirs, at);
+    theirs[7] = 42;
+    return theirs;
+}
+
 static void taken_places_are_skipped(void **state)
 {
     (void)state;
     struct hz3_window *window = &hz3_windows[0];
-    char *next = (char *)window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT);
-    char *theirs = mmap(next, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    assert_ptr_equal(theirs, next);
-    theirs[7] = 42;
+    char *theirs = put_page(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT));
     int64_t first = hz3_map_extend(window, 1);
     assert_true(first >= 0);
     assert_true((char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT) > theirs);
@@ -49,6 +56,16 @@ static void far_windows_are_found(void **state)
     if (HZ3_FREE_CHECK) assert_int_equal(*hz3_state_of(p), 0);
 }
 
+/* And so, with their state bytes, at whole pages of any size. */
+static void windows_start_at_whole_huge_pages(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        assert_int_equal(hz3_windows[i].base % HZ3_MIB(2), 0);
+        assert_int_equal((uintptr_t)hz3_state_of((void *)hz3_windows[i].base) % HZ3_KIB(64), 0);
+    }
+}
+
 static void nothing_is_at_strange_addresses(void **state)
 {
     (void)state;
@@ -60,5 +77,34 @@ static void nothing_is_at_strange_addresses(void **state)
     assert_int_equal(hz3_class_at(beyond), HZ3_CLASS_NONE);
 }
 
+static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
+{
+    char *theirs = put_page(hz3_round_up(table + used, HZ3_KIB(64)));
+    char *last = NULL;
+    int64_t granule;
+    while ((granule = hz3_map_extend(window, 1)) >= 0) {
+        last = (char *)window->base + (granule << HZ3_GRANULE_SHIFT);
+        *last = 1;
+    }
+    assert_int_equal(granule, HZ3_MAP_FULL);
+    assert_true(hz3_map_was_used(last));
+    assert_false(hz3_map_was_used((char *)window->base + window->bytes - 1));
+    assert_int_equal(theirs[7], 42);
+    struct hz3_span *elsewhere = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE); /* more than the pool has */
+    assert_non_null(elsewhere);
+    assert_ptr_not_equal(hz3_window_of((void *)elsewhere->start), window);
+}
+
+static void a_window_ends_where_a_table_cannot_grow(void **state)
+{
+    (void)state;
+    struct hz3_window *first = &hz3_windows[0], *far = hz3_map_open_window(HZ3_GRANULE);
+    assert_true(hz3_map_extend(far, 1) >= 0);
+    ends_before(far, (uintptr_t)far->spans, far->spans_mapped * sizeof(struct hz3_span));
+    if (HZ3_FREE_CHECK)
+        ends_before(first, (uintptr_t)hz3_state_of((void *)first->base), first->states_mapped * HZ3_GRANULE / HZ3_UNIT);
+}
+
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
-    cmocka_unit_test(far_windows_are_found), cmocka_unit_test(nothing_is_at_strange_addresses))
+    cmocka_unit_test(far_windows_are_found), cmocka_unit_test(windows_start_at_whole_huge_pages),
+    cmocka_unit_test(nothing_is_at_strange_addresses), cmocka_unit_test(a_window_ends_where_a_table_cannot_grow))

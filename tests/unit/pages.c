@@ -1,7 +1,35 @@
-/* The page pool: spans do not overlap, merge when freed, keep their gauges exact, and read as zero once purged. */
+/* The page pool: spans do not overlap, merge when freed, keep their gauges exact, read as zero once purged, and go in
+ * whole huge pages where there are such; what is mapped again is advised again. */
 #include "unit.h"
 
 #include "back/pages.h"
+#include "os/os.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static size_t most_advised; /* bytes in one call */
+static bool moves_fail;
+
+/* These two stand before libc's. */
+int madvise(void *at, size_t bytes, int advice)
+{
+    most_advised = hz3_max(most_advised, bytes);
+    return (int)syscall(SYS_madvise, at, bytes, advice);
+}
+
+void *mremap(void *from, size_t bytes, size_t new_bytes, int how, ...)
+{
+    va_list more;
+    va_start(more, how);
+    void *to = va_arg(more, void *);
+    va_end(more);
+    if (!moves_fail) return (void *)syscall(SYS_mremap, from, bytes, new_bytes, how, to);
+    syscall(SYS_munmap, to, new_bytes);
+    return (void *)-1;
+}
 
 static size_t bytes_of(const struct hz3_span *span)
 {
@@ -12,6 +40,22 @@ static size_t all_bytes(void)
 {
     return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.clean) +
            hz3_get(hz3_pages_stats.unmapped);
+}
+
+/* The first test: its first span is at the start of the window. */
+static void whole_huge_pages_go(void **state)
+{
+    (void)state;
+    size_t huge_page = hz3_os.huge_page;
+    hz3_os.huge_page = HZ3_MIB(2);
+    hz3_pages_free(hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE));
+    assert_int_equal(hz3_pages_purge(0, 0, false), 0);
+    assert_false(hz3_pages_refused());
+    hz3_pages_free(hz3_pages_alloc(96, 1, HZ3_SPAN_LARGE));
+    size_t purged = hz3_pages_purge(0, 0, false);
+    assert_true(purged == HZ3_MIB(4) || purged == HZ3_MIB(6));
+    assert_true(most_advised <= HZ3_MIB(6));
+    hz3_os.huge_page = huge_page;
 }
 
 static void spans_are_aligned_and_apart(void **state)
@@ -118,6 +162,49 @@ static void pages_move(void **state)
     hz3_pages_free(to);
 }
 
-RUN(cmocka_unit_test(spans_are_aligned_and_apart), cmocka_unit_test(neighbours_merge),
-    cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
-    cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move))
+/* Whether the system was told of this page that huge ones are not wanted. */
+static bool is_advised(uintptr_t page)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    assert_non_null(maps);
+    char line[512];
+    uintptr_t start = 0, end = 0, from, to;
+    bool advised = false;
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2) start = from, end = to;
+        if (page >= start && page < end && !strncmp(line, "VmFlags:", 8)) advised = strstr(line, " nh") != NULL;
+    }
+    fclose(maps);
+    return advised;
+}
+
+enum { MANY = 2000 }; /* more granules than are free in one place */
+
+/* Moves a span, or tries to; returns the place that was left without pages. */
+static uintptr_t move(bool works)
+{
+    struct hz3_span *from = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    uintptr_t left = works ? from->start : to->start;
+    moves_fail = !works;
+    assert_int_equal(hz3_pages_move(to, from), works);
+    return left;
+}
+
+/* The last test: the pool stays told of locked memory. */
+static void what_is_mapped_again_is_advised_again(void **state)
+{
+    (void)state;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
+    hz3_pages_huge_never = true;
+    assert_true(is_advised(move(true)));
+    assert_true(is_advised(move(false)));
+    hz3_pages_locked();
+    uintptr_t hole = move(true);
+    assert_int_equal(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE)->start, hole);
+    assert_true(is_advised(hole));
+}
+
+RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
+    cmocka_unit_test(neighbours_merge), cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
+    cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
+    cmocka_unit_test(what_is_mapped_again_is_advised_again))

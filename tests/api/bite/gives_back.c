@@ -120,6 +120,56 @@ static void in_passing(void)
     CHECK(resident_bytes() <= enough);
 }
 
+enum { HOLDERS = 32, HELD_CLASSES = 8, HELD_EACH = 12 };
+static pthread_barrier_t all_hold;
+
+/* Large objects, of which little is cached: they are free in runs that the thread's heap goes on holding. */
+static void *hold_and_release(void *arg)
+{
+    void *p[HELD_CLASSES][HELD_EACH];
+    for (size_t c = 0; c < HELD_CLASSES; c++)
+        for (size_t i = 0; i < HELD_EACH; i++) {
+            CHECK((p[c][i] = malloc(KIB(36 + 4 * c))) != NULL);
+            memset(p[c][i], 1, KIB(36 + 4 * c));
+        }
+    pthread_barrier_wait(&all_hold);
+    for (size_t c = 0; c < HELD_CLASSES; c++)
+        for (size_t i = 0; i < HELD_EACH; i++) free(p[c][i]);
+    return arg;
+}
+
+static void what_heaps_hold(void)
+{
+    size_t before = resident_bytes();
+    pthread_t threads[HOLDERS];
+    CHECK(pthread_barrier_init(&all_hold, NULL, HOLDERS + 1) == 0);
+    for (size_t i = 0; i < HOLDERS; i++) threads[i] = start_thread(hold_and_release, NULL);
+    pthread_barrier_wait(&all_hold);
+    for (size_t i = 0; i < HOLDERS; i++) join_thread(threads[i]);
+    expect_back(before, before + (size_t)HOLDERS * HELD_CLASSES * HELD_EACH * KIB(50), 0);
+}
+
+/* Above the soft limit nothing waits for its decay, whoever would have looked after it. */
+static void above_the_limit(void)
+{
+    enum { COUNT = 12800, BYTES = 16384, LEFT = 16 };
+    static void *p[COUNT];
+    size_t before = resident_bytes();
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK((p[i] = malloc(BYTES)) != NULL);
+        memset(p[i], 1, BYTES);
+    }
+    size_t enough = before + (resident_bytes() - before) / 4;
+    for (size_t i = 0; i < COUNT; i++)
+        if (i % LEFT) free(p[i]);
+    for (double until = now() + PATIENCE; resident_bytes() > enough && now() < until; sleep_for(0.001)) {
+        void *some[200];
+        for (size_t i = 0; i < COUNT_OF(some); i++) some[i] = malloc(3000);
+        for (size_t i = 0; i < COUNT_OF(some); i++) free(some[i]);
+    }
+    CHECK(resident_bytes() <= enough);
+}
+
 enum { RING = 4096 };
 static void *ring[RING];
 static bool finished;
@@ -189,13 +239,9 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {
-        {"burst", after_a_burst},
-        {"threads", after_threads_ended},
-        {"sleepers", while_all_threads_sleep},
-        {"in_passing", in_passing},
-        {"consumer", with_a_consumer},
-        {"fork", after_fork},
-        {"little", little_is_no_reason_for_a_thread},
+        {"burst", after_a_burst},   {"threads", after_threads_ended}, {"sleepers", while_all_threads_sleep},
+        {"in_passing", in_passing}, {"consumer", with_a_consumer},    {"fork", after_fork},
+        {"held", what_heaps_hold},  {"limit", above_the_limit},       {"little", little_is_no_reason_for_a_thread},
     };
     CHECK(argc == 2);
     for (size_t i = 0; i < COUNT_OF(cases); i++)

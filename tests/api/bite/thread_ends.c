@@ -1,0 +1,138 @@
+/* Proves what glibc does at a thread's end to be safe: it frees the thread's TLS block's table, by the thread itself
+ * after its destructors, or by whoever joins another thread, under the lock that creating a thread takes. */
+#include <elf.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "support.h"
+
+enum { CROWD = 600, BLOCKS = 1200, BLOCK_BYTES = 60000 };
+
+static void *blocks[BLOCKS];
+static pthread_barrier_t crowd_ends;
+
+static void *say_nothing(void *arg)
+{
+    return arg;
+}
+
+static void *allocate(void *arg)
+{
+    free(malloc(100));
+    return arg;
+}
+
+static void allocate_and_leave(void *arg)
+{
+    allocate(arg);
+}
+
+/* Its first and last call is the free of what the loader gave it. */
+static void a_thread_that_says_nothing_leaves_nothing(void)
+{
+    for (int i = 0; i < 3; i++) {
+        void *stack = mmap(NULL, MIB(1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_attr_t attributes;
+        pthread_t thread;
+        CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, stack, MIB(1)) == 0);
+        CHECK(pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0);
+        CHECK(pthread_create(&thread, &attributes, say_nothing, NULL) == 0);
+        while (status_number("Threads:") > 1) sleep_for(0.01);
+        CHECK(mprotect(stack, MIB(1), PROT_NONE) == 0);
+        join_thread(start_thread(allocate, NULL));
+        expect_success(in_child(allocate_and_leave, NULL), 10);
+    }
+}
+
+static void free_blocks(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < BLOCKS; i++) free(blocks[i]);
+}
+
+/* Frees after hz3's own destructor, where nobody looks how much waits to be given back. */
+static void *free_late(void *key)
+{
+    allocate(NULL);
+    CHECK(pthread_setspecific(*(pthread_key_t *)key, key) == 0);
+    return NULL;
+}
+
+static void *end_with_the_crowd(void *arg)
+{
+    pthread_barrier_wait(&crowd_ends);
+    return arg;
+}
+
+/* More stacks than glibc keeps: each further join frees, under its lock, while much waits for the background thread. */
+static void joining_starts_no_thread(void)
+{
+    pthread_t crowd[CROWD];
+    pthread_key_t key;
+    CHECK(pthread_key_create(&key, free_blocks) == 0);
+    for (int i = 0; i < BLOCKS; i++) {
+        CHECK((blocks[i] = malloc(BLOCK_BYTES)) != NULL);
+        fill(blocks[i], BLOCK_BYTES, 1);
+    }
+    CHECK(pthread_barrier_init(&crowd_ends, NULL, CROWD + 1) == 0);
+    for (int i = 0; i < CROWD; i++) crowd[i] = start_thread(end_with_the_crowd, NULL);
+    join_thread(start_thread(free_late, &key));
+    pthread_barrier_wait(&crowd_ends);
+    for (int i = 0; i < CROWD; i++) join_thread(crowd[i]);
+}
+
+static void at_exit(void)
+{
+    char frame[KIB(200)];
+    sigset_t blocked;
+    memset(forget(frame), 1, sizeof frame);
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGTERM));
+}
+
+/* Much is to be given back, for which hz3 has a thread of its own. */
+static void leave_main(void *sandboxed)
+{
+    void *p[64];
+    CHECK(atexit(at_exit) == 0);
+    for (size_t i = 0; i < COUNT_OF(p); i++) {
+        CHECK((p[i] = malloc(MIB(1))) != NULL);
+        fill(p[i], MIB(1), i);
+    }
+    for (size_t i = 0; i < COUNT_OF(p); i++) free(p[i]);
+    CHECK(status_number("Threads:") == 2);
+    if (sandboxed) CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    pthread_exit(NULL);
+}
+
+/* The process ends with its last thread but ours, and its exit handlers find a thread fit for them. */
+static void a_process_ends_without_its_main_thread(void)
+{
+    expect_success(in_child(leave_main, NULL), 10);
+    expect_success(in_child(leave_main, at_exit), 10);
+}
+
+static const char *loader(void)
+{
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR), *segment = header;
+    while (segment->p_type != PT_INTERP) segment++;
+    return (const char *)header - header->p_vaddr + segment->p_vaddr; /* the first is that of the table itself */
+}
+
+/* by_loader: as the loader's argument, where the kernel does not say where the loader is. */
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        execl(loader(), "loader", argv[0], (char *)NULL);
+        return 1;
+    }
+    a_thread_that_says_nothing_leaves_nothing();
+    joining_starts_no_thread();
+    a_process_ends_without_its_main_thread();
+    return 0;
+}
