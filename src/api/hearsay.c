@@ -4,6 +4,7 @@
 #include "api/override.h"
 #include "back/pages.h"
 #include "front/collector.h"
+#include "os/os.h"
 
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -14,7 +15,7 @@
 const char hz3_hearsay;
 
 /* A program that gives up privileges, as those do that then install a seccomp filter, gets no background thread
- * from us: its filter may punish clone. */
+ * from us, and no look at which file stderr is: its filter may punish clone and fstat. */
 static int prctl_heard(int operation, ...)
 {
     unsigned long arguments[4];
@@ -22,7 +23,10 @@ static int prctl_heard(int operation, ...)
     va_start(list, operation);
     for (int i = 0; i < 4; i++) arguments[i] = va_arg(list, unsigned long);
     va_end(list);
-    if (operation == PR_SET_NO_NEW_PRIVS || operation == PR_SET_SECCOMP) hz3_collector_forbid_background();
+    if (operation == PR_SET_NO_NEW_PRIVS || operation == PR_SET_SECCOMP) {
+        hz3_collector_forbid_background();
+        hz3_os_forget_stderr();
+    }
     return (int)syscall(SYS_prctl, operation, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 struct hz3_options hz3_options;
@@ -18,13 +19,18 @@ struct hz3_options hz3_options;
 
 static bool size(const char *text, size_t *value)
 {
-    static const char units[] = "KMG";
+    static const char units[] = "KkMmGg";
     const char *end, *unit;
-    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
     if (!hz3_number(text, &end, value)) return false;
     if (!*end) return true;
-    if (end[1] || !(unit = strchr(units, *end & ~0x20))) return false;
-    return !__builtin_mul_overflow(*value, (size_t)1 << (10 * (unit - units + 1)), value);
+    if (end[1] || !(unit = strchr(units, *end))) return false;
+    return !__builtin_mul_overflow(*value, (size_t)1024 << (10 * ((unit - units) / 2)), value);
+}
+
+static bool size_or_auto(const char *text, size_t *value)
+{
+    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
+    return size(text, value);
 }
 
 static bool ms(const char *text, size_t *value)
@@ -121,6 +127,7 @@ static void line(const char *format, const char *a, const char *b, const char *c
     char buf[256];
     struct hz3_text text = {buf, sizeof buf, 0};
     hz3_print(&text, format, a, b, c, d);
+    if (text.length >= sizeof buf) buf[sizeof buf - 2] = '\n'; /* cut off */
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
@@ -145,7 +152,8 @@ static bool is_option(const char *variable)
 
 void hz3_options_report(void)
 {
-    for (char **variable = environ; variable && *variable; variable++)
+    char **variables = getauxval(AT_SECURE) ? NULL : environ; /* what secure_getenv hides is not printed either */
+    for (char **variable = variables; variable && *variable; variable++)
         if (!strncmp(*variable, "HZ3_", 4) && !is_option(*variable))
             line("hz3: warning: unknown option %s\n", *variable, "", "", "");
     for (int i = 0; i < OPTIONS; i++) {

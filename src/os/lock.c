@@ -4,10 +4,13 @@ enum { SPINS = 100, IMPATIENT_SPINS = 1000, SLEEP_MS = 10 };
 
 _Thread_local uint32_t hz3_lock_id;
 
+static HZ3_ATOMIC(uint32_t) last_id;
+
 uint32_t hz3_lock_new_id(void)
 {
-    static HZ3_ATOMIC(uint32_t) last;
-    return hz3_lock_id = hz3_add(last, 2) + 2;
+    do hz3_lock_id = hz3_add(last_id, 2) + 2;
+    while (!hz3_lock_id); /* ids wrap, and none is 0 */
+    return hz3_lock_id;
 }
 
 void hz3_lock_slow(struct hz3_lock *lock)

@@ -39,7 +39,7 @@ void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted);
 /* Whether code is the dynamic loader's. */
 bool hz3_os_is_loader(const void *code);
 
-uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call */
+uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call where there is a vDSO */
 
 /* Whether it is `age` ms or more from `then` to `now`, both cut to 32 bits.  They wrap after 49 days, of which the last
  * hour is taken for a `then` that is still to come. */
@@ -58,6 +58,9 @@ void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
  * hz3_os_start's caller's initialisation. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
-/* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it. */
+/* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it; unless it has closed what
+ * we keep for that, too: then whatever is stderr by its number. */
 void hz3_os_keep_stderr(void);
+/* From now on hz3_os_stderr makes no call but write, to stderr by its number: the program locks itself in. */
+void hz3_os_forget_stderr(void);
 #endif

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include "os/vdso.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -10,6 +12,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,10 +65,27 @@ bool hz3_os_is_loader(const void *code)
     return (uintptr_t)code - loader_start < loader_end - loader_start;
 }
 
+/* Not libc's name: a library loaded before libc may have taken it (libfaketime), and may allocate in it, while we hold
+ * any lock. */
+static int (*vdso_clock)(clockid_t, struct timespec *);
+
+static void find_clock(void)
+{
+    uintptr_t image = getauxval(AT_SYSINFO_EHDR);
+#if defined(_CALL_ELF) && _CALL_ELF == 1
+    image = 0; /* PowerPC, where a function's address is that of a descriptor: the vDSO has none */
+#endif
+    if (!image) return;
+    void *found = hz3_vdso_function(image, "__vdso_clock_gettime");
+    if (!found) found = hz3_vdso_function(image, "__kernel_clock_gettime"); /* aarch64, PowerPC, s390x */
+    vdso_clock = (int (*)(clockid_t, struct timespec *))found;
+}
+
 void hz3_os_start(void)
 {
     int saved = errno;
     hz3_os.page = getauxval(AT_PAGESZ);
+    find_clock();
     find_loader();
     hz3_os.huge_page = huge_page_size();
     cpu_set_t set;
@@ -158,7 +178,10 @@ void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
 uint64_t hz3_os_now_ms(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (vdso_clock)
+        vdso_clock(CLOCK_MONOTONIC_COARSE, &now);
+    else /* what libc's would do where there is no vDSO */
+        syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
@@ -191,21 +214,37 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     return length;
 }
 
-static int stderr_fd = STDERR_FILENO;
+/* Another descriptor of what stderr was, and which file that is; STDERR_FILENO: none. */
+static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
+static struct stat kept;
 
 void hz3_os_keep_stderr(void)
 {
     int saved = errno;
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN);
-    if (fd >= 0) stderr_fd = fd;
+    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
     errno = saved;
+}
+
+void hz3_os_forget_stderr(void)
+{
+    hz3_set(kept_fd, STDERR_FILENO);
+}
+
+/* A program that closes all descriptors, as daemons do, may have a file of its own by now where we kept stderr. */
+static int stderr_now(void)
+{
+    struct stat now;
+    int fd = hz3_get(kept_fd);
+    bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
+    return same ? fd : STDERR_FILENO;
 }
 
 void hz3_os_stderr(const char *text, size_t length)
 {
-    int saved = errno;
+    int saved = errno, fd = stderr_now();
     while (length) {
-        ssize_t written = write(stderr_fd, text, length);
+        ssize_t written = write(fd, text, length);
         if (written <= 0) break;
         text += written;
         length -= (size_t)written;

@@ -82,6 +82,31 @@ def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
     assert "-lhakozuna_hz3_scale" in pc.read_text()
 
 
+def test_lanes_are_installed_side_by_side(root, tmp_path):
+    prefix, user = tmp_path / "prefix", tmp_path / "user"
+    for lane, kind in (("fast", "Debug"), ("scale", "Release")):
+        done = configure(root, tmp_path / lane, f"-DHZ3_LANE={lane}", f"-DCMAKE_BUILD_TYPE={kind}",
+                         f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DCMAKE_INSTALL_LIBDIR={prefix}/lib")
+        assert done.returncode == 0, done.stderr
+        build(tmp_path / lane, f"-j{os.cpu_count()}", "--target", "install")
+    assert f"\nlibdir={prefix}/lib\n" in (prefix / "lib/pkgconfig/hz3.pc").read_text()
+    user.mkdir()
+    (user / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\nfind_package(hz3 REQUIRED COMPONENTS ${LANE})\n"
+        "get_target_property(file hz3::hz3 LOCATION)\nmessage(STATUS \"is ${file}\")\n")
+
+    def find(lane, kind):
+        done = subprocess.run(["cmake", "-S", user, "-B", user / f"{lane}-{kind}", f"-DLANE={lane}",
+                               f"-DCMAKE_BUILD_TYPE={kind}", f"-DCMAKE_PREFIX_PATH={prefix}"],
+                              capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    for asked, lane in (("", "scale"), ("scale", "scale"), ("fast", "fast")):
+        for kind in ("Debug", "Release"):
+            assert f"is {prefix}/lib/libhakozuna_hz3_{lane}.so" in find(asked, kind)
+    assert "not one lane that is installed here: r90" in find("r90", "Release")
+
+
 def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
     tree = tmp_path / "tree"
     for part in ("src", "cmake", "include", "bench", "bin", "tools"):

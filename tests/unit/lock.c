@@ -1,9 +1,9 @@
 /* What the models of the lock (tests/model) leave out: a release that is cut short before it wakes anybody, which is
- * where a signal handler may land that forks and so waits for whoever sleeps. */
+ * where a signal handler may land that forks and so waits for whoever sleeps; and ids that wrap. */
 #define _GNU_SOURCE
 #include "unit.h"
 
-#include "os/lock.h"
+#include "os/lock.c" /* for its counter */
 
 #include <pthread.h>
 #include <time.h>
@@ -32,4 +32,16 @@ static void a_sleeper_needs_no_wake(void **state)
     assert_int_equal(pthread_timedjoin_np(sleeper, NULL, &until), 0);
 }
 
-RUN(cmocka_unit_test(a_sleeper_needs_no_wake))
+static void ids_wrap_past_0(void **state)
+{
+    (void)state;
+    uint32_t mine = hz3_lock_id, before = hz3_get(last_id);
+    hz3_set(last_id, UINT32_MAX - 3);
+    assert_int_equal(hz3_lock_new_id(), UINT32_MAX - 1);
+    assert_int_equal(hz3_lock_new_id(), 2);
+    assert_int_equal(hz3_lock_self(), 2);
+    hz3_set(last_id, before);
+    hz3_lock_id = mine;
+}
+
+RUN(cmocka_unit_test(a_sleeper_needs_no_wake), cmocka_unit_test(ids_wrap_past_0))

@@ -42,6 +42,25 @@ static void bad_values_leave_the_default(void **state)
     }
 }
 
+static void sizes_have_three_units_and_no_auto(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"16 ", "16 K", "16T", "auto"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("HZ3_THREAD_CACHE", bad[i], 1);
+        setenv("HZ3_CACHE_TOTAL", bad[i], 1);
+        setenv("HZ3_TRANSFER_CACHE", bad[i], 1);
+        setenv("HZ3_RETAIN", bad[i], 1);
+        setenv("HZ3_WINDOW", bad[i], 1);
+        hz3_options_load();
+        assert_int_equal(hz3_options.THREAD_CACHE, (size_t)16 << 20);
+        assert_int_equal(hz3_options.CACHE_TOTAL, (size_t)256 << 20);
+        assert_int_equal(hz3_options.TRANSFER_CACHE, (size_t)16 << 20);
+        assert_int_equal(hz3_options.RETAIN, (size_t)256 << 20);
+        assert_int_equal(hz3_options.WINDOW, (size_t)1024 << 30);
+    }
+}
+
 static void instances_are_powers_of_two_up_to_the_build_s(void **state)
 {
     (void)state;
@@ -66,4 +85,5 @@ static void instances_are_powers_of_two_up_to_the_build_s(void **state)
 }
 
 RUN(cmocka_unit_test(units_are_understood), cmocka_unit_test(bad_values_leave_the_default),
+    cmocka_unit_test(sizes_have_three_units_and_no_auto),
     cmocka_unit_test(instances_are_powers_of_two_up_to_the_build_s))

@@ -45,6 +45,7 @@ static void warns_of_what_it_does_not_know(void)
         "HZ3_THP=perhaps",       "HZ3_SOFT_LIMIT=12Q",
         "HZ3_FOREIGN_FREE=keep", "HZ3_WINDOW=much",
         "HZ3_HEAPS=many",        "HZ3_BACKGROUND=maybe",
+        "HZ3_WINDOW=16 ",        "HZ3_RETAIN=auto",
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         char name[64];
@@ -56,6 +57,15 @@ static void warns_of_what_it_does_not_know(void)
     }
 }
 
+static void ends_a_warning_that_is_cut_off(void)
+{
+    char variable[400] = "HZ3_X=";
+    memset(variable + 6, 'x', sizeof(variable) - 7);
+    const char *said = said_with(variable, NULL);
+    CHECK(strncmp(said, "hz3: warning: ", strlen("hz3: warning: ")) == 0);
+    CHECK(strlen(said) < sizeof(variable) && strchr(said, '\n') == said + strlen(said) - 1);
+}
+
 static void accepts_good_values(void)
 {
     static const char *const good[] = {
@@ -65,6 +75,7 @@ static void accepts_good_values(void)
         "HZ3_HEAPS=3",           "HZ3_BACKGROUND=0",      "HZ3_BACKGROUND=1",
         "HZ3_THREAD_CACHE=256K", "HZ3_TRANSFER_CACHE=8M", "HZ3_FOREIGN_FREE=abort",
         "HZ3_FOREIGN_FREE=libc", "HZ3_STATS=0",           "HZ3_VERBOSE=0",
+        "HZ3_SOFT_LIMIT=auto",   "HZ3_RETAIN=1g",
     };
     for (size_t i = 0; i < COUNT_OF(good); i++) CHECK(*said_with(good[i], NULL) == 0);
 }
@@ -128,6 +139,7 @@ int main(int argc, char **argv)
     }
     is_silent_by_default();
     warns_of_what_it_does_not_know();
+    ends_a_warning_that_is_cut_off();
     accepts_good_values();
     names_every_option_and_its_source();
     prints_statistics_at_exit();

@@ -15,8 +15,9 @@ enum { OTHER_GROUP = 65534, INSECURE = 3 };
 
 static struct program_run probe(const char *path)
 {
-    struct program_run run = run_program((const char *const[]){path, "probe", NULL},
-                                         (const char *const[]){"HZ3_VERBOSE=1", "HZ3_STATS=1", NULL}, 10);
+    struct program_run run =
+        run_program((const char *const[]){path, "probe", NULL},
+                    (const char *const[]){"HZ3_VERBOSE=1", "HZ3_STATS=1", "HZ3_SECRET=1", NULL}, 10);
     CHECK(WIFEXITED(run.status));
     return run;
 }
@@ -43,6 +44,7 @@ int main(int argc, char **argv)
     struct program_run plain = probe("/proc/self/exe");
     CHECK(WEXITSTATUS(plain.status) == INSECURE);
     CHECK(strstr(plain.err, "hz3: option HZ3_VERBOSE=1") != NULL && strstr(plain.err, "hz3: stats") != NULL);
+    CHECK(strstr(plain.err, "HZ3_SECRET=1") != NULL);
 
     char path[] = "/tmp/hz3-secure-XXXXXX";
     bool made = copy_self(mkstemp(path));

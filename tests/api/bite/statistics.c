@@ -1,0 +1,48 @@
+/* Proves that the statistics at exit come out on stderr and nowhere else: where the program has closed stderr, where it
+ * has closed everything else, and opened files of its own with the numbers that were free then, and under a seccomp
+ * filter. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gate.h"
+#include "support.h"
+
+enum { LAST = 200 }; /* a number above that of the descriptor which hz3 keeps */
+
+static const int allowed[] = {SYS_mmap,  SYS_munmap, SYS_mremap,     SYS_madvise, SYS_mprotect,
+                              SYS_futex, SYS_write,  SYS_exit_group, SYS_exit,    SYS_rt_sigreturn};
+
+/* The data is what stdout is, by many numbers; nothing but statistics is written. */
+static void closes_all_others(void)
+{
+    for (int fd = STDERR_FILENO + 1; fd <= LAST; fd++) CHECK(dup2(STDOUT_FILENO, fd) == fd);
+}
+
+static struct program_run statistics_of(const char *what)
+{
+    struct program_run run = run_program((const char *const[]){"/proc/self/exe", what, NULL},
+                                         (const char *const[]){"HZ3_STATS=1", NULL}, 10);
+    CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
+    CHECK(run.out[0] == 0);
+    CHECK(strncmp(run.err, "hz3: stats", strlen("hz3: stats")) == 0);
+    return run;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2) {
+        free(forget(malloc(100)));
+        if (strcmp(argv[1], "closes_stderr") == 0) close(STDERR_FILENO);
+        if (strcmp(argv[1], "closes_all_others") == 0) closes_all_others();
+        if (strcmp(argv[1], "locks_itself_in") == 0) gate_allow_only(allowed, COUNT_OF(allowed), true);
+        exit(0);
+    }
+    statistics_of("closes_stderr");
+    statistics_of("closes_all_others");
+    statistics_of("locks_itself_in");
+}
