@@ -77,7 +77,7 @@ def write(results: Path, root: Path) -> None:
     (root / "docs/peers.md").write_text(every_cell)
     places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
     blocks = ", ".join(
-        f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} with {c.run.plan.scale:g} of its iterations"
+        f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} at {100 * c.run.plan.scale:g} % length"
         for c in comparisons
     )
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
