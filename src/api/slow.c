@@ -29,6 +29,7 @@ static HZ3_COLD void find_memory(void)
 static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > PTRDIFF_MAX) return hz3_no_memory();
+    hz3_collector_tick();
     void *p = hz3_large_alloc(size, alignment, zero);
     if (!p) {
         find_memory();

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 enum {
     PASSES_PER_DECAY = 4,
@@ -105,8 +104,11 @@ static int pass_in_background(bool all, int futile)
     return bytes ? 0 : futile + 1;
 }
 
-static void *background(void *signals)
+static sigset_t program_signals; /* of the thread that started the background thread */
+
+static void *background(void *unused)
 {
+    sigset_t signals = program_signals;
     do {
         int futile = 0;
         bool refused = false, alone = false;
@@ -126,24 +128,28 @@ static void *background(void *signals)
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(forbidden) && !hz3_get(everybody_left)) hz3_os_wait(&everybody_left, 0, 0);
     /* The process may end with this thread: what then runs is the program's. */
-    if (hz3_get(everybody_left)) pthread_sigmask(SIG_SETMASK, signals, NULL);
-    return NULL;
+    if (hz3_get(everybody_left)) pthread_sigmask(SIG_SETMASK, &signals, NULL);
+    return unused;
 }
 
 static HZ3_COLD void start_background(uint32_t now)
 {
-    static sigset_t before; /* of the thread that starts it */
     if (hz3_exchange(running, true, memory_order_seq_cst)) return;
     int saved = errno;
     pthread_t thread;
     pthread_attr_t attributes;
-    sigset_t all;
+    sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are none of its business */
+    program_signals = before;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES + (size_t)hz3_max(sysconf(_SC_THREAD_STACK_MIN), 0L));
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    int error = pthread_create(&thread, &attributes, background, &before);
+    size_t usual = 0;
+    pthread_attr_getstacksize(&attributes, &usual);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int error = pthread_create(&thread, &attributes, background, NULL);
+    if (error == EINVAL && pthread_attr_setstacksize(&attributes, usual) == 0) /* too small for the static TLS */
+        error = pthread_create(&thread, &attributes, background, NULL);
     if (error) {
         hz3_set(not_before, now + RETRY_MS);
         if (error != EAGAIN) hz3_set(allowed, false);

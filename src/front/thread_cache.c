@@ -221,7 +221,8 @@ static void pass_epoch(struct hz3_thread *self)
         self->previous[cls] = HZ3_STUB_TOP;
         discharge(self, cls, previous);
         give_up_capacity(self, cls, (earned + 1) / 2);
-        if (hz3_magazine_objects(self->top[cls]) > self->capacity[cls]) discharge_class(self, cls);
+        size_t left = self->capacity[cls];
+        if (!left || hz3_magazine_objects(self->top[cls]) > left) discharge_class(self, cls);
     }
 }
 
@@ -347,8 +348,9 @@ void hz3_cache_after_fork(bool whole)
     self->state = state;
     crowd = hz3_get(joined);
     /* Others may have been about to join, or to change their part of the budget. */
-    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, self->heap == &hz3_heaps[i]);
-    hz3_set(total_reserved, self->reserved);
+    bool counts = state == HZ3_THREAD_JOINED;
+    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
+    hz3_set(total_reserved, counts ? self->reserved : 0);
 }
 
 /* ---- the slow paths ---- */

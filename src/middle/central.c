@@ -57,6 +57,13 @@ static void set_idle(struct central *central, struct hz3_span *run, unsigned idl
     run->idle = idle;
 }
 
+/* Retired objects that the run has.  Its heap may be taking some: then as of before or after, or fewer. */
+static unsigned free_objects(const struct hz3_span *run)
+{
+    unsigned bump = hz3_get(run->bump), live = hz3_get(run->live);
+    return bump - hz3_min(bump, live);
+}
+
 /* From now on the run ages, if it does not already. */
 static void age_append(struct central *central, struct hz3_span *run)
 {
@@ -120,7 +127,7 @@ static struct hz3_span *pick(struct central *central, struct hz3_heap *heap)
 static void let_go(struct central *central, struct hz3_span *run)
 {
     run->held = HZ3_HELD_BY_NOBODY;
-    set_idle(central, run, hz3_get(run->bump) - hz3_get(run->live));
+    set_idle(central, run, free_objects(run));
     if (run->idle) age_append(central, run);
     file(central, run);
 }
@@ -181,7 +188,7 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
         }
         owner = run->owner;
         bytes += (i - first) * hz3_class_size(cls);
-        if (run->held == HZ3_HELD_BY_HEAP) set_idle(central, run, hz3_get(run->bump) - hz3_get(run->live));
+        if (run->held == HZ3_HELD_BY_HEAP) set_idle(central, run, free_objects(run));
         if (run->held) continue;
         set_idle(central, run, run->idle + i - first);
         age_append(central, run);
@@ -279,21 +286,26 @@ void hz3_central_release_heap(struct hz3_heap *heap)
     hz3_lock(&heap->lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct hz3_span *run = heap->held[cls];
-        if (!run || hz3_get(run->bump) == hz3_get(run->live)) continue;
+        if (!run) continue;
         hz3_lock(&centrals[cls].lock);
-        let_go(&centrals[cls], run);
+        if (free_objects(run)) {
+            let_go(&centrals[cls], run);
+            heap->held[cls] = NULL;
+        } else {
+            set_idle(&centrals[cls], run, 0); /* what was retired was taken again */
+        }
         unlock(&centrals[cls]);
-        heap->held[cls] = NULL;
     }
     hz3_unlock(&heap->lock);
 }
 
-/* The class's run that is idle for longest and at least for `age`, held by the caller now, or NULL. */
-static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32_t age)
+/* The class's run that is idle for longest and at least for `age`, held by the caller now, or NULL; *idle: objects. */
+static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32_t age, unsigned *idle)
 {
     struct hz3_span *run, *claimed = NULL;
     hz3_lock(&central->lock);
     while (!claimed && (run = central->oldest) && hz3_ms_passed(run->since, age, now)) {
+        *idle = run->idle;
         age_remove(central, run);
         if (run->held) continue; /* comes back when its holder lets go */
         unlist(central, run);
@@ -310,17 +322,20 @@ size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
 {
     struct central *central = &centrals[cls];
     struct hz3_span *run;
+    unsigned idle;
     uint32_t now = (uint32_t)hz3_os_now_ms(); /* what comes later is not of this pass, which has to end */
     size_t purged = 0;
-    while ((run = claim_idle(central, now, age))) {
+    while ((run = claim_idle(central, now, age, &idle))) {
         unsigned live = hz3_get(run->live);
-        purged += hz3_run_purge(run, break_huge_pages);
+        size_t bytes = hz3_run_purge(run, break_huge_pages);
+        bool spared = hz3_os.huge_page && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
+        purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;
         hz3_sub(purging, 1);
         unsigned retired = live - hz3_get(run->live); /* meanwhile */
-        set_idle(central, run, retired);
-        if (retired) age_append(central, run);
+        set_idle(central, run, spared ? idle + retired : retired);
+        if (run->idle) age_append(central, run);
         file(central, run);
         unlock(central);
     }

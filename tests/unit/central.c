@@ -98,6 +98,46 @@ static void idle_runs_are_purged_once(void **state)
     hz3_central_release_heap(heap);
 }
 
+/* What was retired into a run that a heap holds, and was taken from it again, waits no more. */
+static void what_was_taken_again_is_not_idle(void **state)
+{
+    (void)state;
+    struct hz3_heap *heap = &hz3_heaps[5];
+    unsigned cls = hz3_class_of(8 * SIZE);
+    void *objects[2];
+    assert_int_equal(take(heap, cls, objects, 2), 2);
+    size_t idle = hz3_get(hz3_pages_stats.idle);
+    hz3_central_retire(cls, objects, 1);
+    assert_int_equal(hz3_get(hz3_pages_stats.idle), idle + 8 * SIZE);
+    assert_int_equal(take(heap, cls, objects, 1), 1);
+    hz3_central_release_heap(heap);
+    assert_int_equal(hz3_get(hz3_pages_stats.idle), idle);
+    hz3_central_retire(cls, objects, 2);
+    hz3_central_release_heap(heap);
+}
+
+/* A pass that spares huge pages finds nothing to give back in a run smaller than one; the next, that does not, does. */
+static void what_was_spared_waits_on(void **state)
+{
+    (void)state;
+    struct hz3_heap *heap = &hz3_heaps[7];
+    unsigned cls = hz3_class_of(16 * SIZE), many = HZ3_GRANULE / (16 * SIZE);
+    size_t huge = hz3_os.huge_page;
+    void *objects[HZ3_GRANULE / (16 * SIZE)];
+    assert_int_equal(take(heap, cls, objects, many), many);
+    for (unsigned i = 0; i < many; i++) memset(objects[i], 1, 16 * SIZE);
+    hz3_central_release_heap(heap);
+    hz3_central_retire(cls, objects + 1, many - 1);
+    hz3_central_release_heap(heap);
+    hz3_os.huge_page = HZ3_MIB(2);
+    usleep(20000);
+    assert_int_equal(hz3_central_purge(cls, 1, false), 0);
+    usleep(20000);
+    assert_true(hz3_central_purge(cls, 1, true) >= HZ3_GRANULE / 2);
+    hz3_os.huge_page = huge;
+    hz3_central_retire(cls, objects, 1);
+}
+
 static void **to_retire; /* one with each purge, as other threads might */
 
 /* Stands before libc's. */
@@ -132,4 +172,5 @@ static void a_purge_ends_though_others_go_on(void **state)
 
 RUN(cmocka_unit_test(empty_runs_go_home), cmocka_unit_test(the_fullest_run_is_refilled_first),
     cmocka_unit_test(each_heap_counts_its_own), cmocka_unit_test(idle_runs_are_purged_once),
+    cmocka_unit_test(what_was_taken_again_is_not_idle), cmocka_unit_test(what_was_spared_waits_on),
     cmocka_unit_test(a_purge_ends_though_others_go_on))
