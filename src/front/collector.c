@@ -124,7 +124,7 @@ static void *background(void *unused)
         hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
              !hz3_exchange(running, true, memory_order_seq_cst));
-    hz3_cache_bury_counters();
+    if (HZ3_BOXES_ON) hz3_cache_bury_counters();
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(forbidden) && !hz3_get(everybody_left)) hz3_os_wait(&everybody_left, 0, 0);
     /* The process may end with this thread: what then runs is the program's. */

@@ -252,7 +252,6 @@ static void bury_counters(struct hz3_counters *counters, uint64_t *rmw)
 
 void hz3_cache_bury_counters(void)
 {
-    if (!HZ3_BOXES_ON) return;
     hz3_lock(&hz3_threads_lock);
     bury_counters(&hz3_counters, &hz3_rmw_count);
     hz3_unlock(&hz3_threads_lock);
@@ -291,7 +290,7 @@ static void leave(void *unused)
     self->by_loader = false;
     if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
-    hz3_cache_bury_counters();
+    if (HZ3_BOXES_ON) hz3_cache_bury_counters();
 }
 
 static HZ3_COLD void join(struct hz3_thread *self)
