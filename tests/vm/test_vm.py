@@ -28,6 +28,8 @@ TIGHT = f"limited memory.max {HZ3} HZ3_DECAY=60s"
 LARGE = f"{ROOT}/out/bench_large 4 120 22 {256 << 10} {4 << 20} --touch all"
 # 133 MiB live at most; half of what the first phase frees lies in runs that are still in use.
 SMALL = f"{ROOT}/out/bench_phase_change 130 512 4096 64 2"
+# 143 MiB live at most; small objects are freed, then large ones made.
+TURN = f"{ROOT}/out/bench_phase_change 130 16384 65536 32 4"
 # A container sees its own group as the root of all.
 CONTAINER = f"""{UNSHARE} -Cm sh -c 'umount /sys/fs/cgroup; mount -t cgroup2 cgroup /sys/fs/cgroup; exec "$@"' sh"""
 THP = "sys/kernel/mm/transparent_hugepage"
@@ -45,8 +47,11 @@ CASES = {
     "large in high": f"{TIGHT.replace('.max', '.high')} {LARGE}",
     "large, no soft limit": f"{TIGHT} HZ3_SOFT_LIMIT=0 {LARGE}",
     "small": f"{TIGHT} {SMALL}",
+    "large, huge pages": f"{HUGE} {TIGHT} {LARGE}",
+    "small, then large": f"{TIGHT} {TURN}",
     "before": "grep thp_fault_alloc /proc/vmstat",
     "burst_idle": f"{HUGE} {HZ3} {ROOT}/out/bench_burst_idle 400 1000 4 10",
+    "fragment_idle": f"{HUGE} {HZ3} {ROOT}/out/bench_fragment_idle 256 16 4096 64 7",
     "after": "grep thp_fault_alloc /proc/vmstat",
 }
 # Tests of ctest, by what they have to stand.
@@ -107,6 +112,10 @@ def machine(tmp_path_factory):
     return {name: (int(status), text) for name, text, status in ended}
 
 
+def not_yet(*values, why):
+    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=why))
+
+
 def numbers(said):
     return {name: float(number) for name, number in re.findall(r"\b([a-z_.]+)[= ](\d+(?:\.\d+)?)\b", said)}
 
@@ -122,7 +131,11 @@ def test_without_a_limit_there_is_no_soft_limit(machine):
     assert status == 0 and "HZ3_SOFT_LIMIT=auto = none (default)\n" in said, said
 
 
-@pytest.mark.parametrize("case", ["large", "large in high", "small"])
+@pytest.mark.parametrize("case", [
+    "large", "large in high", "small",
+    not_yet("large, huge pages", why="a huge page stays charged as a whole when a part of it is purged"),
+    not_yet("small, then large", why="what waits above the runs does not press, and who asks for large blocks never looks"),
+])
 def test_what_was_freed_goes_back_before_the_limit_is_reached(machine, case):
     status, said = machine[case]
     found = numbers(said)
@@ -141,11 +154,14 @@ def test_it_stands(machine, setting, name):
     assert status == 0, said  # a skip is no success here
 
 
-@pytest.mark.parametrize("case, share", [("burst_idle", 0.05)])
+@pytest.mark.parametrize("case, share", [
+    ("burst_idle", 0.05),
+    not_yet("fragment_idle", 0.15, why="a pass that spares huge pages forgets which runs have idle pages"),
+])
 def test_an_idle_process_gives_huge_pages_back(machine, case, share):
-    """The share that tests/figures asks for."""
+    """The shares that tests/figures asks for."""
     before, after = (numbers(machine[when][1])["thp_fault_alloc"] for when in ("before", "after"))
-    if after - before < 400 / 2 / 2:
-        pytest.fail(f"of 400 MiB only {after - before} pages of 2 MiB were huge")
+    if after - before < (400 + 256) / 2 / 2:
+        pytest.fail(f"of 656 MiB only {after - before} pages of 2 MiB were huge")
     status, said = machine[case]
     assert status == 0 and numbers(said)["end_share"] < share, said
