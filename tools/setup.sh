@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test|peers|lab]: brings what building, or building and the demo, the tests, the peers or the lab,
-# needs; says nothing when all is there.
+# setup.sh [build|run|test|vm|peers|lab]: brings what building, or building and the demo, the tests, those in a virtual
+# machine, the peers or the lab, needs; says nothing when all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -10,6 +10,7 @@ purpose=${1:-build}
 needed='gcc libc6-dev make cmake python3'
 wanted=
 requirements=
+kernel=linux-image-cloud-amd64
 debian_peers='libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
 case $purpose in
     build) ;;
@@ -23,11 +24,12 @@ case $purpose in
         wanted="g++ clang-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
             sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
+    vm) wanted="qemu-system-x86 busybox-static $kernel" ;;
     peers)
         needed="$needed python3-venv"
         requirements=tests
         wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
-    *) echo "usage: $0 [build|run|test|peers|lab]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|test|vm|peers|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -47,6 +49,9 @@ is_here() { # PACKAGE: it or its equal, however it came
         redis-tools) command -v redis-benchmark ;;
         musl-tools) command -v musl-gcc ;;
         qemu-user) command -v qemu-aarch64 ;;
+        qemu-system-x86) command -v qemu-system-x86_64 ;;
+        busybox-static) command -v busybox ;;
+        "$kernel") ls build/vm/vmlinuz ;;
         gcc-*) command -v "${1#gcc-}-gcc" ;;
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
@@ -64,6 +69,13 @@ missing_of() { # PACKAGE...
     for package; do is_here "$package" || printf ' %s' "$package"; done
 }
 
+unpack_kernel() ( # Installed, it would be one for this machine to boot: its image is enough, for build/vm.
+    rm -rf build/vm && mkdir -p build/vm && cd build/vm &&
+        apt-get -qq download "$(apt-cache depends $kernel | sed -n 's/.*Depends: //p')" &&
+        dpkg-deb --fsys-tarfile linux-image-*.deb | tar -xO --wildcards './boot/vmlinuz-*' >image &&
+        rm linux-image-*.deb && mv image vmlinuz
+)
+
 install() { # PACKAGE...: as many as can be had
     if [ "$(id -u)" = 0 ]; then as_root=; elif sudo -n true; then as_root='sudo -n'; else return 0; fi
     command -v apt-get || return 0
@@ -74,6 +86,10 @@ install() { # PACKAGE...: as many as can be had
     fi
     apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq"
     $apt update || :
+    for one; do
+        shift
+        if [ "$one" = $kernel ]; then unpack_kernel || :; else set -- "$@" "$one"; fi
+    done
     $apt install -y --no-install-recommends "$@" ||
         for one; do $apt install -y --no-install-recommends "$one" || :; done
 }

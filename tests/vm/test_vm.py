@@ -1,0 +1,167 @@
+"""hz3 under limits and settings of the kernel that a test must not change on its host: on Debian's kernel, all cases in
+one boot.  The machine is emulated, since a /dev/kvm that is there need not boot this kernel; its processor is an old one,
+since newer ones' vectors are emulated far more slowly.  All this says nothing of how fast."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(600)  # the boot counts as part of the first test
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+KERNEL = ROOT / "build/vm/vmlinuz"
+LIBRARY = ROOT / "libhakozuna_hz3_scale.so"
+UNSHARE = shutil.which("unshare")
+LIMIT = 256 << 20  # as init has it
+
+HZ3 = f"env LD_PRELOAD={LIBRARY}"
+SAY = f"{HZ3} HZ3_VERBOSE=1 {ROOT}/out/bench_startup 1"
+# With the decay out of the way only the soft limit gives memory back.
+TIGHT = f"limited memory.max {HZ3} HZ3_DECAY=60s"
+# 205 MiB live at most, as glibc's peak shows.
+LARGE = f"{ROOT}/out/bench_large 4 120 22 {256 << 10} {4 << 20} --touch all"
+# 133 MiB live at most; half of what the first phase frees lies in runs that are still in use.
+SMALL = f"{ROOT}/out/bench_phase_change 130 512 4096 64 2"
+# 143 MiB live at most; small objects are freed, then large ones made.
+TURN = f"{ROOT}/out/bench_phase_change 130 16384 65536 32 4"
+# A container sees its own group as the root of all.
+CONTAINER = f"""{UNSHARE} -Cm sh -c 'umount /sys/fs/cgroup; mount -t cgroup2 cgroup /sys/fs/cgroup; exec "$@"' sh"""
+THP = "sys/kernel/mm/transparent_hugepage"
+# khugepaged would fill again what was given back.
+HUGE = f"under {THP}/khugepaged/max_ptes_none 0 under {THP}/enabled always"
+
+CASES = {
+    "no limit": SAY,
+    "max": f"limited inner/memory.max {SAY}",
+    "high": f"limited inner/memory.high {SAY}",
+    "max above": f"limited memory.max {SAY}",
+    "high above": f"limited memory.high {SAY}",
+    "max of a container": f"limited inner/memory.max {CONTAINER} {SAY}",
+    "large": f"{TIGHT} {LARGE}",
+    "large in high": f"{TIGHT.replace('.max', '.high')} {LARGE}",
+    "large, no soft limit": f"{TIGHT} HZ3_SOFT_LIMIT=0 {LARGE}",
+    "small": f"{TIGHT} {SMALL}",
+    "large, huge pages": f"{HUGE} {TIGHT} {LARGE}",
+    "small, then large": f"{TIGHT} {TURN}",
+    "before": "grep thp_fault_alloc /proc/vmstat",
+    "burst_idle": f"{HUGE} {HZ3} {ROOT}/out/bench_burst_idle 400 1000 4 10",
+    "fragment_idle": f"{HUGE} {HZ3} {ROOT}/out/bench_fragment_idle 256 16 4096 64 7",
+    "after": "grep thp_fault_alloc /proc/vmstat",
+}
+# Tests of ctest, by what they have to stand.
+SUITES = {
+    "under proc/sys/vm/overcommit_memory 2": ["api.sizes", "api.release", "bite.first_call", "bite.overcommit"],
+    "under proc/sys/vm/max_map_count 1000": ["api.release", "bite.map_count"],
+    HUGE: ["api.trim"],
+}
+SUITE = [(setting, name) for setting, names in SUITES.items() for name in names]
+
+
+def suite():
+    told = subprocess.run(["ctest", "--test-dir", ROOT / "build/scale", "--show-only=json-v1"], check=True,
+                          capture_output=True, text=True).stdout
+    commands = {}
+    for test in json.loads(told)["tests"]:
+        env = [each for entry in test["properties"] if entry["name"] == "ENVIRONMENT" for each in entry["value"]]
+        commands[test["name"]] = " ".join(["env", *env, *test.get("command", [])])
+    return {f"{setting} {name}": f"{setting} {commands[name]}" for setting, name in SUITE}
+
+
+def pack(folder, script):
+    """The root file system: each of our files that the script names lies where it lies here, as do its libraries."""
+    files = {word for word in re.split(r"[\s=]", script) if word.startswith(f"{ROOT}/")} | {UNSHARE}
+    linked = subprocess.run(["ldd", *files], capture_output=True, text=True).stdout
+    for file in [*files, *re.findall(r"(/\S+) \(0x", linked)]:
+        (folder / file[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / file[1:])
+    (folder / "bin").mkdir(exist_ok=True)
+    shutil.copy(shutil.which("busybox"), folder / "bin/busybox")
+    shutil.copy(HERE / "init", folder)
+    (folder / "cases").write_text(script)
+    names = "\n".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))
+    return subprocess.run(["busybox", "cpio", "-o", "-H", "newc"], cwd=folder, input=names.encode(), check=True,
+                          capture_output=True).stdout
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """Boots, and returns each case's exit status and what it said."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("only an x86-64 machine is emulated")
+    here = {"qemu-system-x86": shutil.which("qemu-system-x86_64"), "busybox-static": shutil.which("busybox"),
+            "linux-image-cloud-amd64": KERNEL.is_file(), "util-linux": UNSHARE}
+    if missing := [package for package, found in here.items() if not found]:
+        pytest.skip(f"{' and '.join(missing)} not installed")
+    cases, folder = CASES | suite(), tmp_path_factory.mktemp("vm")
+    script = "".join(f"run '{name}' {command}\n" for name, command in cases.items())
+    (folder / "initrd").write_bytes(pack(folder / "root", script))
+    options = ("console=ttyS0 loglevel=1 panic=-1 transparent_hugepage=madvise "
+               "tsc=reliable clocksource=tsc")  # with another clock each look at it is a system call
+    qemu = ["qemu-system-x86_64", "-accel", "tcg", "-smp", "2", "-m", "1G", "-nodefaults", "-display", "none", "-no-reboot",
+            "-serial", "stdio", "-kernel", KERNEL, "-initrd", folder / "initrd", "-append", options]
+    done = subprocess.run(qemu, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=550)
+    said = done.stdout.decode(errors="replace").replace("\r", "")
+    ended = re.findall(r"^<<< (.*)\n((?:.*\n)*?)>>> (\d+)$", said, re.MULTILINE)
+    assert [name for name, *_ in ended] == list(cases), said
+    return {name: (int(status), text) for name, text, status in ended}
+
+
+def not_yet(*values, why):
+    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=why))
+
+
+def numbers(said):
+    return {name: float(number) for name, number in re.findall(r"\b([a-z_.]+)[= ](\d+(?:\.\d+)?)\b", said)}
+
+
+@pytest.mark.parametrize("case", ["max", "high", "max above", "high above", "max of a container"])
+def test_the_soft_limit_is_nine_tenths_of_the_limit(machine, case):
+    status, said = machine[case]
+    assert status == 0 and f"HZ3_SOFT_LIMIT=auto = {LIMIT // 10 * 9} (default)\n" in said, said
+
+
+def test_without_a_limit_there_is_no_soft_limit(machine):
+    status, said = machine["no limit"]
+    assert status == 0 and "HZ3_SOFT_LIMIT=auto = none (default)\n" in said, said
+
+
+@pytest.mark.parametrize("case", [
+    "large", "large in high", "small",
+    not_yet("large, huge pages", why="a huge page stays charged as a whole when a part of it is purged"),
+    not_yet("small, then large", why="what waits above the runs does not press, and who asks for large blocks never looks"),
+])
+def test_what_was_freed_goes_back_before_the_limit_is_reached(machine, case):
+    status, said = machine[case]
+    found = numbers(said)
+    assert (status, found["oom_kill"], found["high"]) == (0, 0, 0), said
+    assert found["memory.peak"] < LIMIT and f"alloc={LIBRARY.name}" in said, said
+
+
+def test_without_a_soft_limit_it_does_not(machine):
+    status, said = machine["large, no soft limit"]
+    assert status == 128 + 9 and numbers(said)["oom_kill"] == 1, said
+
+
+@pytest.mark.parametrize("setting, name", SUITE)
+def test_it_stands(machine, setting, name):
+    status, said = machine[f"{setting} {name}"]
+    assert status == 0, said  # a skip is no success here
+
+
+@pytest.mark.parametrize("case, share", [
+    ("burst_idle", 0.05),
+    not_yet("fragment_idle", 0.15, why="a pass that spares huge pages forgets which runs have idle pages"),
+])
+def test_an_idle_process_gives_huge_pages_back(machine, case, share):
+    """The shares that tests/figures asks for."""
+    before, after = (numbers(machine[when][1])["thp_fault_alloc"] for when in ("before", "after"))
+    if after - before < (400 + 256) / 2 / 2:
+        pytest.fail(f"of 656 MiB only {after - before} pages of 2 MiB were huge")
+    status, said = machine[case]
+    assert status == 0 and numbers(said)["end_share"] < share, said
