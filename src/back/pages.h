@@ -63,10 +63,16 @@ HZ3_INLINE size_t hz3_pages_waiting(void)
     return hz3_get(stats->dirty) + hz3_get(stats->shelved) + hz3_get(stats->idle);
 }
 
-/* Above the soft limit, by something to give back: what is in use, or was never touched, would press for ever. */
+/* The soft limit counts the state bytes too. */
+HZ3_INLINE bool hz3_pages_above_limit(void)
+{
+    size_t resident = hz3_pages_resident();
+    return unlikely(resident + (HZ3_FREE_CHECK ? resident / HZ3_UNIT : 0) > hz3_pages_soft_limit);
+}
+
+/* Above it with something to give back: what is in use, or was never touched, would press for ever. */
 HZ3_INLINE bool hz3_pages_pressed(void)
 {
-    if (likely(hz3_pages_resident() <= hz3_pages_soft_limit)) return false;
-    return hz3_pages_waiting() > hz3_pages_soft_limit / 32;
+    return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_pages_soft_limit / 32;
 }
 #endif

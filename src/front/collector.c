@@ -44,8 +44,7 @@ static size_t waiting_bytes(void)
 /* As hz3_pages_pressed, for what waits above the pages too. */
 static bool is_pressed(void)
 {
-    if (likely(hz3_pages_resident() <= hz3_pages_soft_limit)) return false;
-    return waiting_bytes() > hz3_pages_soft_limit / 32 && !hz3_pages_refused();
+    return hz3_pages_above_limit() && waiting_bytes() > hz3_pages_soft_limit / 32 && !hz3_pages_refused();
 }
 
 /* What has been idle for `age` ms goes home, in every `slices`th class from `slice` on and as much of the rest; returns

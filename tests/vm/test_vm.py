@@ -134,7 +134,7 @@ def test_without_a_limit_there_is_no_soft_limit(machine):
 @pytest.mark.parametrize("case", [
     "large", "large in high", "small",
     not_yet("large, huge pages", why="a huge page stays charged as a whole when a part of it is purged"),
-    not_yet("small, then large", why="what waits above the runs does not press, and who asks for large blocks never looks"),
+    "small, then large",
 ])
 def test_what_was_freed_goes_back_before_the_limit_is_reached(machine, case):
     status, said = machine[case]
@@ -156,7 +156,7 @@ def test_it_stands(machine, setting, name):
 
 @pytest.mark.parametrize("case, share", [
     ("burst_idle", 0.05),
-    not_yet("fragment_idle", 0.15, why="a pass that spares huge pages forgets which runs have idle pages"),
+    ("fragment_idle", 0.15),
 ])
 def test_an_idle_process_gives_huge_pages_back(machine, case, share):
     """The shares that tests/figures asks for."""
