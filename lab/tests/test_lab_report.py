@@ -190,7 +190,7 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
         ElementTree.parse(tmp_path / f"docs/{name}.svg")
     page = (tmp_path / "docs/peers.md").read_text()
     assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
-    assert once.count("6 blocks of a with 0.15 of its iterations, 6 blocks of b with 1 of its iterations") == 1
+    assert once.count("6 blocks of a at 15 % length, 6 blocks of b at 100 % length") == 1
     for words in ("## peers-a", "## peers-b", "Lanes: 2; peers: 2; cells: 4. A CPU", "| jemalloc | 5.3 |",
                   "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
