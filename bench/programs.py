@@ -80,9 +80,7 @@ def cost(command, env, folder, child=None):
     except subprocess.TimeoutExpired:
         raise LabError(f"{command[0]} does not end") from None
     finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        measure.end_session(child)
     figures = measure.words((folder / "usage").read_text())
     return float(figures["cpu_s"]), float(figures["peak_kib"])
 
@@ -100,9 +98,7 @@ def served(command, env, folder, ready, load, stop, **options):
         os.kill(int(Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()[0]), stop)
         return cost(command, env, folder, server)
     finally:
-        if server.poll() is None:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
+        measure.end_session(server)
 
 
 def redis(env, folder):
@@ -208,11 +204,7 @@ class Taker:
             file.unlink(missing_ok=True)
         env = measure.environment(arm, cell, [library, self.witness]) | {"LAB_WITNESS": str(testimony)}
         cpu, peak = PROGRAMS[cell.argv[0]](env, self.folder)
-        statements = testimony.read_text().splitlines() if testimony.exists() else []
-        if not statements:
-            raise LabError(f"{cell.argv[0]}: nothing could be preloaded into it, so nobody knows who served malloc")
-        for statement in statements:
-            measure.check_server(name, arm, library, *statement.split("\t"))
+        measure.check_testimony(cell.argv[0], testimony, name, arm, library)
         return {"cpu_s": cpu, "peak_kib": peak}
 
 

@@ -112,17 +112,32 @@ def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.Compl
     except subprocess.TimeoutExpired:
         raise LabError(f"{what}: still running after {TIMEOUT} s") from None
     finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        end_session(child)
     check_status(child.returncode, what, stderr)
     return subprocess.CompletedProcess(argv, 0, stdout, stderr)
+
+
+def end_session(child: subprocess.Popen) -> None:
+    """Of a child that leads one, and still runs."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def check_status(status: int, what: str, stderr: str) -> None:
     if status:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         raise LabError(f"{what}: {how}" + (f": {stderr.strip()[-500:]}" if stderr.strip() else ""))
+
+
+def check_testimony(what: str, testimony: Path, name: str, arm: Arm, library: Path | None) -> int:
+    """How many processes the witness spoke from: one at least, and all of them served as they should be."""
+    statements = testimony.read_text().splitlines() if testimony.exists() else []
+    if not statements:
+        raise LabError(f"{what}: nothing could be preloaded into it, so nobody knows who served malloc")
+    for statement in statements:
+        check_server(name, arm, library, *statement.split("\t"))
+    return len(statements)
 
 
 class Command:
@@ -139,11 +154,6 @@ class Command:
             env = environment(arm, cell, None) | {"LAB_WITNESS": str(testimony)}
             what = f"{shlex.join(cell.argv)} under {name}"
             execute([str(self.launch), str(usage), preload, *cell.argv], env, what)
-            statements = testimony.read_text().splitlines() if testimony.exists() else []
-            if not statements:
-                raise LabError(f"{what}: nothing could be preloaded into it, so nobody knows who served malloc")
-            for statement in statements:
-                served_by, config = statement.split("\t")
-                check_server(name, arm, library, served_by, config)
+            processes = check_testimony(what, testimony, name, arm, library)
             figures = {key: float(value) for key, value in words(usage.read_text()).items()}
-            return {**figures, "processes": float(len(statements))}
+            return {**figures, "processes": float(processes)}
