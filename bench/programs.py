@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
-from lab import LabError, machine, measure, samples, session  # noqa: E402
+from lab import LabError, build, machine, measure, samples, session  # noqa: E402
 from lab.plan import Arm, Cell, Plan, library_arm  # noqa: E402
 
 RESULTS = ROOT / "build/compare/programs"
@@ -189,8 +189,7 @@ class Taker:
 
     def __init__(self, folder):
         self.folder, self.witness = folder, folder / "witness.so"
-        subprocess.run(["cc", "-O2", ROOT / "lab/launch.c", "-o", folder / "launch"], check=True)
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", ROOT / "lab/witness.c", "-o", self.witness, "-ldl"], check=True)
+        build.build_tools(folder)
         (folder / "big.c").write_text(c_source())
 
     def arm(self, library, name) -> Arm:

@@ -86,15 +86,19 @@ class Builder:
         return {program: digest(self.root / "out" / program) for program in programs}
 
     def tools(self) -> Path:
-        """launch and witness.so, for programs that are not ours."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        here = Path(__file__).parent
-        execute(["cc", "-O2", str(here / "launch.c"), "-o", str(self.folder / "launch")], "building launch")
-        execute(
-            ["cc", "-O2", "-shared", "-fPIC", str(here / "witness.c"), "-o", str(self.folder / "witness.so"), "-ldl"],
-            "building the witness",
-        )
-        return self.folder
+        return build_tools(self.folder)
+
+
+def build_tools(folder: Path) -> Path:
+    """launch and witness.so, for programs that are not ours, into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    here = Path(__file__).parent
+    execute(["cc", "-O2", str(here / "launch.c"), "-o", str(folder / "launch")], "building launch")
+    execute(
+        ["cc", "-O2", "-shared", "-fPIC", str(here / "witness.c"), "-o", str(folder / "witness.so"), "-ldl"],
+        "building the witness",
+    )
+    return folder
 
 
 def definitions(flags: dict[str, int]) -> str:
