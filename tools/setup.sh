@@ -84,7 +84,7 @@ install() { # PACKAGE...: as many as can be had
         $as_root chmod +x /usr/sbin/policy-rc.d
         trap '$as_root rm /usr/sbin/policy-rc.d' EXIT
     fi
-    apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq"
+    apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120"
     $apt update || :
     for one; do
         shift
