@@ -155,6 +155,8 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
 bool hz3_os_purge(uintptr_t at, size_t bytes)
 {
     int saved = errno;
+    /* A huge page that loses a part stays paid for, as a whole, until the system comes to split it.  This splits it. */
+    if (hz3_os.huge_page && (at | bytes) % hz3_os.huge_page) madvise((void *)at, bytes, MADV_FREE);
     bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;

@@ -112,10 +112,6 @@ def machine(tmp_path_factory):
     return {name: (int(status), text) for name, text, status in ended}
 
 
-def not_yet(*values, why):
-    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=why))
-
-
 def numbers(said):
     return {name: float(number) for name, number in re.findall(r"\b([a-z_.]+)[= ](\d+(?:\.\d+)?)\b", said)}
 
@@ -131,11 +127,7 @@ def test_without_a_limit_there_is_no_soft_limit(machine):
     assert status == 0 and "HZ3_SOFT_LIMIT=auto = none (default)\n" in said, said
 
 
-@pytest.mark.parametrize("case", [
-    "large", "large in high", "small",
-    not_yet("large, huge pages", why="a huge page stays charged as a whole when a part of it is purged"),
-    "small, then large",
-])
+@pytest.mark.parametrize("case", ["large", "large in high", "small", "large, huge pages", "small, then large"])
 def test_what_was_freed_goes_back_before_the_limit_is_reached(machine, case):
     status, said = machine[case]
     found = numbers(said)
