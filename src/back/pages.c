@@ -385,7 +385,8 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         return false;
     }
-    give_up(from, !hz3_get(locked) && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    give_up(from, !hz3_get(locked) && !hz3_os.counts_mapped && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN
+                                                                                              : HZ3_SPAN_UNMAPPED);
     return true;
 }
 
@@ -398,12 +399,14 @@ void hz3_pages_locked(void)
 }
 
 /* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
- * what the range is then.  Locked pages do not go unless they are unmapped. */
+ * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped. */
 static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
-    bool purged = hz3_os_purge(start, granules << HZ3_GRANULE_SHIFT);
-    if (!purged && !hz3_os_unmap(start, granules << HZ3_GRANULE_SHIFT)) {
+    size_t bytes = granules << HZ3_GRANULE_SHIFT;
+    bool unmapped = hz3_os.counts_mapped && !window->reserved && hz3_os_unmap(start, bytes);
+    bool purged = !unmapped && hz3_os_purge(start, bytes);
+    if (!unmapped && !purged && !hz3_os_unmap(start, bytes)) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }

@@ -9,6 +9,7 @@
 struct hz3_os {
     size_t page;          /* bytes; a power of two, read at run time */
     size_t huge_page;     /* bytes where the system makes huge pages of our memory, else 0 */
+    bool counts_mapped;   /* the system never overcommits: what is mapped counts, touched or not */
     unsigned cpus;        /* this process may run on */
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
     uint64_t random;      /* fixed for the process's life */

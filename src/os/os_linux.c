@@ -39,6 +39,12 @@ static size_t huge_page_size(void)
     return strstr(text, "[always]") ? HZ3_MIB(2) : 0;
 }
 
+static bool never_overcommits(void)
+{
+    char text[16];
+    return hz3_os_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text) > 0 && text[0] == '2';
+}
+
 static uintptr_t loader_start, loader_end;
 
 /* glibc's: it frees what threads leave behind. */
@@ -88,6 +94,7 @@ void hz3_os_start(void)
     find_clock();
     find_loader();
     hz3_os.huge_page = huge_page_size();
+    hz3_os.counts_mapped = never_overcommits();
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);
     struct rlimit limit;

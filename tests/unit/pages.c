@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -162,6 +163,30 @@ static void pages_move(void **state)
     hz3_pages_free(to);
 }
 
+enum { MANY = 2000 }; /* more granules than are free in one place */
+
+static void what_counts_as_mapped_is_unmapped(void **state)
+{
+    (void)state;
+    if (hz3_windows[0].reserved) skip();
+    hz3_os.counts_mapped = true;
+    struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    size_t before = all_bytes(), bytes = bytes_of(span), unmapped = hz3_get(hz3_pages_stats.unmapped);
+    uintptr_t start = span->start;
+    memset((void *)start, 0x5a, bytes);
+    hz3_pages_free(span);
+    hz3_pages_purge(0, 0, true);
+    assert_true(hz3_get(hz3_pages_stats.unmapped) >= unmapped + bytes);
+    assert_int_equal(all_bytes(), before);
+    assert_int_equal(msync((void *)start, bytes, MS_ASYNC), -1); /* nothing is there */
+    unmapped = hz3_get(hz3_pages_stats.unmapped);
+    span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(hz3_get(hz3_pages_stats.unmapped), unmapped - bytes);
+    assert_true(span->zeroed && *(const unsigned char *)span->start == 0);
+    hz3_pages_free(span);
+    hz3_os.counts_mapped = false;
+}
+
 /* Whether the system was told of this page that huge ones are not wanted. */
 static bool is_advised(uintptr_t page)
 {
@@ -177,8 +202,6 @@ static bool is_advised(uintptr_t page)
     fclose(maps);
     return advised;
 }
-
-enum { MANY = 2000 }; /* more granules than are free in one place */
 
 /* Moves a span, or tries to; returns the place that was left without pages. */
 static uintptr_t move(bool works)
@@ -207,4 +230,4 @@ static void what_is_mapped_again_is_advised_again(void **state)
 RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
     cmocka_unit_test(neighbours_merge), cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
     cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
-    cmocka_unit_test(what_is_mapped_again_is_advised_again))
+    cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(what_is_mapped_again_is_advised_again))

@@ -1,10 +1,51 @@
 /* Proves that hz3 starts and works where the kernel never overcommits (vm.overcommit_memory = 2) and counts
- * every reservation; skipped where it does, since a test must not change the host. */
+ * every reservation, and that what it gives back counts no more; skipped where it does overcommit, since a test must
+ * not change the host. */
 #include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "hardship.h"
 #include "support.h"
+
+enum { BLOCKS = 4000, LARGE = 64, LARGE_BYTES = 1 << 20 };
+
+static size_t committed(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128];
+    size_t kib = 0;
+    CHECK(file);
+    while (fgets(line, sizeof line, file) && sscanf(line, "Committed_AS: %zu kB", &kib) != 1) continue;
+    fclose(file);
+    CHECK(kib > 0);
+    return kib * 1024;
+}
+
+static void allocate(void **blocks, size_t count, size_t bytes)
+{
+    for (size_t i = 0; i < count; i++) CHECK(blocks[i] = calloc(1, bytes));
+}
+
+static void release(void **blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) free(blocks[i]);
+}
+
+static void what_is_given_back_counts_no_more(void)
+{
+    static void *small[BLOCKS], *large[LARGE];
+    size_t before = committed(), bytes = (size_t)BLOCKS * 4096 + (size_t)LARGE * LARGE_BYTES;
+    allocate(small, BLOCKS, 4096);
+    allocate(large, LARGE, LARGE_BYTES);
+    CHECK(committed() >= before + bytes);
+    release(small, BLOCKS);
+    release(large, LARGE);
+    malloc_trim(0);
+    CHECK(committed() < before + bytes / 4);
+}
 
 int main(void)
 {
@@ -12,5 +53,6 @@ int main(void)
     int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY);
     CHECK(fd >= 0 && read(fd, &mode, 1) == 1);
     if (mode != '2') skip_test("vm.overcommit_memory is not 2 here");
+    what_is_given_back_counts_no_more();
     CHECK(endure(MIB(8)) == 0);
 }
