@@ -32,6 +32,29 @@ enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numb
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 
+/* Not libc's names for what is called before we can serve, or holding a lock: a library loaded before libc may have
+ * taken them, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper even syscall.  Returns
+ * what the kernel does: an error as -errno. */
+static long call(long number, long first, long second, long third, long fourth)
+{
+#if defined(__x86_64__)
+    register long r10 __asm__("r10") = fourth;
+    __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
+    return number;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number, x0 __asm__("x0") = first, x1 __asm__("x1") = second;
+    register long x2 __asm__("x2") = third, x3 __asm__("x3") = fourth;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+    return x0;
+#else
+    int saved = errno;
+    long result = syscall(number, first, second, third, fourth, 0, 0);
+    if (result == -1) result = -errno;
+    errno = saved;
+    return result;
+#endif
+}
+
 static size_t huge_page_size(void)
 {
     char text[64];
@@ -71,8 +94,7 @@ bool hz3_os_is_loader(const void *code)
     return (uintptr_t)code - loader_start < loader_end - loader_start;
 }
 
-/* Not libc's name: a library loaded before libc may have taken it (libfaketime), and may allocate in it, while we hold
- * any lock. */
+/* Not libc's name, which libfaketime takes: see call. */
 static int (*vdso_clock)(clockid_t, struct timespec *);
 
 static void find_clock(void)
@@ -190,36 +212,29 @@ uint64_t hz3_os_now_ms(void)
     if (vdso_clock)
         vdso_clock(CLOCK_MONOTONIC_COARSE, &now);
     else /* what libc's would do where there is no vDSO */
-        syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+        call(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms)
 {
-    int saved = errno;
     struct timespec limit = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ms ? &limit : NULL, NULL, 0);
-    errno = saved;
+    call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, timeout_ms ? (long)&limit : 0);
 }
 
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word)
 {
-    int saved = errno;
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-    errno = saved;
+    call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
 }
 
 long hz3_os_read_file(const char *path, char *buf, size_t size)
 {
-    int saved = errno;
-    long length = -1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        length = read(fd, buf, size - 1);
-        close(fd);
-        if (length >= 0) buf[length] = 0;
-    }
-    errno = saved;
+    long fd = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    long length = call(SYS_read, fd, (long)buf, (long)size - 1, 0);
+    call(SYS_close, fd, 0, 0, 0);
+    if (length < 0) return -1;
+    buf[length] = 0;
     return length;
 }
 
