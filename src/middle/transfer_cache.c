@@ -77,10 +77,10 @@ void hz3_transfer_trim(unsigned cls, bool all)
 
 void hz3_transfer_recount(void)
 {
-    size_t bytes = 0;
+    size_t before = hz3_load(waiting, memory_order_acquire), bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_stack_count(&cache[cls].stack) * magazine_bytes(cls);
-    unsettled = 0;
-    hz3_set(waiting, bytes);
+    /* What was settled meanwhile may not be in the sum: too much for a while is better than too little for ever. */
+    if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
 }
 
 size_t hz3_transfer_objects(unsigned cls)

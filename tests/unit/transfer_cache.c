@@ -5,6 +5,9 @@
 #include "middle/central.h"
 #include "middle/transfer_cache.h"
 
+#include <signal.h>
+#include <sys/time.h>
+
 enum { CLASS_BYTES = 4 << 20, ALL_BYTES = 16 * CLASS_BYTES };
 
 /* Fresh objects of the class until it takes no more; returns their bytes. */
@@ -66,5 +69,35 @@ static void all_classes_together_are_bounded(void **state)
     assert_int_equal(hz3_transfer_waiting(), 0);
 }
 
+static struct hz3_magazine *late;
+static unsigned late_class;
+
+static void put_late(int signal)
+{
+    (void)signal;
+    if (hz3_transfer_push(late_class, late)) late = NULL;
+    hz3_transfer_settle();
+}
+
+/* What comes while somebody counts is not forgotten: nobody may come by to count again. */
+static void a_recount_forgets_nothing(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 100 };
+    struct itimerval soon = {.it_value = {.tv_usec = 200}};
+    late_class = hz3_class_of(1024);
+    size_t bytes = fill(late_class);
+    signal(SIGALRM, put_late);
+    for (int round = 0; round < ROUNDS; round++) {
+        assert_non_null(late = hz3_transfer_pop(late_class));
+        hz3_transfer_settle();
+        setitimer(ITIMER_REAL, &soon, NULL);
+        while (*(struct hz3_magazine *volatile *)&late) hz3_transfer_recount();
+        assert_int_equal(hz3_transfer_waiting(), bytes);
+    }
+    hz3_transfer_trim(late_class, true);
+    hz3_transfer_recount();
+}
+
 RUN(cmocka_unit_test(a_class_is_bounded_and_counted), cmocka_unit_test(what_nobody_wants_goes_home),
-    cmocka_unit_test(all_classes_together_are_bounded))
+    cmocka_unit_test(all_classes_together_are_bounded), cmocka_unit_test(a_recount_forgets_nothing))
