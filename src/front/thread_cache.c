@@ -359,6 +359,8 @@ void hz3_cache_after_fork(bool whole)
 static bool enter(struct hz3_thread *self, bool may_join)
 {
     if (unlikely(self->state != HZ3_THREAD_JOINED)) {
+        /* Most of what a thread had may be freed by other destructors, and nobody else may come by. */
+        if (self->state == HZ3_THREAD_LEFT && ++self->slow_calls % SLOW_CALLS_PER_TICK == 0) hz3_collector_tick();
         if (self->state != HZ3_THREAD_NEW || !may_join) return false;
         join(self);
         if (self->state != HZ3_THREAD_JOINED) return false;

@@ -78,6 +78,36 @@ static void after_threads_ended(void)
     expect_back(before, peak, 0);
 }
 
+enum { LATE = 150000, LATE_BYTES = 1000 };
+
+static void release_late(void *arg)
+{
+    void **p = (void **)arg;
+    for (size_t i = 0; i < LATE; i++) free(p[i]);
+}
+
+static void *take_for_a_destructor(void *arg)
+{
+    void **p = (void **)arg;
+    pthread_key_t key;
+    CHECK(pthread_key_create(&key, release_late) == 0 && pthread_setspecific(key, p) == 0);
+    for (size_t i = 0; i < LATE; i++) {
+        CHECK((p[i] = malloc(LATE_BYTES)) != NULL);
+        memset(p[i], 1, LATE_BYTES);
+    }
+    return arg;
+}
+
+/* One that runs after hz3's own. */
+static void after_a_destructor(void)
+{
+    static void *p[LATE];
+    memset(p, 1, sizeof p);
+    size_t before = resident_bytes();
+    join_thread(start_thread(take_for_a_destructor, p));
+    expect_back(before, before + LATE * (size_t)LATE_BYTES, 0);
+}
+
 /* It has freed everything, and waits for work that never comes. */
 static pthread_barrier_t released;
 
@@ -239,9 +269,16 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = {
-        {"burst", after_a_burst},   {"threads", after_threads_ended}, {"sleepers", while_all_threads_sleep},
-        {"in_passing", in_passing}, {"consumer", with_a_consumer},    {"fork", after_fork},
-        {"held", what_heaps_hold},  {"limit", above_the_limit},       {"little", little_is_no_reason_for_a_thread},
+        {"burst", after_a_burst},
+        {"threads", after_threads_ended},
+        {"sleepers", while_all_threads_sleep},
+        {"in_passing", in_passing},
+        {"consumer", with_a_consumer},
+        {"fork", after_fork},
+        {"held", what_heaps_hold},
+        {"limit", above_the_limit},
+        {"little", little_is_no_reason_for_a_thread},
+        {"destructor", after_a_destructor},
     };
     CHECK(argc == 2);
     for (size_t i = 0; i < COUNT_OF(cases); i++)

@@ -50,40 +50,33 @@ static void a_thread_that_says_nothing_leaves_nothing(void)
     }
 }
 
-static void free_blocks(void *unused)
-{
-    (void)unused;
-    for (int i = 0; i < BLOCKS; i++) free(blocks[i]);
-}
+static pthread_key_t key;
 
-/* Frees after hz3's own destructor, where nobody looks how much waits to be given back. */
-static void *free_late(void *key)
-{
-    allocate(NULL);
-    CHECK(pthread_setspecific(*(pthread_key_t *)key, key) == 0);
-    return NULL;
-}
-
-static void *end_with_the_crowd(void *arg)
+/* After hz3's own destructors, and too little for anybody to look how much waits to be given back. */
+static void free_some(void *some)
 {
     pthread_barrier_wait(&crowd_ends);
-    return arg;
+    for (int i = 0; i < BLOCKS / CROWD; i++) free(((void **)some)[i]);
+}
+
+static void *end_with_the_crowd(void *some)
+{
+    allocate(NULL);
+    CHECK(pthread_setspecific(key, some) == 0);
+    return NULL;
 }
 
 /* More stacks than glibc keeps: each further join frees, under its lock, while much waits for the background thread. */
 static void joining_starts_no_thread(void)
 {
     pthread_t crowd[CROWD];
-    pthread_key_t key;
-    CHECK(pthread_key_create(&key, free_blocks) == 0);
+    CHECK(pthread_key_create(&key, free_some) == 0);
     for (int i = 0; i < BLOCKS; i++) {
         CHECK((blocks[i] = malloc(BLOCK_BYTES)) != NULL);
         fill(blocks[i], BLOCK_BYTES, 1);
     }
-    CHECK(pthread_barrier_init(&crowd_ends, NULL, CROWD + 1) == 0);
-    for (int i = 0; i < CROWD; i++) crowd[i] = start_thread(end_with_the_crowd, NULL);
-    join_thread(start_thread(free_late, &key));
-    pthread_barrier_wait(&crowd_ends);
+    CHECK(pthread_barrier_init(&crowd_ends, NULL, CROWD) == 0);
+    for (int i = 0; i < CROWD; i++) crowd[i] = start_thread(end_with_the_crowd, &blocks[i * (BLOCKS / CROWD)]);
     for (int i = 0; i < CROWD; i++) join_thread(crowd[i]);
 }
 
