@@ -127,10 +127,8 @@ size_t hz3_usable_foreign(const void *p)
     return next ? next(p) : 0;
 }
 
-HZ3_NOINLINE void hz3_free_slow(void *p)
+static void free_any(void *p)
 {
-    if (!p) return;
-    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     unsigned cls = hz3_block_class(p);
     if (cls == HZ3_CLASS_NONE) {
         free_foreign(p);
@@ -148,6 +146,14 @@ HZ3_NOINLINE void hz3_free_slow(void *p)
         hz3_cache_free(p, cls);
 }
 
+HZ3_NOINLINE void hz3_free_slow(void *p)
+{
+    if (!p) return;
+    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
+    free_any(p);
+    hz3_thread.by_loader = false;
+}
+
 HZ3_NOINLINE void hz3_free_home(void *p)
 {
     const struct hz3_tag *tag = &hz3_windows[0].tags[hz3_granule_of(&hz3_windows[0], p)];
@@ -161,4 +167,5 @@ HZ3_NOINLINE void hz3_free_home(void *p)
     if (likely(hz3_remote_free_quick(p, cls, owner))) return;
     hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     hz3_remote_free(p, cls, owner);
+    hz3_thread.by_loader = false;
 }

@@ -287,7 +287,6 @@ static void leave(void *unused)
     if (!hz3_get(joined)) hz3_collector_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
-    self->by_loader = false;
     if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
     if (HZ3_BOXES_ON) hz3_cache_bury_counters();

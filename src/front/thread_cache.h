@@ -37,7 +37,7 @@ struct hz3_thread {
     bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
     uint8_t owner;             /* number of `heap` */
     enum hz3_thread_state state;
-    bool by_loader;          /* the last slow free was the dynamic loader's, which may hold locks of libc's */
+    bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
     HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     struct hz3_heap *heap;

@@ -80,6 +80,19 @@ static void joining_starts_no_thread(void)
     for (int i = 0; i < CROWD; i++) join_thread(crowd[i]);
 }
 
+/* Long after the last free that was the loader's, but with no other since. */
+static void what_is_shrunk_then_goes_home(void)
+{
+    void *p = malloc(MIB(100));
+    CHECK(p != NULL);
+    fill(p, MIB(100), 1);
+    CHECK((p = realloc(p, MIB(1))) != NULL);
+    double until = now() + 10;
+    while (resident_bytes() > MIB(50) && now() < until) sleep_for(0.02);
+    CHECK(resident_bytes() <= MIB(50));
+    free(p);
+}
+
 static void at_exit(void)
 {
     char frame[KIB(200)];
@@ -126,6 +139,7 @@ int main(int argc, char **argv)
     }
     a_thread_that_says_nothing_leaves_nothing();
     joining_starts_no_thread();
+    what_is_shrunk_then_goes_home();
     a_process_ends_without_its_main_thread();
     return 0;
 }
