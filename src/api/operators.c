@@ -1,5 +1,8 @@
 /* C++ operator new and delete, in C: their mangled names (Itanium ABI, size_t is `m`), and the two functions of the
- * C++ library they need, weak: a program without it never gets here out of memory. */
+ * C++ library they need, weak: a program without it never gets here out of memory.
+ *
+ * A program may replace some of them.  The others must then call what it has put there, as the standard says and the
+ * C++ library does: hence they call each other by the standard names, and these are weak. */
 #define _GNU_SOURCE
 #include "api/entry.h"
 #include "api/override.h"
@@ -8,6 +11,13 @@
 #include <stdlib.h>
 
 const char hz3_operators;
+
+#if HZ3_OVERRIDE
+#define OPERATOR(name, result, arguments, target) \
+    HZ3_EXPORT result name arguments __attribute__((weak, alias(#target)));
+#else
+#define OPERATOR(name, result, arguments, target) static result name arguments __attribute__((unused, alias(#target)));
+#endif
 
 typedef void (*new_handler)(void);
 extern new_handler get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
@@ -38,48 +48,136 @@ static void *new_aligned(size_t size, size_t alignment)
     return likely(p) ? p : retry(size, alignment);
 }
 
-/* Out of memory, the nothrow forms are left to the C++ library, whose own call the throwing ones above and catch: what
- * a handler throws cannot be caught in C. */
+OPERATOR(_Znwm, void *, (size_t), new_throwing)
+OPERATOR(_ZnwmSt11align_val_t, void *, (size_t, size_t), new_aligned)
+
+static void *new_array(size_t size)
+{
+    return _Znwm(size);
+}
+
+static void *new_array_aligned(size_t size, size_t alignment)
+{
+    return _ZnwmSt11align_val_t(size, alignment);
+}
+
+OPERATOR(_Znam, void *, (size_t), new_array)
+OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
+
+/* Out of memory, or where the throwing ones were replaced, the nothrow forms are left to the C++ library, whose own
+ * call the throwing ones and catch: what these throw cannot be caught in C.  Where there is no such library beside us
+ * (a static program) a replaced one is called all the same. */
+static void *new_nothrow_elsewhere(const char *name, void *(*replaced)(size_t), size_t size, const void *nothrow)
+{
+    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, name);
+    if (next) return next(size, nothrow);
+    return replaced ? replaced(size) : NULL;
+}
+
 static void *new_nothrow(size_t size, const void *nothrow)
 {
-    void *p = hz3_malloc(size);
-    if (likely(p)) return p;
-    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, "_ZnwmRKSt9nothrow_t");
-    return next ? next(size, nothrow) : NULL;
+    bool ours = _Znwm == new_throwing;
+    void *p = likely(ours) ? hz3_malloc(size) : NULL;
+    return likely(p) ? p : new_nothrow_elsewhere("_ZnwmRKSt9nothrow_t", ours ? NULL : _Znwm, size, nothrow);
+}
+
+static void *new_array_nothrow(size_t size, const void *nothrow)
+{
+    bool ours = _Znam == new_array && _Znwm == new_throwing;
+    void *p = likely(ours) ? hz3_malloc(size) : NULL;
+    return likely(p) ? p : new_nothrow_elsewhere("_ZnamRKSt9nothrow_t", ours ? NULL : _Znam, size, nothrow);
+}
+
+static void *new_aligned_nothrow_elsewhere(const char *name, void *(*replaced)(size_t, size_t), size_t size,
+                                           size_t alignment, const void *nothrow)
+{
+    void *(*next)(size_t, size_t, const void *) = (void *(*)(size_t, size_t, const void *))dlsym(RTLD_NEXT, name);
+    if (next) return next(size, alignment, nothrow);
+    return replaced ? replaced(size, alignment) : NULL;
 }
 
 static void *new_aligned_nothrow(size_t size, size_t alignment, const void *nothrow)
 {
-    void *p = hz3_memalign(alignment, size);
+    bool ours = _ZnwmSt11align_val_t == new_aligned;
+    void *p = likely(ours) ? hz3_memalign(alignment, size) : NULL;
     if (likely(p)) return p;
-    void *(*next)(size_t, size_t, const void *) =
-        (void *(*)(size_t, size_t, const void *))dlsym(RTLD_NEXT, "_ZnwmSt11align_val_tRKSt9nothrow_t");
-    return next ? next(size, alignment, nothrow) : NULL;
+    return new_aligned_nothrow_elsewhere("_ZnwmSt11align_val_tRKSt9nothrow_t", ours ? NULL : _ZnwmSt11align_val_t, size,
+                                         alignment, nothrow);
 }
+
+static void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *nothrow)
+{
+    bool ours = _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned;
+    void *p = likely(ours) ? hz3_memalign(alignment, size) : NULL;
+    if (likely(p)) return p;
+    return new_aligned_nothrow_elsewhere("_ZnamSt11align_val_tRKSt9nothrow_t", ours ? NULL : _ZnamSt11align_val_t, size,
+                                         alignment, nothrow);
+}
+
+OPERATOR(_ZnwmRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
+OPERATOR(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_array_nothrow)
+OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
+OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_array_aligned_nothrow)
 
 static void delete_any(void *p)
 {
     hz3_free(p);
 }
 
-HZ3_STANDARD_NAME(_Znwm, void *, (size_t), new_throwing)
-HZ3_STANDARD_NAME(_Znam, void *, (size_t), new_throwing)
-HZ3_STANDARD_NAME(_ZnwmRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
-HZ3_STANDARD_NAME(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
-HZ3_STANDARD_NAME(_ZnwmSt11align_val_t, void *, (size_t, size_t), new_aligned)
-HZ3_STANDARD_NAME(_ZnamSt11align_val_t, void *, (size_t, size_t), new_aligned)
-HZ3_STANDARD_NAME(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
-HZ3_STANDARD_NAME(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
-/* Size and alignment, where a form has them, are in registers delete_any does not read. */
-HZ3_STANDARD_NAME(_ZdlPv, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdaPv, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdlPvm, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdaPvm, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdlPvRKSt9nothrow_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdaPvRKSt9nothrow_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdlPvSt11align_val_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdaPvSt11align_val_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdlPvmSt11align_val_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdaPvmSt11align_val_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdlPvSt11align_val_tRKSt9nothrow_t, void, (void *), delete_any)
-HZ3_STANDARD_NAME(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *), delete_any)
+static void delete_any_aligned(void *p, size_t alignment)
+{
+    (void)alignment;
+    hz3_free(p);
+}
+
+OPERATOR(_ZdlPv, void, (void *), delete_any)
+OPERATOR(_ZdlPvSt11align_val_t, void, (void *, size_t), delete_any_aligned)
+
+/* The forms that are not replaced call those that may be.  Size and nothrow, where a form has them last, are in
+ * registers that these do not read. */
+static void call_delete(void *p)
+{
+    _ZdlPv(p);
+}
+
+OPERATOR(_ZdaPv, void, (void *), call_delete)
+OPERATOR(_ZdlPvm, void, (void *), call_delete)
+OPERATOR(_ZdlPvRKSt9nothrow_t, void, (void *), call_delete)
+
+static void call_delete_array(void *p)
+{
+    _ZdaPv(p);
+}
+
+OPERATOR(_ZdaPvm, void, (void *), call_delete_array)
+OPERATOR(_ZdaPvRKSt9nothrow_t, void, (void *), call_delete_array)
+
+static void call_delete_aligned(void *p, size_t alignment)
+{
+    _ZdlPvSt11align_val_t(p, alignment);
+}
+
+OPERATOR(_ZdaPvSt11align_val_t, void, (void *, size_t), call_delete_aligned)
+OPERATOR(_ZdlPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_aligned)
+
+static void call_delete_array_aligned(void *p, size_t alignment)
+{
+    _ZdaPvSt11align_val_t(p, alignment);
+}
+
+OPERATOR(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_array_aligned)
+
+static void call_delete_sized_aligned(void *p, size_t size, size_t alignment)
+{
+    (void)size;
+    _ZdlPvSt11align_val_t(p, alignment);
+}
+
+static void call_delete_array_sized_aligned(void *p, size_t size, size_t alignment)
+{
+    (void)size;
+    _ZdaPvSt11align_val_t(p, alignment);
+}
+
+OPERATOR(_ZdlPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_sized_aligned)
+OPERATOR(_ZdaPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_array_sized_aligned)
