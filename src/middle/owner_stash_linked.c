@@ -182,7 +182,9 @@ static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc
     }
     HZ3_COUNT(HZ3_S44_4_STATS, fastpop_misses, HZ3_S44_OWNER_STASH_FASTPOP);
     n = go_on(object, HZ3_LIST_MAX, &last, &end, sc);
-    if (!push(stash, list, sc, object, last, n, HZ3_LIST_MAX, &retries)) retire_list(object, sc);
+    if (push(stash, list, sc, object, last, n, HZ3_LIST_MAX, &retries)) return;
+    hz3_link_set(last, end); /* the push may have linked it to others before it found no room */
+    retire_list(object, sc);
 }
 
 /* ---- pops ---- */

@@ -25,7 +25,7 @@ static size_t magazine_bytes(unsigned cls)
 
 void hz3_transfer_start(size_t bytes)
 {
-    total_max = hz3_max(FULL_CLASSES * bytes, HZ3_MIB(16));
+    total_max = hz3_max(FULL_CLASSES * hz3_min(bytes, SIZE_MAX / FULL_CLASSES), HZ3_MIB(16));
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
         cache[cls].max = (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
 }
