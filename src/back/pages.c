@@ -380,8 +380,9 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     if (!hz3_os_move(to->start, from->start, hz3_span_bytes(from))) {
-        /* Some kernels have unmapped the target by then: map it, whatever is there. */
-        bool mapped = map_again(to, hz3_os_map_reserved);
+        /* Some kernels have unmapped the target by then: map it, whatever is there.  Where it is still mapped as a
+         * whole, purging it does, and needs no room for a mapping. */
+        bool mapped = hz3_os_purge(to->start, hz3_span_bytes(to)) || map_again(to, hz3_os_map_reserved);
         give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
         return false;
     }

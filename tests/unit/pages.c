@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 static size_t most_advised; /* bytes in one call */
-static bool moves_fail;
+static bool moves_fail, no_mappings;
 
-/* These two stand before libc's. */
+/* These three stand before libc's. */
 int madvise(void *at, size_t bytes, int advice)
 {
     most_advised = hz3_max(most_advised, bytes);
@@ -27,9 +27,15 @@ void *mremap(void *from, size_t bytes, size_t new_bytes, int how, ...)
     va_start(more, how);
     void *to = va_arg(more, void *);
     va_end(more);
+    if (no_mappings) return (void *)-1;
     if (!moves_fail) return (void *)syscall(SYS_mremap, from, bytes, new_bytes, how, to);
     syscall(SYS_munmap, to, new_bytes);
     return (void *)-1;
+}
+
+void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset)
+{
+    return no_mappings ? (void *)-1 : (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
 }
 
 static size_t bytes_of(const struct hz3_span *span)
@@ -187,6 +193,22 @@ static void what_counts_as_mapped_is_unmapped(void **state)
     hz3_os.counts_mapped = false;
 }
 
+/* A process at vm.max_map_count: the target is still there, and its pages must not be lost. */
+static void a_target_that_stayed_is_clean(void **state)
+{
+    (void)state;
+    struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE);
+    unsigned char *target = (void *)to->start;
+    memset(target, 0x5a, bytes_of(to));
+    size_t unmapped = hz3_get(hz3_pages_stats.unmapped);
+    no_mappings = true;
+    assert_false(hz3_pages_move(to, from));
+    no_mappings = false;
+    assert_int_equal(hz3_get(hz3_pages_stats.unmapped), unmapped);
+    assert_int_equal(*target, 0);
+    hz3_pages_free(from);
+}
+
 /* Whether the system was told of this page that huge ones are not wanted. */
 static bool is_advised(uintptr_t page)
 {
@@ -230,4 +252,5 @@ static void what_is_mapped_again_is_advised_again(void **state)
 RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
     cmocka_unit_test(neighbours_merge), cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
     cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
-    cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(what_is_mapped_again_is_advised_again))
+    cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(a_target_that_stayed_is_clean),
+    cmocka_unit_test(what_is_mapped_again_is_advised_again))
