@@ -1,5 +1,5 @@
 /* C++ operator new and delete, in C: their mangled names (Itanium ABI, size_t is `m`), and the two functions of the
- * C++ library they need, weak: a program without it never gets here out of memory.
+ * C++ library they need, weak: a program may come without it.
  *
  * A program may replace some of them.  The others must then call what it has put there, as the standard says and the
  * C++ library does: hence they call each other by the standard names, and these are weak. */
@@ -23,29 +23,44 @@ typedef void (*new_handler)(void);
 extern new_handler get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
 extern void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") __attribute__((weak, noreturn));
 
-/* As the standard says: the handler is called until there is memory or it gives up by throwing. */
-static HZ3_COLD void *retry(size_t size, size_t alignment)
+/* The C++ library's function of that name: where a plugin brought the library, in the plugin's scope alone. */
+static void *find(const char *name, const void *caller)
 {
-    new_handler handler;
-    while (get_new_handler && (handler = get_new_handler())) {
+    /* Linkers warn of dlopen in a static program, which has no plugins. */
+    void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    Dl_info info;
+    void *plugin = open && dladdr(caller, &info) ? open(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = plugin ? dlsym(plugin, name) : NULL;
+    if (plugin) dlclose(plugin);
+    return found;
+}
+
+/* As the standard says: the handler is called until there is memory or it gives up by throwing. */
+static HZ3_COLD void *retry(size_t size, size_t alignment, const void *caller)
+{
+    new_handler (*current)(void) = get_new_handler, handler;
+    void (*throw)(void) = throw_bad_alloc;
+    if (!current) current = (new_handler(*)(void))find("_ZSt15get_new_handlerv", caller);
+    if (!throw) throw = (void (*)(void))find("_ZSt17__throw_bad_allocv", caller);
+    while (current && (handler = current())) {
         handler();
         void *p = hz3_memalign(alignment, size);
         if (p) return p;
     }
-    if (throw_bad_alloc) throw_bad_alloc();
+    if (throw) throw();
     abort();
 }
 
 static void *new_throwing(size_t size)
 {
     void *p = hz3_malloc(size);
-    return likely(p) ? p : retry(size, HZ3_UNIT);
+    return likely(p) ? p : retry(size, HZ3_UNIT, __builtin_return_address(0));
 }
 
 static void *new_aligned(size_t size, size_t alignment)
 {
     void *p = hz3_memalign(alignment, size);
-    return likely(p) ? p : retry(size, alignment);
+    return likely(p) ? p : retry(size, alignment, __builtin_return_address(0));
 }
 
 OPERATOR(_Znwm, void *, (size_t), new_throwing)
