@@ -82,6 +82,19 @@ def test_installed_files_serve_find_package_and_pkg_config(root, tmp_path):
     assert "-lhakozuna_hz3_scale" in pc.read_text()
 
 
+def test_a_project_can_have_it_as_a_part(root, tmp_path):
+    (tmp_path / "main.c").write_text(
+        "#include <hz3.h>\n#include <stdlib.h>\nint main(void) { hz3_free(malloc(10)); return 0; }\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\n"
+        f"add_subdirectory({root} hz3)\nadd_executable(main main.c)\n"
+        "target_link_libraries(main hz3::hz3)\nmessage(STATUS \"type '${CMAKE_BUILD_TYPE}'\")\n")
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "b"], capture_output=True, text=True)
+    assert done.returncode == 0 and "type ''" in done.stdout, done.stderr
+    build(tmp_path / "b", f"-j{os.cpu_count()}")
+    subprocess.run([tmp_path / "b/main"], check=True)
+
+
 def test_lanes_are_installed_side_by_side(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
     for lane, kind in (("fast", "Debug"), ("scale", "Release")):
