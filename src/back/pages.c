@@ -5,7 +5,7 @@
 enum {
     EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
     BINS = EXACT_BINS + 4 * 21,
-    FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small */
+    FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
     GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is mapped, */
     GROW_MAX = 16,  /* within these bounds, and on to the end of a huge page where there are such */
     REFUSED_MS = 1000,
@@ -82,16 +82,29 @@ static void bin_remove(struct hz3_span *span)
     }
 }
 
-static struct hz3_span *bin_find(enum hz3_span_kind kind, size_t granules)
+/* The first bin from this one on that holds a span, or BINS. */
+static unsigned next_filled(enum hz3_span_kind kind, unsigned bin)
 {
-    unsigned bin = bin_of(granules);
-    struct hz3_span *span = pool.bins[kind][bin];
-    for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
-        if (span->granules >= granules) return span;
-    for (unsigned word = ++bin / 64; word < (BINS + 63) / 64; word++) {
+    for (unsigned word = bin / 64; word < (BINS + 63) / 64; word++) {
         uint64_t filled = pool.filled[kind][word];
         if (word == bin / 64) filled &= ~(uint64_t)0 << bin % 64;
-        if (filled) return pool.bins[kind][word * 64 + (unsigned)__builtin_ctzll(filled)];
+        if (filled) return word * 64 + (unsigned)__builtin_ctzll(filled);
+    }
+    return BINS;
+}
+
+static uintptr_t aligned_start(const struct hz3_span *span, size_t align)
+{
+    return hz3_round_up(span->start, align << HZ3_GRANULE_SHIFT);
+}
+
+static struct hz3_span *bin_find(enum hz3_span_kind kind, size_t granules, size_t align)
+{
+    for (unsigned bin = bin_of(granules); (bin = next_filled(kind, bin)) < BINS; bin++) {
+        struct hz3_span *span = pool.bins[kind][bin];
+        for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
+            if (aligned_start(span, align) + (granules << HZ3_GRANULE_SHIFT) <= span->start + hz3_span_bytes(span))
+                return span;
     }
     return NULL;
 }
@@ -194,10 +207,9 @@ static struct hz3_span *cut(struct hz3_span *span, size_t first, size_t granules
 
 static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
 {
-    struct hz3_span *span = bin_find(state, granules + align - 1);
+    struct hz3_span *span = bin_find(state, granules, align);
     if (!span) return NULL;
-    struct hz3_window *window = window_of(span);
-    size_t first = (hz3_round_up(span->start, align << HZ3_GRANULE_SHIFT) - window->base) >> HZ3_GRANULE_SHIFT;
+    size_t first = hz3_granule_of(window_of(span), (void *)aligned_start(span, align));
     return cut(span, first, granules, kind);
 }
 

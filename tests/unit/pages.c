@@ -91,6 +91,22 @@ static void spans_are_aligned_and_apart(void **state)
     assert_int_equal(hz3_get(hz3_pages_stats.used), used);
 }
 
+static void aligned_spans_are_used_again(void **state)
+{
+    (void)state;
+    enum { N = 40, GRANULES = 32 };
+    struct hz3_span *spans[N];
+    for (int i = 0; i < N; i++) assert_non_null(spans[i] = hz3_pages_alloc(GRANULES, GRANULES, HZ3_SPAN_LARGE));
+    for (int i = 0; i < N; i += 2) hz3_pages_free(spans[i]);
+    size_t all = all_bytes();
+    for (int i = 0; i < N; i += 2) {
+        assert_non_null(spans[i] = hz3_pages_alloc(GRANULES, GRANULES, HZ3_SPAN_LARGE));
+        assert_int_equal(spans[i]->start % (GRANULES << HZ3_GRANULE_SHIFT), 0);
+    }
+    assert_int_equal(all_bytes(), all);
+    for (int i = 0; i < N; i++) hz3_pages_free(spans[i]);
+}
+
 static void neighbours_merge(void **state)
 {
     (void)state;
@@ -250,7 +266,8 @@ static void what_is_mapped_again_is_advised_again(void **state)
 }
 
 RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
-    cmocka_unit_test(neighbours_merge), cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
-    cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
+    cmocka_unit_test(aligned_spans_are_used_again), cmocka_unit_test(neighbours_merge),
+    cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
+    cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
     cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(a_target_that_stayed_is_clean),
     cmocka_unit_test(what_is_mapped_again_is_advised_again))
