@@ -8,6 +8,7 @@ enum {
     FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
     GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is mapped, */
     GROW_MAX = 16,  /* within these bounds, and on to the end of a huge page where there are such */
+    HOLE_MIN = 16,  /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
     REFUSED_MS = 1000,
     LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
@@ -230,6 +231,14 @@ static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(ui
     return true;
 }
 
+/* The same for a span that may still be mapped, or in part: where it is as a whole, purging it does, and needs no room
+ * for a mapping.  Says what it is now. */
+static enum hz3_span_kind renew(const struct hz3_span *span)
+{
+    bool mapped = hz3_os_purge(span->start, hz3_span_bytes(span)) || map_again(span, hz3_os_map_reserved);
+    return mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
+}
+
 /* 0: done, else why not. */
 static int64_t extend_window(struct hz3_window *window, size_t granules)
 {
@@ -389,17 +398,21 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     return grown;
 }
 
+/* Whether a free range is to be a hole, since what is mapped counts: not a small one, since the system bounds how many
+ * there are, nor one in a reservation, where anybody's mapping might come to lie. */
+static bool leaves_hole(const struct hz3_window *window, size_t granules)
+{
+    return hz3_os.counts_mapped && !window->reserved && granules >= HOLE_MIN;
+}
+
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     if (!hz3_os_move(to->start, from->start, hz3_span_bytes(from))) {
-        /* Some kernels have unmapped the target by then: map it, whatever is there.  Where it is still mapped as a
-         * whole, purging it does, and needs no room for a mapping. */
-        bool mapped = hz3_os_purge(to->start, hz3_span_bytes(to)) || map_again(to, hz3_os_map_reserved);
-        give_up(to, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+        give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
-    give_up(from, !hz3_get(locked) && !hz3_os.counts_mapped && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN
-                                                                                              : HZ3_SPAN_UNMAPPED);
+    bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);
+    give_up(from, !hole && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
 
@@ -417,9 +430,9 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool unmapped = hz3_os.counts_mapped && !window->reserved && hz3_os_unmap(start, bytes);
-    bool purged = !unmapped && hz3_os_purge(start, bytes);
-    if (!unmapped && !purged && !hz3_os_unmap(start, bytes)) {
+    bool purged = hz3_os_purge(start, bytes);
+    bool unmapped = (!purged || leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
+    if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }
@@ -430,7 +443,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         to &= ~(uintptr_t)(hz3_os.page - 1);
         if (to > from) hz3_os_purge(from, to - from);
     }
-    return purged ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
+    return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
 
 /* Makes a span that nobody uses one that is in no list. */
@@ -486,9 +499,7 @@ size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
 static void resume_purged(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
-        /* The purger may have come as far as to unmap it. */
-        bool mapped = map_again(span, hz3_os_map_reserved);
-        give_up(span, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+        give_up(span, renew(span)); /* the purger may have come as far as to unmap it */
         hz3_sub(pool.purging, 1);
     }
 }

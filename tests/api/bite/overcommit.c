@@ -3,7 +3,6 @@
  * not change the host. */
 #include <fcntl.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,18 +10,6 @@
 #include "support.h"
 
 enum { BLOCKS = 4000, LARGE = 64, LARGE_BYTES = 1 << 20 };
-
-static size_t committed(void)
-{
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[128];
-    size_t kib = 0;
-    CHECK(file);
-    while (fgets(line, sizeof line, file) && sscanf(line, "Committed_AS: %zu kB", &kib) != 1) continue;
-    fclose(file);
-    CHECK(kib > 0);
-    return kib * 1024;
-}
 
 static void allocate(void **blocks, size_t count, size_t bytes)
 {
@@ -37,14 +24,14 @@ static void release(void **blocks, size_t count)
 static void what_is_given_back_counts_no_more(void)
 {
     static void *small[BLOCKS], *large[LARGE];
-    size_t before = committed(), bytes = (size_t)BLOCKS * 4096 + (size_t)LARGE * LARGE_BYTES;
+    size_t before = status_bytes("VmData:"), bytes = (size_t)BLOCKS * 4096 + (size_t)LARGE * LARGE_BYTES;
     allocate(small, BLOCKS, 4096);
     allocate(large, LARGE, LARGE_BYTES);
-    CHECK(committed() >= before + bytes);
+    CHECK(status_bytes("VmData:") >= before + bytes);
     release(small, BLOCKS);
     release(large, LARGE);
     malloc_trim(0);
-    CHECK(committed() < before + bytes / 4);
+    CHECK(status_bytes("VmData:") < before + bytes / 4);
 }
 
 int main(void)
