@@ -32,9 +32,10 @@ enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numb
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 
-/* Not libc's names for what is called before we can serve, or holding a lock: a library loaded before libc may have
- * taken them, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper even syscall.  Returns
- * what the kernel does: an error as -errno. */
+/* Files and futexes without libc's names, since they are used before we can serve, or beside a lock: a library loaded
+ * before libc may have taken the names, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper
+ * even syscall.  (Those of mmap and its kin stay libc's: who takes these wants to see us.)  Returns what the kernel
+ * does: an error as -errno. */
 static long call(long number, long first, long second, long third, long fourth)
 {
 #if defined(__x86_64__)
@@ -181,11 +182,19 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
     return done;
 }
 
+/* A huge page that loses a part stays paid for, as a whole, until the system comes to split it.  To mark a page of it
+ * free splits it at once. */
+static void split_ends(uintptr_t at, uintptr_t end)
+{
+    uintptr_t unit = hz3_os.huge_page, first = hz3_round_up(at, unit), last = end & ~(unit - 1);
+    if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
+    if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
+}
+
 bool hz3_os_purge(uintptr_t at, size_t bytes)
 {
     int saved = errno;
-    /* A huge page that loses a part stays paid for, as a whole, until the system comes to split it.  This splits it. */
-    if (hz3_os.huge_page && (at | bytes) % hz3_os.huge_page) madvise((void *)at, bytes, MADV_FREE);
+    if (hz3_os.huge_page) split_ends(at, at + bytes);
     bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
