@@ -51,16 +51,26 @@ static HZ3_COLD void *retry(size_t size, size_t alignment, const void *caller)
     abort();
 }
 
-static void *new_throwing(size_t size)
+HZ3_INLINE void *new_for(const void *caller, size_t size)
 {
     void *p = hz3_malloc(size);
-    return likely(p) ? p : retry(size, HZ3_UNIT, __builtin_return_address(0));
+    return likely(p) ? p : retry(size, HZ3_UNIT, caller);
+}
+
+HZ3_INLINE void *new_aligned_for(const void *caller, size_t size, size_t alignment)
+{
+    void *p = hz3_memalign(alignment, size);
+    return likely(p) ? p : retry(size, alignment, caller);
+}
+
+static void *new_throwing(size_t size)
+{
+    return new_for(__builtin_return_address(0), size);
 }
 
 static void *new_aligned(size_t size, size_t alignment)
 {
-    void *p = hz3_memalign(alignment, size);
-    return likely(p) ? p : retry(size, alignment, __builtin_return_address(0));
+    return new_aligned_for(__builtin_return_address(0), size, alignment);
 }
 
 OPERATOR(_Znwm, void *, (size_t), new_throwing)
@@ -68,12 +78,14 @@ OPERATOR(_ZnwmSt11align_val_t, void *, (size_t, size_t), new_aligned)
 
 static void *new_array(size_t size)
 {
-    return _Znwm(size);
+    return likely(_Znwm == new_throwing) ? new_for(__builtin_return_address(0), size) : _Znwm(size);
 }
 
 static void *new_array_aligned(size_t size, size_t alignment)
 {
-    return _ZnwmSt11align_val_t(size, alignment);
+    bool ours = _ZnwmSt11align_val_t == new_aligned;
+    return likely(ours) ? new_aligned_for(__builtin_return_address(0), size, alignment)
+                        : _ZnwmSt11align_val_t(size, alignment);
 }
 
 OPERATOR(_Znam, void *, (size_t), new_array)
@@ -81,7 +93,7 @@ OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
 
 /* Out of memory, or where the throwing ones were replaced, the nothrow forms are left to the C++ library, whose own
  * call the throwing ones and catch: what these throw cannot be caught in C.  Where there is no such library beside us
- * (a static program) a replaced one is called all the same. */
+ * (a static program, or one whose plugin has it) a replaced one is called all the same, and no handler. */
 static void *new_nothrow_elsewhere(const char *name, void *(*replaced)(size_t), size_t size, const void *nothrow)
 {
     void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, name);
