@@ -32,6 +32,7 @@ void hz3_transfer_start(size_t bytes)
 
 void hz3_transfer_settle(void)
 {
+    hz3_fence(memory_order_release); /* behind the pushes that are counted: hz3_transfer_recount */
     hz3_add(waiting, (size_t)unsettled);
     unsettled = 0;
 }
