@@ -358,22 +358,20 @@ void hz3_cache_after_fork(bool whole)
 static bool enter(struct hz3_thread *self, bool may_join)
 {
     if (unlikely(self->state != HZ3_THREAD_JOINED)) {
-        /* Most of what a thread had may be freed by other destructors, and nobody else may come by. */
-        if (self->state == HZ3_THREAD_LEFT && ++self->slow_calls % SLOW_CALLS_PER_TICK == 0) hz3_collector_tick();
-        if (self->state != HZ3_THREAD_NEW || !may_join) return false;
-        join(self);
-        if (self->state != HZ3_THREAD_JOINED) return false;
+        if (self->state == HZ3_THREAD_NEW && may_join) join(self);
+        /* Most of what a thread had may be freed after it left, by other destructors, and nobody else may come by. */
+        if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
     if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
         uint32_t epoch = hz3_collector_tick();
-        if (unlikely(epoch != self->epoch)) {
+        if (unlikely(epoch != self->epoch) && self->state == HZ3_THREAD_JOINED) {
             self->epoch = epoch;
             go_inside(self);
             pass_epoch(self);
             go_outside(self);
         }
     }
-    return true;
+    return self->state == HZ3_THREAD_JOINED;
 }
 
 static void *take_one(struct hz3_thread *self, unsigned cls)
