@@ -5,9 +5,11 @@
 
 #include "churn.h"
 
+enum { THREADS = 8 }; /* that wait for each other's locks */
+
 static void *live(void *arg)
 {
-    churn(2, 200);
+    churn((uint64_t)(uintptr_t)arg, 2000);
     return arg;
 }
 
@@ -16,6 +18,7 @@ int main(void)
     char byte;
     int fd = open("/dev/zero", O_RDONLY); /* all four are the library's */
     CHECK(fd == 1000 && read(fd, &byte, 1) == 1001 && close(fd) == 1002 && syscall(0) == 1003);
-    churn(1, 200);
-    join_thread(start_thread(live, NULL));
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(live, (void *)i);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
 }
