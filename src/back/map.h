@@ -20,7 +20,7 @@ enum hz3_span_kind {
     HZ3_SPAN_NONE, /* not the first granule of anything (nor the last of a free span) */
     HZ3_SPAN_DIRTY,
     HZ3_SPAN_CLEAN,
-    HZ3_SPAN_UNMAPPED, /* a hole: its pages were moved away, or would not go or not count otherwise; mapped again when it is used */
+    HZ3_SPAN_UNMAPPED, /* a hole: its pages were moved away, would not go, or would still count; mapped again on use */
     HZ3_SPAN_RUN,
     HZ3_SPAN_LARGE,
     HZ3_SPAN_PURGING, /* a free span in nobody's list while its pages go */

@@ -1,7 +1,8 @@
 /* The page pool: spans of granules, for runs and large blocks.  Free spans stay dirty for the decay
  * time (a block freed and asked for again costs no system call), then are purged and stay as clean address
- * space, or are unmapped where what is mapped counts.  Neighbours of the same state merge.  Everything here is under one lock, which is never held
- * during a purge.  Talks to the map below; must not know of objects, classes or threads. */
+ * space, or are unmapped where what is mapped counts.  Neighbours of the same state merge.  Everything here is under
+ * one lock, which is never held during a purge.  Talks to the map below; must not know of objects, classes or
+ * threads. */
 #ifndef HZ3_BACK_PAGES_H
 #define HZ3_BACK_PAGES_H
 
