@@ -9,6 +9,7 @@ enum {
     GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is mapped, */
     GROW_MAX = 16,  /* within these bounds, and on to the end of a huge page where there are such */
     HOLE_MIN = 16,  /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
+    BROKEN_SHARE = 16, /* of what is in use: what may be missing from broken huge pages until they are to stay so */
     REFUSED_MS = 1000,
     LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
@@ -222,6 +223,13 @@ static void advise(uintptr_t start, size_t bytes)
     if (hz3_pages_huge_always || hz3_pages_huge_never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
 }
 
+/* Where there are huge pages: none of state bytes, of which every purge would break one. */
+static void advise_states(uintptr_t start, size_t bytes)
+{
+    uintptr_t states = (uintptr_t)hz3_state_of((void *)start) & ~(uintptr_t)(hz3_os.page - 1);
+    if (hz3_os.huge_page) hz3_os_huge_pages(states, (uintptr_t)hz3_state_of((void *)(start + bytes)) - states, false);
+}
+
 /* Whether a span whose pages are gone could be mapped again: by hz3_os_map_at unless somebody else has the place now,
  * by hz3_os_map_reserved whatever is there. */
 static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(uintptr_t, size_t))
@@ -251,7 +259,9 @@ static int64_t extend_window(struct hz3_window *window, size_t granules)
     int64_t first = hz3_map_extend(window, (uint32_t)step);
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;
-    advise(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), step << HZ3_GRANULE_SHIFT);
+    uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    advise(start, step << HZ3_GRANULE_SHIFT);
+    if (HZ3_FREE_CHECK) advise_states(start, step << HZ3_GRANULE_SHIFT);
     release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     return 0;
 }
@@ -285,7 +295,7 @@ bool hz3_pages_refused(void)
 }
 
 /* Where dirty spans stay dirty, clean ones between them would keep them from ever merging. */
-static void merge_clean(void)
+static void make_clean_dirty(uint32_t since)
 {
     for (unsigned bin = 0; bin < BINS; bin++) {
         struct hz3_span *span;
@@ -293,7 +303,7 @@ static void merge_clean(void)
             struct hz3_window *window = window_of(span);
             size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
             unmake(span);
-            release(window, first, granules, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+            release(window, first, granules, HZ3_SPAN_DIRTY, since);
         }
     }
 }
@@ -304,7 +314,7 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
     if (!span) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     if (!span) span = take_hole(granules, align, kind);
     if (!span && hz3_pages_refused()) {
-        merge_clean();
+        make_clean_dirty((uint32_t)hz3_os_now_ms());
         span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     }
     if (!span && extend(granules + align - 1)) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
@@ -535,4 +545,20 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
         purged += purge_span(span, now, break_huge_pages);
     }
     return purged;
+}
+
+void hz3_pages_stay_broken(uint32_t age)
+{
+    static HZ3_ATOMIC(size_t) heeded;
+    size_t broken = hz3_get(hz3_os_broken), much = hz3_max(hz3_get(hz3_pages_stats.used) / BROKEN_SHARE, HZ3_MIB(2));
+    if (hz3_pages_huge_always || broken - hz3_get(heeded) < much) return;
+    hz3_set(heeded, broken);
+    hz3_lock(&hz3_pages_lock);
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
+        hz3_os_huge_pages(hz3_windows[i].base, (size_t)hz3_windows[i].frontier << HZ3_GRANULE_SHIFT, false);
+    size_t clean = hz3_get(hz3_pages_stats.clean);
+    make_clean_dirty((uint32_t)hz3_os_now_ms() - age);
+    hz3_unlock(&hz3_pages_lock);
+    size_t purged = hz3_pages_purge(age, 0, true);
+    hz3_sub(hz3_pages_stats.purged, hz3_min(purged, clean)); /* counted when it went first */
 }

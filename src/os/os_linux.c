@@ -31,6 +31,7 @@ enum { HINTS_WORK = 1 };
 enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
+HZ3_ATOMIC(size_t) hz3_os_broken;
 
 /* Files and futexes without libc's names, since they are used before we can serve, or beside a lock: a library loaded
  * before libc may have taken the names, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper
@@ -189,6 +190,7 @@ static void split_ends(uintptr_t at, uintptr_t end)
     uintptr_t unit = hz3_os.huge_page, first = hz3_round_up(at, unit), last = end & ~(unit - 1);
     if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
     if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
+    hz3_add(hz3_os_broken, end - at - (last > first ? last - first : 0));
 }
 
 bool hz3_os_purge(uintptr_t at, size_t bytes)
