@@ -5,10 +5,10 @@
 enum {
     EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
     BINS = EXACT_BINS + 4 * 21,
-    FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
-    GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 16,  /* within these bounds, and on to the end of a huge page where there are such */
-    HOLE_MIN = 16,  /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
+    FIT_TRIES = 16,    /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
+    GROW_MIN = 4,      /* granules mapped at a time: an eighth of what is mapped, */
+    GROW_MAX = 16,     /* within these bounds, and on to the end of a huge page where there are such */
+    HOLE_MIN = 16,     /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
     BROKEN_SHARE = 16, /* of what is in use: what may be missing from broken huge pages until they are to stay so */
     REFUSED_MS = 1000,
     LOCKED_DIRTY_MAX = 256 << 10,
@@ -451,7 +451,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
         from = hz3_round_up(from, hz3_os.page);
         to &= ~(uintptr_t)(hz3_os.page - 1);
-        if (to > from) hz3_os_purge(from, to - from);
+        if (to > from) hz3_os_purge_small(from, to - from);
     }
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }

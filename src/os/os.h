@@ -32,6 +32,8 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes);
 
 /* Gives the pages back; they then read as zero.  False: the system refused (locked memory, say). */
 bool hz3_os_purge(uintptr_t at, size_t bytes);
+/* The same where there are no huge pages. */
+bool hz3_os_purge_small(uintptr_t at, size_t bytes);
 extern HZ3_ATOMIC(size_t) hz3_os_broken; /* bytes, ever, that were a part of a huge page */
 /* Moves the pages at `from` over those at `to`; [from, from + bytes) is unmapped then.  False: they are where they
  * were, and nothing may be mapped at `to`. */

@@ -187,19 +187,26 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
  * free splits it at once. */
 static void split_ends(uintptr_t at, uintptr_t end)
 {
+    int saved = errno;
     uintptr_t unit = hz3_os.huge_page, first = hz3_round_up(at, unit), last = end & ~(unit - 1);
     if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
     if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
     hz3_add(hz3_os_broken, end - at - (last > first ? last - first : 0));
+    errno = saved;
+}
+
+bool hz3_os_purge_small(uintptr_t at, size_t bytes)
+{
+    int saved = errno;
+    bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
+    errno = saved;
+    return done;
 }
 
 bool hz3_os_purge(uintptr_t at, size_t bytes)
 {
-    int saved = errno;
     if (hz3_os.huge_page) split_ends(at, at + bytes);
-    bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
-    errno = saved;
-    return done;
+    return hz3_os_purge_small(at, bytes);
 }
 
 bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes)
