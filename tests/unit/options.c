@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* A default, of which lane memory has its own. */
+#define USUAL(usual, in_lane_memory) (HZ3_SMALL_MEMORY ? (size_t)(in_lane_memory) : (size_t)(usual))
+
 static void units_are_understood(void **state)
 {
     (void)state;
@@ -36,8 +39,8 @@ static void bad_values_leave_the_default(void **state)
         setenv("HZ3_DECAY", bad[i], 1);
         setenv("HZ3_BACKGROUND", bad[i], 1);
         hz3_options_load();
-        assert_int_equal(hz3_options.RETAIN, (size_t)256 << 20);
-        assert_int_equal(hz3_options.DECAY, 1000);
+        assert_int_equal(hz3_options.RETAIN, USUAL(HZ3_MIB(256), HZ3_MIB(16)));
+        assert_int_equal(hz3_options.DECAY, USUAL(1000, 100));
         assert_int_equal(hz3_options.BACKGROUND, 1);
     }
 }
@@ -53,10 +56,10 @@ static void sizes_have_three_units_and_no_auto(void **state)
         setenv("HZ3_RETAIN", bad[i], 1);
         setenv("HZ3_WINDOW", bad[i], 1);
         hz3_options_load();
-        assert_int_equal(hz3_options.THREAD_CACHE, (size_t)16 << 20);
-        assert_int_equal(hz3_options.CACHE_TOTAL, (size_t)256 << 20);
-        assert_int_equal(hz3_options.TRANSFER_CACHE, (size_t)16 << 20);
-        assert_int_equal(hz3_options.RETAIN, (size_t)256 << 20);
+        assert_int_equal(hz3_options.THREAD_CACHE, USUAL(HZ3_MIB(16), HZ3_KIB(512)));
+        assert_int_equal(hz3_options.CACHE_TOTAL, USUAL(HZ3_MIB(256), HZ3_MIB(16)));
+        assert_int_equal(hz3_options.TRANSFER_CACHE, USUAL(HZ3_MIB(16), HZ3_KIB(64)));
+        assert_int_equal(hz3_options.RETAIN, USUAL(HZ3_MIB(256), HZ3_MIB(16)));
         assert_int_equal(hz3_options.WINDOW, (size_t)1024 << 30);
     }
 }
