@@ -84,8 +84,10 @@ class Samples:
             raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
 
     def complete(self, round_: Round) -> dict[str, dict] | None:
-        """Each arm's figures, of the first attempt that ran to its end."""
+        """Each arm's figures, of the first attempt that ran to its end; none where no arm gives a result."""
         arms = self.arms_of(round_)
+        if not arms:
+            return {}
         whole = (attempt for attempt in self.attempts.get(round_, ()) if all(arm in attempt for arm in arms))
         return next(({arm: attempt[arm] for arm in arms} for attempt in whole), None)
 

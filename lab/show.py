@@ -166,7 +166,7 @@ def peers(plan: Plan) -> None:
 
 
 def comparison(samples: Samples, reference: str) -> None:
-    for cell in samples.plan.cells:
+    for cell in filter(lambda cell: samples.blocks(cell, "ab"), samples.plan.cells):
         compared = {f: compare(samples, cell, f, reference) for f in figures_of(samples, cell)}
         columns = [title for figure in compared for title in (figure, f"to {reference}")]
         table = Table("", *columns, title=marked(samples, cell), title_justify="left")

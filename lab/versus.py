@@ -31,7 +31,7 @@ class Figure:
 
 def figures_of(samples: Samples, cell: str) -> list[str]:
     """What the cell's program measures, of its parameters and other words nothing."""
-    first = next(iter(samples.blocks(cell, "ab")[0].values()))
+    first = next((figures for block in samples.blocks(cell, "ab") for figures in block.values()), {})
     return [k for k, v in first.items() if k.endswith(FIGURES) and isinstance(v, float) and k != "own_kib"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from synthetic import experiment
 
-from lab import LabError, judge, measure, pack, plan, session, show, versus
+from lab import LabError, comparison, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples
 
@@ -264,6 +264,16 @@ def test_a_peer_that_fails_is_named_and_hz3_must_not_fail(lab):
     lab.path.unlink()
     with pytest.raises(LabError, match="status 7"):
         lab.run()
+
+
+def test_a_cell_in_which_nobody_gives_a_result_is_done_and_says_so(lab, capsys):
+    lab.program("exit 7\n")
+    peer = replace(lab.plan.arms[BASELINE], config="")
+    lab.plan = replace(lab.plan, kind="peers", arms={"peer": peer}, aa_blocks=0)
+    samples = lab.run()
+    assert not session.remaining(samples) and not comparison.Comparison(samples).cells
+    show.comparison(samples, "peer")
+    assert capsys.readouterr().out.count("no result of peer in ") == 2
 
 
 def run_packed(folder: Path) -> subprocess.CompletedProcess:
