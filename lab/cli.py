@@ -152,7 +152,7 @@ def run() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         main(standalone_mode=False, prog_name="hz3")
-    except LabError as error:
+    except (LabError, OSError) as error:  # of the latter: no permission, no space
         sys.exit(f"hz3: {error}")
     except click.ClickException as error:
         error.show()

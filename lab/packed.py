@@ -41,7 +41,7 @@ def main() -> None:
 
 try:
     main()
-except LabError as error:
+except (LabError, OSError) as error:  # of the latter: no permission, no space
     sys.exit(f"run.py: {error}")
 except KeyboardInterrupt:
     sys.exit("run.py: interrupted; run it again to go on")

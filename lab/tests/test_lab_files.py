@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -212,6 +213,13 @@ def test_a_plan_says_of_which_commit_it_is_and_whether_a_file_had_changed(tmp_pa
     assert planning.commit(tmp_path) == f"{head}-dirty"
     monkeypatch.setenv("PATH", "")
     assert planning.commit(tmp_path) == ""
+
+
+def test_a_place_that_cannot_be_written_to_is_an_error_in_words(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", ["hz3", "report", str(tmp_path / "file/report.html")])
+    with pytest.raises(SystemExit, match=r"^hz3: .*file'$"):
+        cli.run()
 
 
 def test_every_verb_is_found_by_the_command():
