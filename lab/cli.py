@@ -1,5 +1,6 @@
 """The verbs of the lab, as bin/hz3 calls them."""
 
+import math
 import signal
 import sys
 from pathlib import Path
@@ -11,8 +12,18 @@ from lab.plan import Plan
 
 RESULTS = ROOT / "experiments/results"
 BLOCKS = 7  # of a comparison
+
+
+class Factor(click.FloatRange):
+    """A number above 0, which infinity is not, nor nan."""
+
+    def convert(self, value: object, *place: object) -> float:
+        number = super().convert(value, *place)
+        return number if math.isfinite(number) else self.fail(f"{value!r} is not a number.", *place)
+
+
 scaling = click.option(
-    "--scale", default=1.0, type=click.FloatRange(0, min_open=True), help="times the iterations of each case or cell"
+    "--scale", default=1.0, type=Factor(0, min_open=True), help="times the iterations of each case or cell"
 )
 
 

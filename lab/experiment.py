@@ -4,6 +4,7 @@ docs/benchmarking.md, "The lab", says what each key means.
 """
 
 import itertools
+import math
 import shlex
 import tomllib
 from dataclasses import dataclass, field, fields, replace
@@ -107,7 +108,8 @@ def _make(kind: type, what: str, table: dict, **more: object) -> object:
         raise LabError(f"{what}: {str(error).replace('.__init__()', '').replace('argument', 'key')}") from None
     for key in fields(kind):
         value, asked = getattr(made, key.name), getattr(key.type, "__origin__", key.type)
-        if not isinstance(value, asked) and not (type(value) is int and isinstance(float(value), asked)):
+        right = isinstance(value, asked) or (type(value) is int and isinstance(float(value), asked))
+        if not right or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
             said = getattr(asked, "__name__", str(asked).removesuffix(" | None"))
             raise LabError(f"{what}: {key.name} = {value!r}, which should be {said}")
     return made
@@ -132,10 +134,18 @@ def _cases(table: dict, iters: int) -> list[Case]:
     return cases
 
 
+def _check_original(original: dict) -> None:
+    """What the ledger tells of it is there."""
+    if original:
+        original["said"], original["verdict"]
+        [(f["case"], f["variant"], f"{f['change']:+g}") for f in original.get("figures", ())]
+
+
 def from_table(table: dict) -> Experiment:
     table = {**table}
     figure, iters = table.get("figure", "ops_per_s"), table.pop("iters", 0)
     try:
+        _check_original(table.get("original", {}))
         baseline = _make(Variant, "baseline", {"name": BASELINE, **table.pop("baseline")})
         return _make(
             Experiment,
@@ -194,6 +204,8 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
             raise LabError(f"gate '{gate}': no case is in that group")
         if sum(getattr(gate, kind) is not None for kind in GATE_KINDS) != 1:
             raise LabError(f"gate on {gate.group}: needs exactly one of {', '.join(GATE_KINDS)}")
+        if gate.at_least is not None and gate.at_least <= -100:
+            raise LabError(f"gate '{gate}': nothing is worse by 100 % or more")
         if gate.wins is not None and not 1 <= gate.wins <= groups[gate.group]:
             raise LabError(f"gate '{gate}': there are {groups[gate.group]} cases")
 

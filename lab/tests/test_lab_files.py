@@ -99,6 +99,11 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("at_least = 0.0", "at_last = 0.0", "at_last"),
     ("at_least = 0.0", 'at_least = "x"', "gate: at_least = 'x', which should be float$"),
     ("at_least = 0.0", 'wins = "1"', "gate: wins = '1', which should be int$"),
+    ("at_least = 0.0", "at_least = nan", "gate: at_least = nan, which should be float$"),
+    ("at_least = 0.0", "at_least = -100", "worse by 100 % or more"),
+    ("at_least = 0.0", "wins = true", "gate: wins = True, which should be int$"),
+    ('question = "?"', 'question = "?"\nsame_within = inf', "same_within = inf, which should be float$"),
+    ('question = "?"', 'question = "?"\noriginal = { verdict = "GO" }', "experiment: no said"),
     ("iters = 1000", 'iters = "many"', "case 'T=2': iters = 'many', which should be int$"),
     ('question = "?"', 'question = "?"\nblocks = "20"', "experiment: blocks = '20', which should be int$"),
     ('question = "?"', 'question = "?"\nsame_within = "2"', "experiment: same_within = '2', which should be float$"),
@@ -121,6 +126,12 @@ def test_bad_input_is_refused_before_anything_is_built(tmp_path, monkeypatch, ol
     file.write_text(GOOD.replace(old, new))
     result = CliRunner().invoke(cli.main, ["ab", str(file)])
     assert isinstance(result.exception, LabError) and re.search(complaint, str(result.exception))
+
+
+@pytest.mark.parametrize("scale", ["nan", "inf", "0", "-1"])
+def test_a_scale_is_a_number_above_0(scale):
+    result = CliRunner().invoke(cli.main, ["ab", "none.toml", "--scale", scale])
+    assert result.exit_code == 2 and "Invalid value for '--scale'" in result.output
 
 
 def test_the_same_lane_under_another_name_is_the_same_build(known):
