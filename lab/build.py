@@ -10,7 +10,7 @@ from pathlib import Path
 from lab import ROOT, LabError
 from lab.experiment import Variant
 from lab.measure import words
-from lab.plan import Arm, digest, library_arm
+from lab.plan import Arm, check_preloadable, digest, library_arm
 from lab.registry import Registry
 
 JOBS = f"-j{os.cpu_count()}"
@@ -29,7 +29,7 @@ def execute(argv: list[str], what: str) -> None:
 
 class Builder:
     def __init__(self, registry: Registry, root: Path = ROOT, say: Say = lambda text: None):
-        self.registry, self.root, self.say = registry, root, say
+        self.registry, self.root, self.say = registry, check_preloadable(root), say
         self.folder = root / "build/lab"
         self.sources = self._hash_sources()
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from lab import ROOT, LabError
-from lab.plan import Arm, Cell, digest
+from lab.plan import Arm, Cell, check_preloadable, digest
 
 TIMEOUT = 900  # seconds; only a program that hangs takes so long
 OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # what an observation box says on stderr
@@ -20,7 +20,7 @@ class Bench:
     """Runs a benchmark program of out/, which prints one line of key=value words."""
 
     def __init__(self, root: Path = ROOT):
-        self.root = root
+        self.root = check_preloadable(root)
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
         library = check_library(name, arm, self.root)

@@ -74,8 +74,15 @@ def digest(file: Path) -> str:
         raise LabError(f"cannot read {file}: {error.strerror}") from None
 
 
+def check_preloadable(path: Path) -> Path:
+    """LD_PRELOAD is a list with these between its entries."""
+    if re.search(r"[\s:]", str(path)):
+        raise LabError(f"LD_PRELOAD cannot hold a path with a space or a colon: {path}")
+    return path
+
+
 def library_arm(file: Path, root: Path, version: str = "", env: dict[str, str] | None = None) -> Arm:
-    config = CONFIG.search(file.read_bytes()) if file.is_file() else None
+    config = CONFIG.search(check_preloadable(file).read_bytes()) if file.is_file() else None
     inside = file.is_relative_to(root)
     return Arm(
         str(file.relative_to(root) if inside else file),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from synthetic import experiment
 
-from lab import LabError, comparison, judge, measure, pack, plan, session, show, versus
+from lab import LabError, build, comparison, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples
 
@@ -294,6 +294,18 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
     assert "no longer the library" in Samples.load(merged_peers).unable["one", "b"]
     with pytest.raises(LabError, match="is there already"):
         pack.pack(folder, {}, lab.root)
+
+
+def test_a_folder_that_nothing_can_be_preloaded_from_is_refused_and_no_peer_is_blamed(lab, tmp_path):
+    for name in ("packed here", "packed:here"):
+        folder = tmp_path / name
+        pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""})}, lab.root)
+        assert "LD_PRELOAD cannot hold a path with a space or a colon" in run_packed(folder).stderr
+        assert not (folder / "results").exists()
+        with pytest.raises(LabError, match="LD_PRELOAD cannot hold"):
+            build.Builder(None, folder)
+        with pytest.raises(LabError, match="LD_PRELOAD cannot hold"):
+            library_arm(folder / lab.plan.arms[BASELINE].file, lab.root)
 
 
 def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
