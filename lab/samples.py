@@ -3,9 +3,12 @@
 The first line is the plan and the machine.  A line without its newline was cut off by a crash and is no sample.
 """
 
+import fcntl
 import json
 import os
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +37,12 @@ class Samples:
     @classmethod
     def create(cls, path: Path, plan: Plan, machine: dict) -> "Samples":
         samples = cls(path, plan, machine)
-        samples._append({"kind": "plan", "plan": plan.to_json(), "machine": machine})
+        try:
+            samples._append({"kind": "plan", "plan": plan.to_json(), "machine": machine})
+        except LabError:  # what it leaves is no file of samples, and stands in the way of those that are
+            if path.is_file():
+                path.unlink()
+            raise
         return samples
 
     @classmethod
@@ -70,6 +78,16 @@ class Samples:
     def arms_of(self, round_: Round) -> list[str]:
         return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Of two that measure at once into one file, the second is refused."""
+        with open(self.path) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LabError(f"{self.path} is being measured already") from None
+            yield
+
     def resume(self, machine: dict) -> None:
         data = self.path.read_bytes()
         os.truncate(self.path, data.rfind(b"\n") + 1)
@@ -100,7 +118,12 @@ class Samples:
 
 def new_path(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
+    path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.jsonl"
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        raise LabError(f"{path} is there already: another run began in the same second") from None
+    return path
 
 
 def newest_path(folder: Path) -> Path:

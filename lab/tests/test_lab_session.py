@@ -1,6 +1,7 @@
 """What the lab refuses to count, and what it keeps.  The benchmark is a script, a library a file with a config."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from synthetic import experiment
 
 from lab import LabError, build, comparison, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
-from lab.samples import Samples
+from lab.samples import Samples, new_path
 
 CONFIG = "hz3-config: version=1 lane=scale HZ3_X={}"
 LINE = (
@@ -151,6 +152,33 @@ def test_a_full_disk_is_refused(lab, monkeypatch):
 def test_a_disk_full_from_the_start_is_refused(lab):
     with pytest.raises(LabError, match="No space left on device"):
         Samples.create(Path("/dev/full"), lab.plan, {})
+
+
+def test_a_file_of_which_not_even_the_plan_could_be_written_does_not_stay(lab):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    path = new_path(lab.root)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(LabError, match="File too large; no verdict"):
+            Samples.create(path, lab.plan, {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(lab.root.glob("*.jsonl"))
+
+
+def test_two_that_begin_in_the_same_second_do_not_share_a_file(lab):
+    with pytest.raises(LabError, match="another run began in the same second"):
+        for _ in range(100):  # of which two at least begin in the same second
+            new_path(lab.root)
+
+
+def test_two_that_resume_the_same_run_do_not_mix_their_samples(lab):
+    samples = Samples.create(lab.path, lab.plan, {})
+    again = Samples.load(lab.path)
+    with pytest.raises(LabError, match="is being measured already"):
+        session.run(samples, lab.measure, lambda round_, arm: session.run(again, lab.measure))
+    session.run(again, lab.measure)  # the first has ended
+    assert not session.remaining(again)
 
 
 def interrupt():
