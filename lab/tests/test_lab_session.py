@@ -389,6 +389,15 @@ def test_a_program_that_ends_badly_is_refused(tools, lab):
             measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["sh", "-c", script]))
 
 
+def test_what_a_program_leaves_running_is_not_waited_for_and_ends(tools, lab, tmp_path):
+    script = f"sleep 60 & echo $! >{tmp_path}/pid"
+    begun = time.monotonic()
+    measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["sh", "-c", script]))
+    while is_running((tmp_path / "pid").read_text().strip()):
+        assert time.monotonic() - begun < 30
+        time.sleep(0.01)
+
+
 def test_a_static_program_is_refused(tools, lab):
     source = "int main(void) { return 0; }"
     static = lab.root / "static"
