@@ -236,8 +236,9 @@ def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
 
 def _level(gate: Gate, figures: dict, arm: str) -> float:
     for figure in filter(None, (gate.figure, gate.per)):
-        if not isinstance(figures.get(figure), (int, float)):
-            raise LabError(f"{arm}: {figure} is {figures.get(figure)!r}: no verdict from that")
+        value = figures.get(figure)
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise LabError(f"{arm}: {figure} is {value!r}: no verdict from that")
     if gate.per and figures[gate.per] == 0:
         raise LabError(f"{arm}: {gate.per} is 0, so there is no {gate.figure} of it")
     return figures[gate.figure] / (figures[gate.per] if gate.per else 1)

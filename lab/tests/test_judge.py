@@ -202,6 +202,16 @@ def test_a_figure_that_is_none_gives_no_verdict(value):
         judge.judge(run)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, "much", None])
+def test_a_level_that_is_none_gives_no_verdict(value):
+    run = samples(experiment([{"figure": "box.retries", "below": 0.1}]), 1, [0])
+    for attempts in run.attempts.values():
+        for figures in attempts[0].values():
+            figures["box.retries"] = value
+    with pytest.raises(LabError, match="variant: box.retries is .*: no verdict"):
+        judge.judge(run)
+
+
 def test_missing_rounds_give_no_verdict():
     run = samples(experiment(IMPROVES), 1, [0])
     next(reversed(run.attempts.values()))[0].pop("variant")
