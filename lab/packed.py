@@ -8,7 +8,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from lab import LabError, machine, measure, samples, session  # noqa: E402
-from lab.plan import Plan  # noqa: E402
+from lab.plan import Plan, digest  # noqa: E402
 
 
 def opened(plan: Plan, folder: Path) -> samples.Samples:
@@ -23,10 +23,18 @@ def opened(plan: Plan, folder: Path) -> samples.Samples:
     return samples.Samples.create(samples.new_path(folder), plan, facts)
 
 
+def check_programs(plan: Plan) -> None:
+    for program, sha256 in plan.programs.items():
+        if digest(HERE / "out" / program) != sha256:
+            raise LabError(f"out/{program} is not the program that was packed")
+
+
 def main() -> None:
     taker = measure.Bench(HERE)
     for file in sorted((HERE / "plans").glob("*.json")):
-        run = opened(Plan.from_json(json.loads(file.read_text())), HERE / "results" / file.stem)
+        plan = Plan.from_json(json.loads(file.read_text()))
+        check_programs(plan)
+        run = opened(plan, HERE / "results" / file.stem)
         left = sum(len(arms) for _, arms in session.remaining(run))
         count = iter(range(left, 0, -1))
         session.run(

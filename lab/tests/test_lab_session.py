@@ -38,6 +38,9 @@ class Laboratory:
         file.write_text("#!/bin/bash\n" + text)
         file.chmod(0o755)
 
+    def programs(self) -> dict[str, str]:
+        return {"fake": plan.digest(self.root / "out/fake")}
+
     def library(self, value: int) -> plan.Arm:
         file = self.root / f"{len(list(self.root.iterdir()))}.so"
         file.write_bytes(b"\0" + CONFIG.format(value).encode() + b"\0")
@@ -313,8 +316,8 @@ def run_packed(folder: Path) -> subprocess.CompletedProcess:
 def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_path):
     folder, results = tmp_path / "packed", tmp_path / "results"
     plan_of_peers = Plan("peers", "peers-x", {"a": lab.library(2), "b": plan.Arm(str(Path(__file__)), "0" * 64)},
-                         {"one": Cell(["fake"])}, 1, programs={"fake": ""})  # fmt: skip
-    pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""}), "peers-x": plan_of_peers}, lab.root)
+                         {"one": Cell(["fake"])}, 1, programs=lab.programs())  # fmt: skip
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs()), "peers-x": plan_of_peers}, lab.root)
     done = run_packed(folder)
     assert done.returncode == 0 and "x: done" in done.stdout, done.stderr
     (merged_peers, merged) = pack.merge(folder, results)
@@ -327,7 +330,7 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
 def test_a_folder_that_nothing_can_be_preloaded_from_is_refused_and_no_peer_is_blamed(lab, tmp_path):
     for name in ("packed here", "packed:here"):
         folder = tmp_path / name
-        pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""})}, lab.root)
+        pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs())}, lab.root)
         assert "LD_PRELOAD cannot hold a path with a space or a colon" in run_packed(folder).stderr
         assert not (folder / "results").exists()
         with pytest.raises(LabError, match="LD_PRELOAD cannot hold"):
@@ -338,15 +341,22 @@ def test_a_folder_that_nothing_can_be_preloaded_from_is_refused_and_no_peer_is_b
 
 def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
     folder = tmp_path / "packed"
-    pack.pack(folder, {"x": replace(lab.plan, programs={"fake": ""})}, lab.root)
-    program = folder / "out/fake"
-    whole = program.read_text()
-    program.write_text(whole + f"[ $(cat {folder}/results/x/*.jsonl | wc -l) -lt 20 ] || exit 9\n")
+    whole = (lab.root / "out/fake").read_text()
+    lab.program(f"{whole}[ -e {folder}/go ] || [ $(cat {folder}/results/x/*.jsonl | wc -l) -lt 20 ] || exit 9\n")
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs())}, lab.root)
     assert "ended with status 9" in run_packed(folder).stderr
-    program.write_text(whole)
+    (folder / "go").touch()
     assert run_packed(folder).returncode == 0
     (file,) = folder.glob("results/x/*.jsonl")
     assert not session.remaining(Samples.load(file))
+
+
+def test_a_packed_folder_with_another_program_in_it_is_refused(lab, tmp_path):
+    folder = tmp_path / "packed"
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs())}, lab.root)
+    (folder / "out/fake").write_text("#!/bin/sh\n")
+    assert "out/fake is not the program that was packed" in run_packed(folder).stderr
+    assert not (folder / "results").exists()
 
 
 def test_what_was_not_measured_by_the_lab_is_not_merged(tmp_path):
