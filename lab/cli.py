@@ -118,6 +118,8 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
 def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None) -> None:
     """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
     pack.check_is_new(folder)
+    if len({(file.suffix == ".toml", file.stem) for file in files}) < len(files):
+        raise LabError("two of the files have the same name")
     say = show.console.print
     plans = {}
     for file in files:
@@ -125,6 +127,7 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
             plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
         else:
             plan = planning.of_cells(file, (), scale, blocks or BLOCKS, say)
+            show.peers(plan)
             plans[plan.name] = plan
     pack.pack(folder, plans)
     say(f"{folder} is ready: copy it, run python3 run.py in it, and merge what comes back")

@@ -13,7 +13,7 @@ from synthetic import samples
 
 from lab import ROOT, LabError, build, cli, experiment, judge, ledger, measure, peers, planning, registry, report
 from lab.measure import words
-from lab.plan import Arm, Cell, library_arm
+from lab.plan import Arm, Cell, Plan, library_arm
 
 FLAGS = """
 HZ3_LANES(scale, fast, r50)
@@ -292,6 +292,15 @@ def test_a_folder_that_is_there_is_not_packed_and_nothing_is_built_for_it(tmp_pa
     monkeypatch.setattr(planning, "of_cells", lambda *_: pytest.fail("building began"))
     result = CliRunner().invoke(cli.main, ["pack", str(tmp_path), "cells.txt"])
     assert isinstance(result.exception, LabError) and "is there already" in str(result.exception)
+
+
+def test_what_cannot_be_packed_is_named(tmp_path, monkeypatch):
+    nobody = Plan("peers", "peers-x", {}, {}, 1, missing={"gone": "no compiler"})
+    monkeypatch.setattr(planning, "of_cells", lambda *_: nobody)
+    packed = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "new"), "x.txt"], catch_exceptions=False)
+    assert re.search("gone .*cannot be had .*no compiler", packed.output)
+    twice = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "other"), "a/x.toml", "b/x.toml"])
+    assert "two of the files have the same name" in str(twice.exception)
 
 
 def test_the_report_makes_its_folder(tmp_path, monkeypatch):
