@@ -46,8 +46,11 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
         run.resume(facts)
     else:
         run = samples.Samples.create(samples.new_path(folder), plan, facts)
-    with show.Watch(run) as watch:
-        session.run(run, taker, watch)
+    try:
+        with show.Watch(run) as watch:
+            session.run(run, taker, watch)
+    except KeyboardInterrupt:
+        raise click.Abort(f"what was measured is kept, --resume goes on: {run.path}") from None
     show.console.print(f"every sample is in {run.path}")
     return run
 
@@ -171,6 +174,6 @@ def run() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        print("\nhz3: interrupted; what was measured is kept, --resume goes on", file=sys.stderr)
+    except (KeyboardInterrupt, click.Abort) as interrupt:
+        print("\nhz3: interrupted", *(f"; {text}" for text in interrupt.args), sep="", file=sys.stderr)
         sys.exit(130)

@@ -11,7 +11,21 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import samples
 
-from lab import ROOT, LabError, build, cli, experiment, judge, ledger, measure, peers, planning, registry, report
+from lab import (
+    ROOT,
+    LabError,
+    build,
+    cli,
+    experiment,
+    judge,
+    ledger,
+    measure,
+    peers,
+    planning,
+    registry,
+    report,
+    session,
+)
 from lab.measure import words
 from lab.plan import Arm, Cell, Plan, library_arm
 
@@ -231,6 +245,23 @@ def test_a_place_that_cannot_be_written_to_is_an_error_in_words(tmp_path, monkey
     monkeypatch.setattr(sys, "argv", ["hz3", "report", str(tmp_path / "file/report.html")])
     with pytest.raises(SystemExit, match=r"^hz3: .*file'$"):
         cli.run()
+
+
+def test_an_interrupt_says_that_it_can_be_resumed_only_where_there_is_something(tmp_path, monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "RESULTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["hz3", "ab", str(tmp_path / "x.toml")])
+    for module, verb, resumed in ((planning, "of_experiment", False), (session, "run", True)):
+        with monkeypatch.context() as patch:
+            plan = Plan("ab", "x", {}, {}, 1)
+            patch.setattr(planning, "of_experiment", lambda *_, plan=plan: plan)
+            patch.setattr(module, verb, interrupt)
+            with pytest.raises(SystemExit, match="^130$"):
+                cli.run()
+        said = capsys.readouterr().err
+        assert "hz3: interrupted" in said and ("--resume goes on" in said) == resumed
 
 
 def test_every_verb_is_found_by_the_command():
