@@ -71,6 +71,11 @@ def test_runs_on_the_lane(tree, options, lane):
     assert result.stderr == ""
 
 
+def test_runs_where_the_loader_is_told_to_write_its_trace_elsewhere(tree, tmp_path):
+    result = tree("run", "true", env={**os.environ, "LD_DEBUG_OUTPUT": str(tmp_path / "trace")})
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_runs_on_the_real_lane(preload):
     waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     command = [ROOT / "bin/hz3", "run", "--lane", preload.lane, "--stats", "--", *waits]
