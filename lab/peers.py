@@ -53,7 +53,11 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
     found: dict[str, Arm | None] = {}
     said = {}
     for peer in read(builder.root):
-        found[peer.name], said[peer.name] = peer.arm(builder.root), peer.status
+        said[peer.name] = peer.status
+        try:
+            found[peer.name] = peer.arm(builder.root)
+        except LabError as error:  # it was here when its row was written
+            found[peer.name], said[peer.name] = None, f"{error}: make peers"
     limit = builder.root / "out" / f"{LIMIT}.so"
     found[LIMIT] = library_arm(limit, builder.root) if limit.is_file() else None
     said[LIMIT] = "not built: cmake -S bench -B build/bench && cmake --build build/bench"

@@ -6,7 +6,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from lab import ROOT, LabError, build, experiment, measure, peers, registry
+from lab import ROOT, LabError, build, experiment, measure, peers, registry, session
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest
 
 AA_BLOCKS = 6
@@ -52,11 +52,23 @@ def of_cells(file: Path | None, only: tuple[str, ...], scale: float, blocks: int
     experiment.check_programs(programs)
     built = builder.benches(programs)
     arms, missing = peers.arms(builder, only)
-    prove = measure.Command(builder.tools())
-    for name, arm in arms.items():
-        prove(name, arm, Cell(["true"]))
+    missing |= _failing(arms, measure.Command(builder.tools()))
+    arms = {name: arm for name, arm in arms.items() if name not in missing}
     name = f"peers-{file.stem}" if file else "peers"
     return Plan("peers", name, arms, cells, blocks, scale=scale, programs=built, missing=missing, commit=commit())
+
+
+def _failing(arms: dict[str, Arm], prove: session.Measure) -> dict[str, str]:
+    """Those that do not take, and why; ours have to."""
+    failing = {}
+    for name, arm in arms.items():
+        try:
+            prove(name, arm, Cell(["true"]))
+        except LabError as error:
+            if arm.config:
+                raise
+            failing[name] = str(error).replace(f"{ROOT}/", "")
+    return failing
 
 
 def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: build.Say) -> tuple[Plan, measure.Command]:

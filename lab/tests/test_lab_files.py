@@ -275,6 +275,7 @@ def test_peers_that_cannot_be_had_are_named(tmp_path):
     (tmp_path / "build/peers").mkdir(parents=True)
     (tmp_path / "build/peers/peers.json").write_text(
         '[{"name": "glibc", "version": "2.36", "file": null, "env": {}, "status": "ok"},'
+        ' {"name": "deleted", "version": "1", "file": "/none/x.so", "env": {}, "status": "ok"},'
         ' {"name": "gone", "version": "1", "file": null, "env": {}, "status": "no compiler"}]'
     )
 
@@ -283,8 +284,19 @@ def test_peers_that_cannot_be_had_are_named(tmp_path):
 
     found, missing = peers.arms(Builder())
     assert found["glibc"].file is None and missing["gone"] == "no compiler" and "limit" in missing
+    assert missing["deleted"] == "cannot read /none/x.so: No such file or directory: make peers"
     with pytest.raises(LabError, match="neither a lane nor a peer: nobody"):
         peers.arms(Builder(), ("nobody",))
+
+
+def test_a_peer_that_does_not_take_is_named_and_hz3_has_to(tmp_path):
+    def prove(name, arm, cell):
+        if name != "good":
+            raise LabError("it broke")
+
+    assert planning._failing({"good": Arm(), "bad": Arm()}, prove) == {"bad": "it broke"}
+    with pytest.raises(LabError, match="it broke"):
+        planning._failing({"scale": Arm(config="version=1")}, prove)
 
 
 def test_any_library_may_be_compared(tmp_path):
