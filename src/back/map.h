@@ -79,6 +79,8 @@ struct hz3_window {
     uint32_t tags_writable; /* granules whose tags are */
     uint32_t spans_mapped;  /* granules whose descriptors are */
     uint32_t states_mapped; /* granules whose state bytes are */
+    /* Granules below it are to have no new huge pages: hz3_pages_stay_broken. */
+    HZ3_ATOMIC(uint32_t) broken;
     bool reserved;          /* the whole of it is ours already, not readable yet */
 };
 

@@ -235,7 +235,10 @@ static void advise_states(uintptr_t start, size_t bytes)
 static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(uintptr_t, size_t))
 {
     if (map(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
+    const struct hz3_window *window = window_of(span);
     advise(span->start, hz3_span_bytes(span));
+    if (hz3_granule_of(window, (void *)span->start) < hz3_get(window->broken))
+        hz3_os_huge_pages(span->start, hz3_span_bytes(span), false); /* as all around it */
     return true;
 }
 
@@ -295,7 +298,7 @@ bool hz3_pages_refused(void)
 }
 
 /* Where dirty spans stay dirty, clean ones between them would keep them from ever merging. */
-static void make_clean_dirty(uint32_t since)
+static void merge_clean(void)
 {
     for (unsigned bin = 0; bin < BINS; bin++) {
         struct hz3_span *span;
@@ -303,7 +306,7 @@ static void make_clean_dirty(uint32_t since)
             struct hz3_window *window = window_of(span);
             size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
             unmake(span);
-            release(window, first, granules, HZ3_SPAN_DIRTY, since);
+            release(window, first, granules, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
         }
     }
 }
@@ -314,7 +317,7 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
     if (!span) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     if (!span) span = take_hole(granules, align, kind);
     if (!span && hz3_pages_refused()) {
-        make_clean_dirty((uint32_t)hz3_os_now_ms());
+        merge_clean();
         span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     }
     if (!span && extend(granules + align - 1)) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
@@ -366,7 +369,9 @@ static void heed_limits(void)
 {
     size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
     keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
-    if (unlikely(hz3_get(hz3_pages_stats.dirty) > keep) && !hz3_pages_refused()) hz3_pages_purge(0, keep, true);
+    if (likely(hz3_get(hz3_pages_stats.dirty) <= keep) || hz3_pages_refused()) return;
+    hz3_pages_purge(0, keep, true);
+    hz3_pages_stay_broken();
 }
 
 void hz3_pages_free(struct hz3_span *span)
@@ -547,18 +552,37 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
     return purged;
 }
 
-void hz3_pages_stay_broken(uint32_t age)
+/* Purges what is clean from this granule of the window on. */
+static void purge_again(struct hz3_window *window, size_t granule)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    for (bool more = true; more;) {
+        hz3_lock(&hz3_pages_lock);
+        struct hz3_span *span = &window->spans[granule];
+        more = granule < hz3_min(window->frontier, window->spans_mapped);
+        bool whole = more && span->kind != HZ3_SPAN_NONE && hz3_granule_of(window, (void *)span->start) == granule;
+        bool clean = whole && span->kind == HZ3_SPAN_CLEAN;
+        granule += whole ? span->granules : 1;
+        if (clean) begin_purge(span);
+        hz3_unlock(&hz3_pages_lock);
+        if (clean) hz3_sub(hz3_pages_stats.purged, purge_span(span, now, true)); /* counted when it went first */
+    }
+}
+
+void hz3_pages_stay_broken(void)
 {
     static HZ3_ATOMIC(size_t) heeded;
     size_t broken = hz3_get(hz3_os_broken), much = hz3_max(hz3_get(hz3_pages_stats.used) / BROKEN_SHARE, HZ3_MIB(2));
     if (hz3_pages_huge_always || broken - hz3_get(heeded) < much) return;
     hz3_set(heeded, broken);
-    hz3_lock(&hz3_pages_lock);
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        hz3_os_huge_pages(hz3_windows[i].base, (size_t)hz3_windows[i].frontier << HZ3_GRANULE_SHIFT, false);
-    size_t clean = hz3_get(hz3_pages_stats.clean);
-    make_clean_dirty((uint32_t)hz3_os_now_ms() - age);
-    hz3_unlock(&hz3_pages_lock);
-    size_t purged = hz3_pages_purge(age, 0, true);
-    hz3_sub(hz3_pages_stats.purged, hz3_min(purged, clean)); /* counted when it went first */
+    for (uint32_t i = 0; i < hz3_load(hz3_window_count, memory_order_acquire); i++) {
+        struct hz3_window *window = &hz3_windows[i];
+        hz3_lock(&hz3_pages_lock);
+        size_t from = hz3_get(window->broken), to = hz3_min(window->frontier, window->spans_mapped);
+        if (to > from)
+            hz3_os_huge_pages(window->base + (from << HZ3_GRANULE_SHIFT), (to - from) << HZ3_GRANULE_SHIFT, false);
+        hz3_set(window->broken, (uint32_t)to);
+        hz3_unlock(&hz3_pages_lock);
+        if (to > from) purge_again(window, from);
+    }
 }

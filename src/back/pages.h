@@ -28,8 +28,8 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 
 /* After huge pages were broken: where that gave much back, keeps the system from making them whole again, and purges
- * once more, as hz3_pages_purge does, what it had filled till now. */
-void hz3_pages_stay_broken(uint32_t age);
+ * once more what is free and clean, which it may have filled till now. */
+void hz3_pages_stay_broken(void);
 
 /* The process locks its memory: keep little that is not in use. */
 void hz3_pages_locked(void);

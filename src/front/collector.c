@@ -62,11 +62,11 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     size_t purged = hz3_shelf_trim(age, break_huge_pages);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         purged += hz3_central_purge(cls, age, break_huge_pages);
-        if (break_huge_pages) hz3_pages_stay_broken(age); /* not at the end: what is broken until then is made whole */
+        if (break_huge_pages) hz3_pages_stay_broken(); /* not at the end: what is broken until then is made whole */
     }
     size_t dirty = hz3_get(hz3_pages_stats.dirty), most = hz3_max(dirty / slices, SLICE_MIN);
     purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
-    if (break_huge_pages) hz3_pages_stay_broken(age);
+    if (break_huge_pages) hz3_pages_stay_broken();
     return purged;
 }
 
