@@ -8,7 +8,7 @@
 
 struct hz3_os {
     size_t page;          /* bytes; a power of two, read at run time */
-    size_t huge_page;     /* bytes where the system makes huge pages of our memory, else 0 */
+    size_t huge_page;     /* bytes of the largest pages that the system makes of our memory unasked, or 0 */
     bool counts_mapped;   /* the system never overcommits: what is mapped counts, touched or not */
     unsigned cpus;        /* this process may run on */
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
@@ -16,6 +16,9 @@ struct hz3_os {
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
+/* What hz3_os.huge_page is, by the system's files of huge pages. */
+#define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
+size_t hz3_os_huge_page_size(const char *folder);
 
 enum hz3_map_result { HZ3_MAPPED, HZ3_MAP_TAKEN, HZ3_MAP_NOMEM };
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include "base/print.h"
 #include "os/vdso.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@ enum { HINTS_WORK = 0 };
 enum { HINTS_WORK = 1 };
 #endif
 
-enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
+#define FOLIO_MIN HZ3_KIB(16) /* the least of several pages that the system makes as one */
+enum { KEPT_FD_MIN = 100 };   /* out of the way of programs that count on low numbers */
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 HZ3_ATOMIC(size_t) hz3_os_broken;
@@ -57,11 +59,20 @@ static long call(long number, long first, long second, long third, long fourth)
 #endif
 }
 
-static size_t huge_page_size(void)
+size_t hz3_os_huge_page_size(const char *folder)
 {
-    char text[64];
-    if (hz3_os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) < 0) return 0;
-    return strstr(text, "[always]") ? HZ3_MIB(2) : 0;
+    char path[128], text[64];
+    struct hz3_text name = {path, sizeof path, 0};
+    hz3_print(&name, "%s/enabled", folder);
+    if (hz3_os_read_file(path, text, sizeof text) < 0) return 0;
+    bool always = strstr(text, "[always]");
+    for (size_t size = HZ3_MIB(2); size >= FOLIO_MIN; size /= 2) {
+        name.length = 0;
+        hz3_print(&name, "%s/hugepages-%zukB/enabled", folder, size / 1024);
+        if (hz3_os_read_file(path, text, sizeof text) < 0) break; /* before Linux 6.8 there is one size */
+        if (strstr(text, "[always]") || (always && strstr(text, "[inherit]"))) return size;
+    }
+    return always ? HZ3_MIB(2) : 0;
 }
 
 static bool never_overcommits(void)
@@ -117,7 +128,7 @@ void hz3_os_start(void)
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
-    hz3_os.huge_page = huge_page_size();
+    hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES);
     hz3_os.counts_mapped = never_overcommits();
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);

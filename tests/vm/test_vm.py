@@ -154,7 +154,7 @@ def test_it_stands(machine, setting, name):
     ("nothing kept", 0.4),
 ])
 def test_an_idle_process_gives_huge_pages_back_for_good(machine, case, share):
-    """The shares that tests/figures asks for."""
+    """The shares that tests/figures asks for; where nothing is kept a fourth is live."""
     before, after = (numbers(machine[when][1])["thp_fault_alloc"] for when in ("before", "after"))
     if after - before < (400 + 256 + 120) / 2 / 2:
         pytest.fail(f"of 776 MiB only {after - before} pages of 2 MiB were huge")

@@ -1,0 +1,59 @@
+/* The size of the pages that the system makes unasked, from folders made up like the system's. */
+#include "folder.h"
+
+#include "os/os.h"
+
+static void size(size_t kib, const char *text)
+{
+    char name[64];
+    snprintf(name, sizeof name, "hugepages-%zukB/enabled", kib);
+    write_line(name, text);
+}
+
+/* Each size inherits, or is not made, as kernels have it at first. */
+static void standard(const char *text)
+{
+    write_line("enabled", text);
+    for (size_t kib = 16; kib < 2048; kib *= 2) size(kib, "always inherit madvise [never]");
+    size(2048, "always [inherit] madvise never");
+}
+
+static void there_may_be_none(void **state)
+{
+    (void)state;
+    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+    standard("always [madvise] never");
+    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+}
+
+static void where_there_is_one_size_it_is_2_mib(void **state)
+{
+    (void)state;
+    write_line("enabled", "[always] madvise never");
+    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    write_line("enabled", "always madvise [never]");
+    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+}
+
+static void a_size_may_inherit_and_need_not(void **state)
+{
+    (void)state;
+    standard("[always] madvise never");
+    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    standard("always madvise [never]");
+    size(2048, "[always] inherit madvise never");
+    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+}
+
+static void of_several_the_largest_counts(void **state)
+{
+    (void)state;
+    standard("always [madvise] never");
+    size(64, "[always] inherit madvise never");
+    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_KIB(64));
+    size(512, "[always] inherit madvise never");
+    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_KIB(512));
+}
+
+RUN(IN_FOLDER(there_may_be_none), IN_FOLDER(where_there_is_one_size_it_is_2_mib),
+    IN_FOLDER(a_size_may_inherit_and_need_not), IN_FOLDER(of_several_the_largest_counts))
