@@ -76,6 +76,17 @@ size_t hz3_collector_run(bool force)
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
+/* Slices in succession that gave nothing back; under the lock.  After a decay in vain a whole turn breaks huge pages
+ * where no background thread may come to do it. */
+static uint32_t vain;
+
+static void pass_slice(uint32_t slice)
+{
+    bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && !hz3_get(allowed) && waiting_bytes() >= SLICE_MIN;
+    size_t bytes = pass(decay, slice % SLICES, SLICES, break_huge_pages);
+    vain = (bytes && !break_huge_pages) || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES ? 0 : vain + 1;
+}
+
 /* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft
  * limit, all at once. */
 uint32_t hz3_collector_tick(void)
@@ -88,8 +99,7 @@ uint32_t hz3_collector_tick(void)
         if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
         if (pressed) hz3_collector_run(true);
-        for (uint32_t i = 0; i < slices && !pressed && !hz3_get(running); i++)
-            pass(decay, (first + i) % SLICES, SLICES, false);
+        for (uint32_t i = 0; i < slices && !pressed && !hz3_get(running); i++) pass_slice(first + i);
         hz3_unlock(&hz3_collector_lock);
     }
     hz3_collector_nudge();

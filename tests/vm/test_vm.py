@@ -60,7 +60,7 @@ CASES = {
 SUITES = {
     "under proc/sys/vm/overcommit_memory 2": ["api.sizes", "api.release", "bite.first_call", "bite.overcommit"],
     "under proc/sys/vm/max_map_count 1000": ["api.release", "bite.map_count"],
-    HUGE: ["api.trim"],
+    HUGE: ["api.trim", "bite.gives_back_in_passing"],
 }
 SUITE = [(setting, name) for setting, names in SUITES.items() for name in names]
 
