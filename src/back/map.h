@@ -81,7 +81,7 @@ struct hz3_window {
     uint32_t states_mapped; /* granules whose state bytes are */
     /* Granules below it are to have no new huge pages: hz3_pages_stay_broken. */
     HZ3_ATOMIC(uint32_t) broken;
-    bool reserved;          /* the whole of it is ours already, not readable yet */
+    bool reserved; /* the whole of it is ours already, not readable yet */
 };
 
 enum { HZ3_WINDOWS_MAX = 48 };

@@ -371,7 +371,8 @@ static void heed_limits(void)
     keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
     if (likely(hz3_get(hz3_pages_stats.dirty) <= keep) || hz3_pages_refused()) return;
     hz3_pages_purge(0, keep, true);
-    hz3_pages_stay_broken();
+    /* If more is kept the background thread will come, unless the program is too busy for that. */
+    if (keep < HZ3_PAGES_MUCH) hz3_pages_stay_broken();
 }
 
 void hz3_pages_free(struct hz3_span *span)

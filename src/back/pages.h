@@ -61,6 +61,9 @@ HZ3_INLINE size_t hz3_pages_resident(void)
     return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty);
 }
 
+/* From so much on the background thread is worth it. */
+#define HZ3_PAGES_MUCH HZ3_MIB(32)
+
 /* Bytes that a purge could give back. */
 HZ3_INLINE size_t hz3_pages_waiting(void)
 {

@@ -25,7 +25,7 @@ enum {
 #define SLICE_MIN HZ3_MIB(2)
 /* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
 #define DONE_BYTES  HZ3_KIB(256)
-#define START_BYTES HZ3_MIB(32)
+#define START_BYTES HZ3_PAGES_MUCH
 
 struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
@@ -76,13 +76,13 @@ size_t hz3_collector_run(bool force)
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
-/* Slices in succession that gave nothing back; under the lock.  After a decay in vain a whole turn breaks huge pages
- * where no background thread may come to do it. */
+/* Slices in succession that gave nothing back; under the lock.  After a decay in vain a whole turn breaks huge pages.
+ */
 static uint32_t vain;
 
 static void pass_slice(uint32_t slice)
 {
-    bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && !hz3_get(allowed) && waiting_bytes() >= SLICE_MIN;
+    bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && waiting_bytes() >= SLICE_MIN;
     size_t bytes = pass(decay, slice % SLICES, SLICES, break_huge_pages);
     vain = (bytes && !break_huge_pages) || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES ? 0 : vain + 1;
 }
