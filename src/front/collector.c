@@ -76,8 +76,7 @@ size_t hz3_collector_run(bool force)
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
-/* Slices in succession that gave nothing back; under the lock.  After a decay in vain a whole turn breaks huge pages.
- */
+/* Slices in succession that gave nothing back; under the lock.  After a decay in vain a turn breaks huge pages. */
 static uint32_t vain;
 
 static void pass_slice(uint32_t slice)

@@ -65,14 +65,15 @@ size_t hz3_os_huge_page_size(const char *folder)
     struct hz3_text name = {path, sizeof path, 0};
     hz3_print(&name, "%s/enabled", folder);
     if (hz3_os_read_file(path, text, sizeof text) < 0) return 0;
-    bool always = strstr(text, "[always]");
+    bool always = strstr(text, "[always]"), each = false; /* since Linux 6.8 each size has its say */
     for (size_t size = HZ3_MIB(2); size >= FOLIO_MIN; size /= 2) {
         name.length = 0;
         hz3_print(&name, "%s/hugepages-%zukB/enabled", folder, size / 1024);
-        if (hz3_os_read_file(path, text, sizeof text) < 0) break; /* before Linux 6.8 there is one size */
+        if (hz3_os_read_file(path, text, sizeof text) < 0) break;
+        each = true;
         if (strstr(text, "[always]") || (always && strstr(text, "[inherit]"))) return size;
     }
-    return always ? HZ3_MIB(2) : 0;
+    return always && !each ? HZ3_MIB(2) : 0;
 }
 
 static bool never_overcommits(void)

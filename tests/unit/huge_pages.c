@@ -45,6 +45,14 @@ static void a_size_may_inherit_and_need_not(void **state)
     assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
 }
 
+static void where_each_says_never_there_is_none(void **state)
+{
+    (void)state;
+    standard("[always] madvise never");
+    size(2048, "always inherit madvise [never]");
+    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+}
+
 static void of_several_the_largest_counts(void **state)
 {
     (void)state;
@@ -56,4 +64,5 @@ static void of_several_the_largest_counts(void **state)
 }
 
 RUN(IN_FOLDER(there_may_be_none), IN_FOLDER(where_there_is_one_size_it_is_2_mib),
-    IN_FOLDER(a_size_may_inherit_and_need_not), IN_FOLDER(of_several_the_largest_counts))
+    IN_FOLDER(a_size_may_inherit_and_need_not), IN_FOLDER(where_each_says_never_there_is_none),
+    IN_FOLDER(of_several_the_largest_counts))
