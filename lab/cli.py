@@ -36,22 +36,26 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
     """Runs the plan, or what is left of the newest run of it."""
     facts = machine.describe()
     show.environment(facts)
-    if resume:
-        run = samples.Samples.load(samples.newest_path(folder))
-        plan.check_same_as(run.plan)
-        if not machine.same(facts, run.machine):
-            raise LabError("cannot resume: the run began on another machine")
-        if not session.remaining(run):
-            raise LabError(f"nothing to resume: {run.path.name} is complete")
-        run.resume(facts)
-    else:
-        run = samples.Samples.create(samples.new_path(folder), plan, facts)
-    try:
-        with show.Watch(run) as watch:
-            session.run(run, taker, watch)
-    except KeyboardInterrupt:
-        raise click.Abort(f"what was measured is kept, --resume goes on: {run.path}") from None
-    show.console.print(f"every sample is in {run.path}")
+    path = samples.newest_path(folder) if resume else samples.new_path(folder)
+    with samples.alone(path):
+        run = resumed(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
+        try:
+            with show.Watch(run) as watch:
+                session.run(run, taker, watch)
+        except KeyboardInterrupt:
+            raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
+    show.console.print(f"every sample is in {path}")
+    return run
+
+
+def resumed(path: Path, plan: Plan, facts: dict) -> samples.Samples:
+    run = samples.Samples.load(path)
+    plan.check_same_as(run.plan)
+    if not machine.same(facts, run.machine):
+        raise LabError("cannot resume: the run began on another machine")
+    if not session.remaining(run):
+        raise LabError(f"nothing to resume: {path.name} is complete")
+    run.resume(facts)
     return run
 
 

@@ -11,16 +11,16 @@ from lab import LabError, machine, measure, samples, session  # noqa: E402
 from lab.plan import Plan, digest  # noqa: E402
 
 
-def opened(plan: Plan, folder: Path) -> samples.Samples:
+def opened(plan: Plan, path: Path) -> samples.Samples:
     facts = machine.describe()
-    if any(folder.glob("*.jsonl")):
-        run = samples.Samples.load(samples.newest_path(folder))
-        if not machine.same(facts, run.machine):
-            raise LabError(f"{folder} was begun on another machine")
-        if session.remaining(run):
-            run.resume(facts)
-        return run
-    return samples.Samples.create(samples.new_path(folder), plan, facts)
+    if not path.stat().st_size:
+        return samples.Samples.create(path, plan, facts)
+    run = samples.Samples.load(path)
+    if not machine.same(facts, run.machine):
+        raise LabError(f"{path} was begun on another machine")
+    if session.remaining(run):
+        run.resume(facts)
+    return run
 
 
 def check_programs(plan: Plan) -> None:
@@ -29,22 +29,26 @@ def check_programs(plan: Plan) -> None:
             raise LabError(f"out/{program} is not the program that was packed")
 
 
+def conduct(name: str, run: samples.Samples, taker: session.Measure) -> None:
+    count = iter(range(sum(len(arms) for _, arms in session.remaining(run)), 0, -1))
+
+    def say(round_: samples.Round, arm: str) -> None:
+        place = f"{round_.phase} {round_.block + 1}, {round_.cell}, {arm}"
+        print(f"{name}: {next(count)} runs left ({place})", flush=True)
+
+    session.run(run, taker, say)
+    print(f"{name}: done")
+
+
 def main() -> None:
     taker = measure.Bench(HERE)
     for file in sorted((HERE / "plans").glob("*.json")):
         plan = Plan.from_json(json.loads(file.read_text()))
         check_programs(plan)
-        run = opened(plan, HERE / "results" / file.stem)
-        left = sum(len(arms) for _, arms in session.remaining(run))
-        count = iter(range(left, 0, -1))
-        session.run(
-            run,
-            taker,
-            lambda round_, arm, name=file.stem, count=count: print(
-                f"{name}: {next(count)} runs left ({round_.phase} {round_.block + 1}, {round_.cell}, {arm})", flush=True
-            ),
-        )
-        print(f"{file.stem}: done")
+        folder = HERE / "results" / file.stem
+        path = samples.newest_path(folder) if any(folder.glob("*.jsonl")) else samples.new_path(folder)
+        with samples.alone(path):
+            conduct(file.stem, opened(plan, path), taker)
 
 
 try:

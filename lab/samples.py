@@ -39,7 +39,7 @@ class Samples:
         samples = cls(path, plan, machine)
         try:
             samples._append({"kind": "plan", "plan": plan.to_json(), "machine": machine})
-        except LabError:  # what it leaves is no file of samples, and stands in the way of those that are
+        except BaseException:  # what it leaves is no file of samples, and stands in the way of those that are
             if path.is_file():
                 path.unlink()
             raise
@@ -78,16 +78,6 @@ class Samples:
     def arms_of(self, round_: Round) -> list[str]:
         return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Of two that measure at once into one file, the second is refused."""
-        with open(self.path) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise LabError(f"{self.path} is being measured already") from None
-            yield
-
     def resume(self, machine: dict) -> None:
         data = self.path.read_bytes()
         os.truncate(self.path, data.rfind(b"\n") + 1)
@@ -114,6 +104,17 @@ class Samples:
         counts = {"aa": self.plan.aa_blocks, "ab": self.plan.blocks}
         taken = (self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase]))
         return [figures for figures in taken if figures]
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Of two that would measure at once into one file, the second is refused, before it reads it."""
+    with open(path, "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError(f"{path} is being measured already") from None
+        yield
 
 
 def new_path(folder: Path) -> Path:

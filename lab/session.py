@@ -30,13 +30,12 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    with samples.alone():
-        for round_, arms in remaining(samples):
-            attempt = len(samples.attempts[round_])
-            for position, arm in enumerate(arms):
-                if arm in samples.arms_of(round_):
-                    progress(round_, arm)
-                    _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+    for round_, arms in remaining(samples):
+        attempt = len(samples.attempts[round_])
+        for position, arm in enumerate(arms):
+            if arm in samples.arms_of(round_):
+                progress(round_, arm)
+                _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
 
 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: dict) -> None:

@@ -14,7 +14,7 @@ from synthetic import experiment
 
 from lab import LabError, build, comparison, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
-from lab.samples import Samples, new_path
+from lab.samples import Samples, alone, new_path
 
 CONFIG = "hz3-config: version=1 lane=scale HZ3_X={}"
 LINE = (
@@ -176,12 +176,10 @@ def test_two_that_begin_in_the_same_second_do_not_share_a_file(lab):
 
 
 def test_two_that_resume_the_same_run_do_not_mix_their_samples(lab):
-    samples = Samples.create(lab.path, lab.plan, {})
-    again = Samples.load(lab.path)
-    with pytest.raises(LabError, match="is being measured already"):
-        session.run(samples, lab.measure, lambda round_, arm: session.run(again, lab.measure))
-    session.run(again, lab.measure)  # the first has ended
-    assert not session.remaining(again)
+    with alone(lab.path), pytest.raises(LabError, match="is being measured already"), alone(lab.path):
+        pytest.fail("both are alone")
+    with alone(lab.path):  # the first has ended
+        pass
 
 
 def interrupt():
