@@ -1,6 +1,6 @@
 /* launch FILE PRELOAD COMMAND [ARG...]: runs the command and writes to FILE what it used.
  *
- * What the command leaves running ends with it, lest it run on beside what is measured next.
+ * What the command leaves running in its group gets SIGTERM then, lest it run on beside what is measured next.
  * Not done by the lab itself because ru_maxrss survives exec: a child of a large process seems large. */
 #define _GNU_SOURCE
 #include <signal.h>

@@ -9,7 +9,7 @@ enum {
     GROW_MIN = 4,      /* granules mapped at a time: an eighth of what is mapped, */
     GROW_MAX = 16,     /* within these bounds, and on to the end of a huge page where there are such */
     HOLE_MIN = 16,     /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
-    BROKEN_SHARE = 16, /* of what is in use: what may be missing from broken huge pages until they are to stay so */
+    BROKEN_SHARE = 16, /* of what is in use: so much may go out of huge pages before they are to stay broken */
     REFUSED_MS = 1000,
     LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
@@ -26,7 +26,8 @@ static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to p
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
-static HZ3_ATOMIC(bool) locked; /* what is mapped is paid for at once */
+static HZ3_ATOMIC(bool) locked;   /* what is mapped is paid for at once */
+static HZ3_ATOMIC(size_t) heeded; /* of hz3_os_broken, by hz3_pages_stay_broken */
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
@@ -223,11 +224,20 @@ static void advise(uintptr_t start, size_t bytes)
     if (hz3_pages_huge_always || hz3_pages_huge_never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
 }
 
+/* What comes to lie among pages that are to stay small is to be so, too. */
+static void advise_again(const struct hz3_span *span)
+{
+    const struct hz3_window *window = window_of(span);
+    if (hz3_granule_of(window, (void *)span->start) < hz3_get(window->broken))
+        hz3_os_huge_pages(span->start, hz3_span_bytes(span), false);
+}
+
 /* Where there are huge pages: none of state bytes, of which every purge would break one. */
 static void advise_states(uintptr_t start, size_t bytes)
 {
     uintptr_t states = (uintptr_t)hz3_state_of((void *)start) & ~(uintptr_t)(hz3_os.page - 1);
-    if (hz3_os.huge_page) hz3_os_huge_pages(states, (uintptr_t)hz3_state_of((void *)(start + bytes)) - states, false);
+    if (hz3_os.huge_page || hz3_pages_huge_never)
+        hz3_os_huge_pages(states, (uintptr_t)hz3_state_of((void *)(start + bytes)) - states, false);
 }
 
 /* Whether a span whose pages are gone could be mapped again: by hz3_os_map_at unless somebody else has the place now,
@@ -235,10 +245,8 @@ static void advise_states(uintptr_t start, size_t bytes)
 static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(uintptr_t, size_t))
 {
     if (map(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
-    const struct hz3_window *window = window_of(span);
     advise(span->start, hz3_span_bytes(span));
-    if (hz3_granule_of(window, (void *)span->start) < hz3_get(window->broken))
-        hz3_os_huge_pages(span->start, hz3_span_bytes(span), false); /* as all around it */
+    advise_again(span);
     return true;
 }
 
@@ -371,8 +379,12 @@ static void heed_limits(void)
     keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
     if (likely(hz3_get(hz3_pages_stats.dirty) <= keep) || hz3_pages_refused()) return;
     hz3_pages_purge(0, keep, true);
-    /* If more is kept the background thread will come, unless the program is too busy for that. */
-    if (keep < HZ3_PAGES_MUCH) hz3_pages_stay_broken();
+    /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
+     * pages. */
+    if (keep < HZ3_PAGES_MUCH)
+        hz3_pages_stay_broken();
+    else
+        hz3_set(heeded, hz3_get(hz3_os_broken));
 }
 
 void hz3_pages_free(struct hz3_span *span)
@@ -427,6 +439,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
+    advise_again(to);
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);
     give_up(from, !hole && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
@@ -572,7 +585,6 @@ static void purge_again(struct hz3_window *window, size_t granule)
 
 void hz3_pages_stay_broken(void)
 {
-    static HZ3_ATOMIC(size_t) heeded;
     size_t broken = hz3_get(hz3_os_broken), much = hz3_max(hz3_get(hz3_pages_stats.used) / BROKEN_SHARE, HZ3_MIB(2));
     if (hz3_pages_huge_always || broken - hz3_get(heeded) < much) return;
     hz3_set(heeded, broken);

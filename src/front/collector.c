@@ -112,6 +112,7 @@ static int pass_in_background(bool all, int futile)
     hz3_lock(&hz3_collector_lock);
     all |= is_pressed();
     size_t bytes = pass(all ? 0 : decay, 0, 1, all || futile > PASSES_PER_DECAY);
+    vain = 0;
     hz3_unlock(&hz3_collector_lock);
     return bytes ? 0 : futile + 1;
 }

@@ -7,10 +7,10 @@
 #include "base/types.h"
 
 struct hz3_os {
-    size_t page;          /* bytes; a power of two, read at run time */
-    size_t huge_page;     /* bytes of the largest pages that the system makes of our memory unasked, or 0 */
-    bool counts_mapped;   /* the system never overcommits: what is mapped counts, touched or not */
-    unsigned cpus;        /* this process may run on */
+    size_t page;        /* bytes; a power of two, read at run time */
+    size_t huge_page;   /* bytes of the largest pages, up to 2 MiB, that the system makes of our memory unasked, or 0 */
+    bool counts_mapped; /* the system never overcommits: what is mapped counts, touched or not */
+    unsigned cpus;      /* this process may run on */
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
     uint64_t random;      /* fixed for the process's life */
 };

@@ -29,8 +29,7 @@ enum { HINTS_WORK = 0 };
 enum { HINTS_WORK = 1 };
 #endif
 
-#define FOLIO_MIN HZ3_KIB(16) /* the least of several pages that the system makes as one */
-enum { KEPT_FD_MIN = 100 };   /* out of the way of programs that count on low numbers */
+enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 HZ3_ATOMIC(size_t) hz3_os_broken;
@@ -59,21 +58,22 @@ static long call(long number, long first, long second, long third, long fourth)
 #endif
 }
 
+/* Before Linux 6.8 one file speaks for all, since then each size has its own.  The largest is what a page of the page
+ * table holds, the least four pages. */
 size_t hz3_os_huge_page_size(const char *folder)
 {
     char path[128], text[64];
     struct hz3_text name = {path, sizeof path, 0};
     hz3_print(&name, "%s/enabled", folder);
     if (hz3_os_read_file(path, text, sizeof text) < 0) return 0;
-    bool always = strstr(text, "[always]"), each = false; /* since Linux 6.8 each size has its say */
-    for (size_t size = HZ3_MIB(2); size >= FOLIO_MIN; size /= 2) {
+    bool always = strstr(text, "[always]");
+    for (size_t size = hz3_os.page / 8 * hz3_os.page; size >= 4 * hz3_os.page; size /= 2) {
         name.length = 0;
         hz3_print(&name, "%s/hugepages-%zukB/enabled", folder, size / 1024);
-        if (hz3_os_read_file(path, text, sizeof text) < 0) break;
-        each = true;
-        if (strstr(text, "[always]") || (always && strstr(text, "[inherit]"))) return size;
+        if (hz3_os_read_file(path, text, sizeof text) < 0) return always ? HZ3_MIB(2) : 0;
+        if (strstr(text, "[always]") || (always && strstr(text, "[inherit]"))) return hz3_min(size, HZ3_MIB(2));
     }
-    return always && !each ? HZ3_MIB(2) : 0;
+    return 0;
 }
 
 static bool never_overcommits(void)

@@ -63,6 +63,17 @@ static void of_several_the_largest_counts(void **state)
     assert_int_equal(hz3_os_huge_page_size(folder), HZ3_KIB(512));
 }
 
+static void larger_ones_count_as_2_mib(void **state)
+{
+    (void)state;
+    size_t page = hz3_os.page;
+    hz3_os.page = HZ3_KIB(16);
+    write_line("enabled", "[always] madvise never");
+    size(32768, "always [inherit] madvise never");
+    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    hz3_os.page = page;
+}
+
 RUN(IN_FOLDER(there_may_be_none), IN_FOLDER(where_there_is_one_size_it_is_2_mib),
     IN_FOLDER(a_size_may_inherit_and_need_not), IN_FOLDER(where_each_says_never_there_is_none),
-    IN_FOLDER(of_several_the_largest_counts))
+    IN_FOLDER(of_several_the_largest_counts), IN_FOLDER(larger_ones_count_as_2_mib))
