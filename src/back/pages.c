@@ -218,18 +218,12 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t a
 
 /* ---- growth ---- */
 
-/* Of what was just mapped the system knows nothing yet. */
-static void advise(uintptr_t start, size_t bytes)
+/* Of what was just mapped, or moved here, the system knows nothing yet.  Among pages that are to stay small it is to be
+ * so, too. */
+static void advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
 {
-    if (hz3_pages_huge_always || hz3_pages_huge_never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
-}
-
-/* What comes to lie among pages that are to stay small is to be so, too. */
-static void advise_again(const struct hz3_span *span)
-{
-    const struct hz3_window *window = window_of(span);
-    if (hz3_granule_of(window, (void *)span->start) < hz3_get(window->broken))
-        hz3_os_huge_pages(span->start, hz3_span_bytes(span), false);
+    bool never = hz3_pages_huge_never || hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
+    if (hz3_pages_huge_always || never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
 }
 
 /* Where there are huge pages: none of state bytes, of which every purge would break one. */
@@ -245,8 +239,7 @@ static void advise_states(uintptr_t start, size_t bytes)
 static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(uintptr_t, size_t))
 {
     if (map(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
-    advise(span->start, hz3_span_bytes(span));
-    advise_again(span);
+    advise(window_of(span), span->start, hz3_span_bytes(span));
     return true;
 }
 
@@ -271,7 +264,7 @@ static int64_t extend_window(struct hz3_window *window, size_t granules)
     if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
-    advise(start, step << HZ3_GRANULE_SHIFT);
+    advise(window, start, step << HZ3_GRANULE_SHIFT);
     if (HZ3_FREE_CHECK) advise_states(start, step << HZ3_GRANULE_SHIFT);
     release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     return 0;
@@ -439,7 +432,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
-    advise_again(to);
+    advise(window_of(to), to->start, hz3_span_bytes(to));
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);
     give_up(from, !hole && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;

@@ -23,17 +23,16 @@ enum {
     SLICES = 8,                /* of a pass */
 };
 #define SLICE_MIN HZ3_MIB(2)
-/* Below DONE_BYTES the background thread's work is done; from START_BYTES on it is worth a thread. */
-#define DONE_BYTES  HZ3_KIB(256)
-#define START_BYTES HZ3_PAGES_MUCH
+/* Below it the background thread's work is done. */
+#define DONE_BYTES HZ3_KIB(256)
 
 struct hz3_lock hz3_collector_lock;
 static uint32_t decay = 1000, interval = 250;
 static HZ3_ATOMIC(uint32_t) due, turn; /* ms, wrapping: when the next slice is; and which */
 static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
-static HZ3_ATOMIC(uint32_t) not_before;               /* ms: when the background thread may be tried again */
-static HZ3_ATOMIC(uint32_t) everybody_left;           /* a bool: no thread of the program's that called us is left */
-static HZ3_ATOMIC(size_t) resume_above = START_BYTES; /* waiting bytes from which a thread is worth it */
+static HZ3_ATOMIC(uint32_t) not_before;                  /* ms: when the background thread may be tried again */
+static HZ3_ATOMIC(uint32_t) everybody_left;              /* a bool: no thread of the program's that called us is left */
+static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* waiting bytes from which a thread is worth it */
 
 static size_t waiting_bytes(void)
 {
@@ -132,7 +131,7 @@ static void *background(void *unused)
             refused = hz3_pages_refused();
         }
         /* What cannot be given back (locked memory, say) does not count again. */
-        hz3_set(resume_above, START_BYTES + (refused || alone ? waiting_bytes() : 0));
+        hz3_set(resume_above, HZ3_PAGES_MUCH + (refused || alone ? waiting_bytes() : 0));
         hz3_set(running, false);
         hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
