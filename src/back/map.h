@@ -23,6 +23,7 @@ enum hz3_span_kind {
     HZ3_SPAN_UNMAPPED, /* a hole: its pages were moved away, would not go, or would still count; mapped again on use */
     HZ3_SPAN_RUN,
     HZ3_SPAN_LARGE,
+    HZ3_SPAN_RESERVE, /* a heap's, to make runs of */
     HZ3_SPAN_PURGING, /* a free span in nobody's list while its pages go */
 };
 

@@ -11,6 +11,8 @@ enum {
     HOLE_MIN = 16,     /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
     BROKEN_SHARE = 16, /* of what is in use: so much may go out of huge pages before they are to stay broken */
     REFUSED_MS = 1000,
+    OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
+    HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
     LOCKED_DIRTY_MAX = 256 << 10,
     STATES = HZ3_SPAN_UNMAPPED + 1,
 };
@@ -19,6 +21,7 @@ static struct {
     struct hz3_span *bins[STATES][BINS];
     uint64_t filled[STATES][(BINS + 63) / 64]; /* bit: the bin holds a span */
     struct hz3_span *oldest, *newest;          /* dirty spans by age */
+    size_t reserved;                           /* bytes of heaps' reserves */
     HZ3_ATOMIC(uint32_t) purging;              /* spans that are nobody's while their pages go */
 } pool;
 static _Thread_local bool purging_here; /* one of them is this thread's */
@@ -51,7 +54,9 @@ static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
 static void count(const struct hz3_span *span, bool more)
 {
     HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
-    hz3_set(*bytes, more ? hz3_get(*bytes) + hz3_span_bytes(span) : hz3_get(*bytes) - hz3_span_bytes(span));
+    size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
+    hz3_set(*bytes, hz3_get(*bytes) + change);
+    if (span->kind == HZ3_SPAN_RESERVE) pool.reserved += change;
 }
 
 /* ---- bins ---- */
@@ -230,7 +235,7 @@ static void advise(const struct hz3_window *window, uintptr_t start, size_t byte
 static void advise_states(uintptr_t start, size_t bytes)
 {
     uintptr_t states = (uintptr_t)hz3_state_of((void *)start) & ~(uintptr_t)(hz3_os.page - 1);
-    if (hz3_os.huge_page || hz3_pages_huge_never)
+    if ((hz3_get(hz3_os.huge_page) && !hz3_os.huge_page_asked) || hz3_pages_huge_never)
         hz3_os_huge_pages(states, (uintptr_t)hz3_state_of((void *)(start + bytes)) - states, false);
 }
 
@@ -251,34 +256,57 @@ static enum hz3_span_kind renew(const struct hz3_span *span)
     return mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
 }
 
-/* 0: done, else why not. */
-static int64_t extend_window(struct hz3_window *window, size_t granules)
+/* Of a huge page, which the system makes unasked or has to be asked for; 1: of none. */
+static size_t huge_granules(void)
 {
-    size_t step = (hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT) / 8;
-    step = hz3_get(locked) ? granules : hz3_max(granules, hz3_max(GROW_MIN, hz3_min(step, GROW_MAX)));
-    /* The system makes a huge page only where all of it is mapped when it is touched first.  Small heaps go without. */
-    uintptr_t end = window->base + ((window->frontier + step) << HZ3_GRANULE_SHIFT);
-    if (hz3_os.huge_page && step >= GROW_MAX && !hz3_get(locked))
-        step += (hz3_round_up(end, hz3_os.huge_page) - end) >> HZ3_GRANULE_SHIFT;
+    size_t bytes = hz3_os.huge_page_asked ? hz3_os.huge_page_asked : hz3_get(hz3_os.huge_page);
+    return hz3_max(bytes >> HZ3_GRANULE_SHIFT, 1);
+}
+
+/* The system makes a huge page only where all of it is mapped when it is touched first: steps end with a whole one, and
+ * those for a reserve hold at least one.  Small heaps go without. */
+static size_t step_of(const struct hz3_window *window, size_t granules, bool for_reserve)
+{
+    if (hz3_get(locked)) return granules;
+    size_t used = hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT, unit = huge_granules(), at = window->frontier;
+    if (for_reserve) return hz3_round_up(hz3_round_up(at, unit) + hz3_max(used / HUGE_SHARE, 1), unit) - at;
+    size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, GROW_MAX)));
+    return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, unit) - at : step;
+}
+
+/* For reserves, where the system has to be asked. */
+static void ask_for_huge_pages(uintptr_t start, uintptr_t end)
+{
+    if (!hz3_os.huge_page_asked) return;
+    start = hz3_round_up(start, hz3_os.huge_page_asked);
+    hz3_os_huge_pages(start, end - start, true);
+    hz3_set(hz3_os.huge_page, hz3_os.huge_page_asked);
+}
+
+/* 0: done, else why not. */
+static int64_t extend_window(struct hz3_window *window, size_t granules, bool for_reserve)
+{
+    size_t step = step_of(window, granules, for_reserve);
     int64_t first = hz3_map_extend(window, (uint32_t)step);
-    if (first < 0) first = hz3_map_extend(window, (uint32_t)(step = granules));
+    if (first < 0 && !for_reserve) first = hz3_map_extend(window, (uint32_t)(step = granules));
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     advise(window, start, step << HZ3_GRANULE_SHIFT);
+    if (for_reserve) ask_for_huge_pages(start, start + (step << HZ3_GRANULE_SHIFT));
     if (HZ3_FREE_CHECK) advise_states(start, step << HZ3_GRANULE_SHIFT);
     release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     return 0;
 }
 
-static bool extend(size_t granules)
+static bool extend(size_t granules, bool for_reserve)
 {
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
-        int64_t reason = extend_window(&hz3_windows[i], granules);
+        int64_t reason = extend_window(&hz3_windows[i], granules, for_reserve);
         if (reason == 0) return true;
         if (reason == HZ3_MAP_REFUSED) return false; /* a further window would not be given memory either */
     }
-    struct hz3_window *window = hz3_map_open_window(granules << HZ3_GRANULE_SHIFT);
-    return window && extend_window(window, granules) == 0;
+    struct hz3_window *window = for_reserve ? NULL : hz3_map_open_window(granules << HZ3_GRANULE_SHIFT);
+    return window && extend_window(window, granules, false) == 0;
 }
 
 static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
@@ -321,17 +349,47 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
         merge_clean();
         span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     }
-    if (!span && extend(granules + align - 1)) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
+    if (!span && extend(granules + align - 1, kind == HZ3_SPAN_RESERVE))
+        span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     return span;
+}
+
+/* Whether a further huge page would soon be in use as a whole: it, the other reserves and the runs of small objects
+ * that are not in use to their end yet are an eighth of all runs of small objects at most. */
+static bool is_dense(size_t granules)
+{
+    size_t open = hz3_get(hz3_pages_stats.growing) + pool.reserved + (granules << HZ3_GRANULE_SHIFT);
+    return open <= hz3_get(hz3_pages_stats.small) / OPEN_SHARE;
+}
+
+/* A granule of the reserve, which is NULL after its last. */
+static struct hz3_span *take_from_reserve(struct hz3_span **reserve)
+{
+    struct hz3_window *window = window_of(*reserve);
+    size_t first = hz3_granule_of(window, (void *)(*reserve)->start), granules = (*reserve)->granules;
+    unmake(*reserve);
+    *reserve = granules > 1 ? make(window, first + 1, granules - 1, HZ3_SPAN_RESERVE) : NULL;
+    return make(window, first, 1, HZ3_SPAN_RUN);
+}
+
+/* Of one granule.  What is dirty comes before a new reserve: it costs no page fault. */
+static struct hz3_span *take_for_run(struct hz3_span **reserve)
+{
+    size_t unit = huge_granules();
+    if (!*reserve && unit > 1 && !hz3_get(locked) && is_dense(unit) && !bin_find(HZ3_SPAN_DIRTY, 1, 1))
+        *reserve = take_any(unit, unit, HZ3_SPAN_RESERVE);
+    return *reserve ? take_from_reserve(reserve) : take_any(1, 1, HZ3_SPAN_RUN);
 }
 
 /* ---- the interface ---- */
 
-struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
+/* reserve: where the span may be taken from if it is a run of one granule, else NULL. */
+static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind,
+                              struct hz3_span **reserve)
 {
     for (bool purged = false;;) {
         hz3_lock(&hz3_pages_lock);
-        struct hz3_span *span = take_any(granules, align_granules, kind);
+        struct hz3_span *span = reserve ? take_for_run(reserve) : take_any(granules, align_granules, kind);
         uint32_t purging = hz3_get(pool.purging);
         hz3_unlock(&hz3_pages_lock);
         if (span) return span;
@@ -345,6 +403,16 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true)) return NULL;
         purged = true;
     }
+}
+
+struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
+{
+    return alloc(granules, align_granules, kind, NULL);
+}
+
+struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve)
+{
+    return alloc(granules, 1, HZ3_SPAN_RUN, granules == 1 ? reserve : NULL);
 }
 
 /* A run's granules are all tagged, of a large block's the first. */
@@ -486,8 +554,8 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
     size_t from = first, to = end;
-    if (hz3_os.huge_page && !break_huge_pages) {
-        size_t unit = hz3_os.huge_page;
+    size_t unit = hz3_get(hz3_os.huge_page);
+    if (unit && !break_huge_pages) {
         hz3_assert(window->base % unit == 0); /* neither end is rounded to before it */
         from = (hz3_round_up(span->start, unit) - window->base) >> HZ3_GRANULE_SHIFT;
         to = (((span->start + hz3_span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;

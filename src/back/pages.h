@@ -12,6 +12,9 @@
 /* A span of at least one granule, its start on a multiple of align_granules (a power of two), its
  * descriptor filled in but for what `kind` adds.  NULL: the system has no memory. */
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
+/* The same for a run.  One of a single granule comes from the heap's *reserve if there is one; where nothing is dirty,
+ * and a huge page would soon be in use as a whole, it gets one of that size.  The heap's lock is held. */
+struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve);
 void hz3_pages_free(struct hz3_span *span);
 /* The same, and its pages go at once; returns the bytes purged. */
 size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
@@ -44,6 +47,7 @@ void hz3_pages_after_fork(bool whole);
 struct hz3_pages_stats {
     HZ3_ATOMIC(size_t) used, dirty, clean, unmapped; /* bytes of address space, by state */
     HZ3_ATOMIC(size_t) shelved;                      /* of `used`: freed blocks that back/shelf keeps */
+    HZ3_ATOMIC(size_t) small, growing; /* of `used`: runs of one granule; and those with objects never handed out */
     HZ3_ATOMIC(size_t) idle;     /* of `used`: free objects in runs, since the run's last purge; middle/central's */
     HZ3_ATOMIC(uint64_t) purged; /* bytes, ever */
 };

@@ -17,10 +17,20 @@ bool hz3_run_is_object(const struct hz3_span *run, const void *p)
     return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
 }
 
-struct hz3_span *hz3_run_new(unsigned cls, unsigned owner)
+/* Of runs of one granule. */
+static void count(const struct hz3_span *run, HZ3_ATOMIC(size_t) * gauge, bool more)
+{
+    if (run->granules > 1) return;
+    if (more)
+        hz3_add(*gauge, HZ3_GRANULE);
+    else
+        hz3_sub(*gauge, HZ3_GRANULE);
+}
+
+struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **reserve)
 {
     const struct hz3_class_info *info = &hz3_class_info[cls];
-    struct hz3_span *run = hz3_pages_alloc(info->granules, 1, HZ3_SPAN_RUN);
+    struct hz3_span *run = hz3_pages_alloc_run(info->granules, reserve);
     if (!run) return NULL;
     run->cls = (uint8_t)cls;
     run->owner = (uint8_t)owner;
@@ -29,6 +39,8 @@ struct hz3_span *hz3_run_new(unsigned cls, unsigned owner)
     for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(run->free[w], 0);
     for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
     hz3_map_tag(run->start, run->granules, cls, owner);
+    count(run, &hz3_pages_stats.small, true);
+    count(run, &hz3_pages_stats.growing, true);
     return run;
 }
 
@@ -41,6 +53,8 @@ void hz3_run_give(struct hz3_span *run, unsigned owner)
 void hz3_run_free(struct hz3_span *run)
 {
     hz3_assert(hz3_get(run->live) == 0);
+    count(run, &hz3_pages_stats.small, false);
+    if (hz3_get(run->bump) < hz3_class_info[run->cls].objects) count(run, &hz3_pages_stats.growing, false);
     hz3_pages_free(run);
 }
 
@@ -68,6 +82,7 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     unsigned fresh = hz3_min(want - got, info->objects - bump);
     for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
     hz3_set(run->bump, (uint16_t)bump);
+    if (fresh && bump == info->objects) count(run, &hz3_pages_stats.growing, false);
     hz3_add(run->live, got);
     return got;
 }
@@ -98,7 +113,7 @@ static size_t purge_between(uintptr_t from, uintptr_t to, size_t unit)
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
 {
     size_t size = hz3_class_size(run->cls), purged = 0;
-    size_t unit = hz3_os.huge_page && !break_huge_pages ? hz3_os.huge_page : hz3_os.page;
+    size_t huge_page = hz3_get(hz3_os.huge_page), unit = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
     uintptr_t from = run->start;
     unsigned bump = hz3_get(run->bump);
     for (unsigned w = 0; w * WORD < bump; w++) {

@@ -6,8 +6,9 @@
 
 #include "back/map.h"
 
-/* A run of heap `owner`'s with no object handed out, or NULL: no memory. */
-struct hz3_span *hz3_run_new(unsigned cls, unsigned owner);
+/* A run of heap `owner`'s with no object handed out, or NULL: no memory.  The heap's lock is held, and *reserve its
+ * reserve. */
+struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **reserve);
 /* Makes `owner` the run's heap.  Central's lock of the class is held. */
 void hz3_run_give(struct hz3_span *run, unsigned owner);
 void hz3_run_free(struct hz3_span *run); /* live == 0 */

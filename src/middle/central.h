@@ -15,6 +15,7 @@
 struct hz3_heap {
     struct hz3_lock lock;
     struct hz3_span *held[HZ3_BINS];           /* under lock: the run of each class to carve from, or NULL */
+    struct hz3_span *reserve;                  /* under lock: what new runs are made of, or NULL */
     HZ3_ATOMIC(uint64_t) taken[HZ3_BINS];      /* objects, ever; written under lock */
     HZ3_ATOMIC(uint32_t) threads;              /* that use it */
     HZ3_ATOMIC(uint32_t) node;                 /* HZ3_ADOPT=2: NUMA node of the thread that came last */
@@ -54,7 +55,8 @@ void hz3_central_trim(unsigned cls, bool all);
 size_t hz3_central_cached(unsigned cls); /* objects in magazines */
 size_t hz3_central_waiting(void);        /* bytes in all magazines, as if they were full */
 
-/* The heap lets go of its runs that have retired objects, so that they can be purged, or given back when empty. */
+/* The heap lets go of its reserve, and of its runs that have retired objects, so that they can be purged, or given back
+ * when empty. */
 void hz3_central_release_heap(struct hz3_heap *heap);
 /* Purges the idle pages of the class's runs into which objects were retired since before now - age ms; bytes purged. */
 size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);

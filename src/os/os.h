@@ -7,18 +7,19 @@
 #include "base/types.h"
 
 struct hz3_os {
-    size_t page;        /* bytes; a power of two, read at run time */
-    size_t huge_page;   /* bytes of the largest pages, up to 2 MiB, that the system makes of our memory unasked, or 0 */
-    bool counts_mapped; /* the system never overcommits: what is mapped counts, touched or not */
-    unsigned cpus;      /* this process may run on */
-    size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
-    uint64_t random;      /* fixed for the process's life */
+    size_t page;                  /* bytes; a power of two, read at run time */
+    HZ3_ATOMIC(size_t) huge_page; /* bytes of the largest pages, up to 2 MiB, that there may be of our memory, or 0 */
+    size_t huge_page_asked;       /* of those that the system makes where it is asked, if it makes none unasked, or 0 */
+    bool counts_mapped;           /* the system never overcommits: what is mapped counts, touched or not */
+    unsigned cpus;                /* this process may run on */
+    size_t address_space;         /* bytes this process may map, SIZE_MAX / 1024 at most */
+    uint64_t random;              /* fixed for the process's life */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
-/* What hz3_os.huge_page is, by the system's files of huge pages. */
+/* What these two are, by the system's files of huge pages: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
-size_t hz3_os_huge_page_size(const char *folder);
+size_t hz3_os_huge_page_size(const char *folder, const char *when);
 
 enum hz3_map_result { HZ3_MAPPED, HZ3_MAP_TAKEN, HZ3_MAP_NOMEM };
 

@@ -60,18 +60,18 @@ static long call(long number, long first, long second, long third, long fourth)
 
 /* Before Linux 6.8 one file speaks for all, since then each size has its own.  The largest is what a page of the page
  * table holds, the least four pages. */
-size_t hz3_os_huge_page_size(const char *folder)
+size_t hz3_os_huge_page_size(const char *folder, const char *when)
 {
     char path[128], text[64];
     struct hz3_text name = {path, sizeof path, 0};
     hz3_print(&name, "%s/enabled", folder);
     if (hz3_os_read_file(path, text, sizeof text) < 0) return 0;
-    bool always = strstr(text, "[always]");
+    bool inherited = strstr(text, when);
     for (size_t size = hz3_os.page / 8 * hz3_os.page; size >= 4 * hz3_os.page; size /= 2) {
         name.length = 0;
         hz3_print(&name, "%s/hugepages-%zukB/enabled", folder, size / 1024);
-        if (hz3_os_read_file(path, text, sizeof text) < 0) return always ? HZ3_MIB(2) : 0;
-        if (strstr(text, "[always]") || (always && strstr(text, "[inherit]"))) return hz3_min(size, HZ3_MIB(2));
+        if (hz3_os_read_file(path, text, sizeof text) < 0) return inherited ? HZ3_MIB(2) : 0;
+        if (strstr(text, when) || (inherited && strstr(text, "[inherit]"))) return hz3_min(size, HZ3_MIB(2));
     }
     return 0;
 }
@@ -129,7 +129,9 @@ void hz3_os_start(void)
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
-    hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES);
+    size_t unasked = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
+    hz3_set(hz3_os.huge_page, unasked);
+    hz3_os.huge_page_asked = unasked ? 0 : hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
     hz3_os.counts_mapped = never_overcommits();
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);
@@ -200,7 +202,7 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
 static void split_ends(uintptr_t at, uintptr_t end)
 {
     int saved = errno;
-    uintptr_t unit = hz3_os.huge_page, first = hz3_round_up(at, unit), last = end & ~(unit - 1);
+    uintptr_t unit = hz3_get(hz3_os.huge_page), first = hz3_round_up(at, unit), last = end & ~(unit - 1);
     if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
     if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
     hz3_add(hz3_os_broken, end - at - (last > first ? last - first : 0));
@@ -217,7 +219,7 @@ bool hz3_os_purge_small(uintptr_t at, size_t bytes)
 
 bool hz3_os_purge(uintptr_t at, size_t bytes)
 {
-    if (hz3_os.huge_page) split_ends(at, at + bytes);
+    if (hz3_get(hz3_os.huge_page)) split_ends(at, at + bytes);
     return hz3_os_purge_small(at, bytes);
 }
 

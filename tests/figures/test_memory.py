@@ -100,9 +100,10 @@ def faults(command, preload, thp):
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
 
 
-def test_a_growing_heap_gets_huge_pages_where_they_are_asked_for(preload):
+@pytest.mark.parametrize("thp", ["default", "always"])
+def test_a_growing_heap_gets_huge_pages(preload, thp):
     enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not enabled.exists() or "[never]" in enabled.read_text():
         pytest.skip("the system makes no huge pages")
     command = "bench_phase_change 64"
-    assert faults(command, preload, "always") < faults(command, preload, "never") / 3
+    assert faults(command, preload, thp) < faults(command, preload, "never") / 3

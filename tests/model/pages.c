@@ -10,7 +10,7 @@ struct hz3_pages_stats hz3_pages_stats;
 static struct hz3_lock pool;
 static bool used[GRANULES];
 
-struct hz3_span *hz3_pages_alloc(size_t, size_t, enum hz3_span_kind kind)
+struct hz3_span *hz3_pages_alloc_run(size_t, struct hz3_span **)
 {
     struct hz3_window *window = &hz3_windows[0];
     struct hz3_span *span = NULL;
@@ -21,7 +21,7 @@ struct hz3_span *hz3_pages_alloc(size_t, size_t, enum hz3_span_kind kind)
         span = &window->spans[i];
         span->start = window->base + ((uintptr_t)i << HZ3_GRANULE_SHIFT);
         span->granules = 1;
-        span->kind = (uint8_t)kind;
+        span->kind = HZ3_SPAN_RUN;
     }
     hz3_unlock(&pool);
     return span;

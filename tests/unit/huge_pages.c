@@ -1,4 +1,4 @@
-/* The size of the pages that the system makes unasked, from folders made up like the system's. */
+/* The size of the pages that the system makes unasked, or asked, from folders made up like the system's. */
 #include "folder.h"
 
 #include "os/os.h"
@@ -8,6 +8,16 @@ static void size(size_t kib, const char *text)
     char name[64];
     snprintf(name, sizeof name, "hugepages-%zukB/enabled", kib);
     write_line(name, text);
+}
+
+static size_t unasked(void)
+{
+    return hz3_os_huge_page_size(folder, "[always]");
+}
+
+static size_t asked(void)
+{
+    return hz3_os_huge_page_size(folder, "[madvise]");
 }
 
 /* Each size inherits, or is not made, as kernels have it at first. */
@@ -21,28 +31,28 @@ static void standard(const char *text)
 static void there_may_be_none(void **state)
 {
     (void)state;
-    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+    assert_int_equal(unasked(), 0);
     standard("always [madvise] never");
-    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+    assert_int_equal(unasked(), 0);
 }
 
 static void where_there_is_one_size_it_is_2_mib(void **state)
 {
     (void)state;
     write_line("enabled", "[always] madvise never");
-    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    assert_int_equal(unasked(), HZ3_MIB(2));
     write_line("enabled", "always madvise [never]");
-    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+    assert_int_equal(unasked(), 0);
 }
 
 static void a_size_may_inherit_and_need_not(void **state)
 {
     (void)state;
     standard("[always] madvise never");
-    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    assert_int_equal(unasked(), HZ3_MIB(2));
     standard("always madvise [never]");
     size(2048, "[always] inherit madvise never");
-    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    assert_int_equal(unasked(), HZ3_MIB(2));
 }
 
 static void where_each_says_never_there_is_none(void **state)
@@ -50,7 +60,7 @@ static void where_each_says_never_there_is_none(void **state)
     (void)state;
     standard("[always] madvise never");
     size(2048, "always inherit madvise [never]");
-    assert_int_equal(hz3_os_huge_page_size(folder), 0);
+    assert_int_equal(unasked(), 0);
 }
 
 static void of_several_the_largest_counts(void **state)
@@ -58,9 +68,25 @@ static void of_several_the_largest_counts(void **state)
     (void)state;
     standard("always [madvise] never");
     size(64, "[always] inherit madvise never");
-    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_KIB(64));
+    assert_int_equal(unasked(), HZ3_KIB(64));
     size(512, "[always] inherit madvise never");
-    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_KIB(512));
+    assert_int_equal(unasked(), HZ3_KIB(512));
+}
+
+static void some_have_to_be_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(asked(), 0);
+    write_line("enabled", "always madvise [never]");
+    assert_int_equal(asked(), 0);
+    write_line("enabled", "always [madvise] never");
+    assert_int_equal(asked(), HZ3_MIB(2));
+    standard("always [madvise] never");
+    assert_int_equal(asked(), HZ3_MIB(2));
+    size(2048, "always inherit madvise [never]");
+    assert_int_equal(asked(), 0);
+    size(128, "always inherit [madvise] never");
+    assert_int_equal(asked(), HZ3_KIB(128));
 }
 
 static void larger_ones_count_as_2_mib(void **state)
@@ -70,10 +96,11 @@ static void larger_ones_count_as_2_mib(void **state)
     hz3_os.page = HZ3_KIB(16);
     write_line("enabled", "[always] madvise never");
     size(32768, "always [inherit] madvise never");
-    assert_int_equal(hz3_os_huge_page_size(folder), HZ3_MIB(2));
+    assert_int_equal(unasked(), HZ3_MIB(2));
     hz3_os.page = page;
 }
 
 RUN(IN_FOLDER(there_may_be_none), IN_FOLDER(where_there_is_one_size_it_is_2_mib),
     IN_FOLDER(a_size_may_inherit_and_need_not), IN_FOLDER(where_each_says_never_there_is_none),
-    IN_FOLDER(of_several_the_largest_counts), IN_FOLDER(larger_ones_count_as_2_mib))
+    IN_FOLDER(of_several_the_largest_counts), IN_FOLDER(some_have_to_be_asked_for),
+    IN_FOLDER(larger_ones_count_as_2_mib))

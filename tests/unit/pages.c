@@ -1,5 +1,6 @@
 /* The page pool: spans do not overlap, merge when freed, keep their gauges exact, read as zero once purged, and go in
- * whole huge pages where there are such; broken ones stay so; what is mapped again is advised again. */
+ * whole huge pages where there are such; broken ones stay so; what is mapped again is advised again; huge pages are
+ * asked for where small objects fill their runs. */
 #include "unit.h"
 
 #include "back/pages.h"
@@ -226,20 +227,26 @@ static void a_target_that_stayed_is_clean(void **state)
     hz3_pages_free(from);
 }
 
-/* Whether the system was told of this page that huge ones are not wanted. */
-static bool is_advised(uintptr_t page)
+/* Whether the system was told of this page what `flag` of its file says: "nh": no huge ones are wanted, "hg": they are.
+ */
+static bool has_flag(uintptr_t page, const char *flag)
 {
     FILE *maps = fopen("/proc/self/smaps", "r");
     assert_non_null(maps);
     char line[512];
     uintptr_t start = 0, end = 0, from, to;
-    bool advised = false;
+    bool has = false;
     while (fgets(line, sizeof line, maps)) {
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2) start = from, end = to;
-        if (page >= start && page < end && !strncmp(line, "VmFlags:", 8)) advised = strstr(line, " nh") != NULL;
+        if (page >= start && page < end && !strncmp(line, "VmFlags:", 8)) has = strstr(line, flag) != NULL;
     }
     fclose(maps);
-    return advised;
+    return has;
+}
+
+static bool is_advised(uintptr_t page)
+{
+    return has_flag(page, " nh");
 }
 
 /* Moves a span, or tries to; returns the place that was left without pages. */
@@ -295,7 +302,94 @@ static void broken_huge_pages_stay_so(void **state)
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) hz3_set(hz3_windows[i].broken, 0);
 }
 
-/* The last test: the pool stays told of locked memory. */
+enum { UNIT = 32 }; /* granules of a huge page of 2 MiB */
+
+/* A small window has no room for further huge pages by now. */
+static size_t set_up_asking(size_t small, size_t growing)
+{
+    if (hz3_windows[0].bytes < HZ3_MIB(1024)) skip();
+    size_t asked = hz3_os.huge_page_asked;
+    hz3_os.huge_page_asked = (size_t)UNIT << HZ3_GRANULE_SHIFT;
+    hz3_set(hz3_pages_stats.small, small);
+    hz3_set(hz3_pages_stats.growing, growing);
+    hz3_pages_purge(0, 0, true);
+    return asked;
+}
+
+static void clean_up_asking(size_t asked)
+{
+    hz3_os.huge_page_asked = asked;
+    hz3_set(hz3_pages_stats.small, 0);
+    hz3_set(hz3_pages_stats.growing, 0);
+}
+
+static void full_runs_get_a_huge_page_for_more(void **state)
+{
+    (void)state;
+    size_t used = hz3_get(hz3_pages_stats.used), asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(4));
+    struct hz3_span *reserve = NULL, *runs[UNIT];
+    for (int i = 0; i < UNIT; i++) {
+        runs[i] = hz3_pages_alloc_run(1, &reserve);
+        assert_int_equal(runs[i]->granules, 1);
+        assert_int_equal(runs[i]->start, runs[0]->start + (size_t)i * HZ3_GRANULE);
+        assert_true(reserve || i == UNIT - 1);
+        assert_int_equal(hz3_get(hz3_pages_stats.used) - used, HZ3_MIB(2));
+    }
+    assert_int_equal(runs[0]->start % HZ3_MIB(2), 0);
+    assert_null(reserve);
+    /* What is clean comes before what was never mapped, for which the system is asked. */
+    bool asks = !access("/sys/kernel/mm/transparent_hugepage", F_OK);
+    uintptr_t frontier = hz3_windows[0].base + ((uintptr_t)hz3_windows[0].frontier << HZ3_GRANULE_SHIFT);
+    while (runs[0]->start < frontier)
+        for (int i = 0; i < UNIT; i++) runs[i] = hz3_pages_alloc_run(1, &reserve);
+    assert_int_equal(has_flag(runs[0]->start, " hg"), asks);
+    assert_int_equal(has_flag(runs[UNIT - 1]->start, " hg"), asks);
+    assert_int_equal(hz3_get(hz3_os.huge_page), HZ3_MIB(2));
+    clean_up_asking(asked);
+}
+
+static void what_is_dirty_is_used_before_a_huge_page(void **state)
+{
+    (void)state;
+    size_t asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(4));
+    struct hz3_span *reserve = NULL;
+    hz3_pages_free(hz3_pages_alloc(2, 1, HZ3_SPAN_LARGE));
+    for (int i = 0; i < 2; i++) assert_non_null(hz3_pages_alloc_run(1, &reserve));
+    assert_null(reserve);
+    assert_non_null(hz3_pages_alloc_run(1, &reserve));
+    assert_int_equal(reserve->granules, UNIT - 1);
+    /* What is left goes back, and is dirty: the rest of the huge page is there. */
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    hz3_pages_free(reserve);
+    assert_int_equal(hz3_get(hz3_pages_stats.dirty) - dirty, (UNIT - 1) * HZ3_GRANULE);
+    clean_up_asking(asked);
+}
+
+static void runs_that_may_stay_half_empty_get_none(void **state)
+{
+    (void)state;
+    struct hz3_span *reserve = NULL;
+    size_t asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(6) + HZ3_GRANULE);
+    assert_non_null(hz3_pages_alloc_run(1, &reserve));
+    assert_null(reserve);
+    clean_up_asking(asked);
+    asked = set_up_asking(HZ3_MIB(15), 0);
+    assert_non_null(hz3_pages_alloc_run(1, &reserve));
+    assert_null(reserve);
+    clean_up_asking(asked);
+    asked = set_up_asking(HZ3_MIB(64), 0);
+    assert_non_null(hz3_pages_alloc_run(2, &reserve)); /* of larger objects, which may be touched in part */
+    assert_null(reserve);
+    /* Others' reserves are not in use either: an eighth of 64 MiB is four of them. */
+    struct hz3_span *others[5] = {NULL};
+    for (int i = 0; i < 5; i++) assert_non_null(hz3_pages_alloc_run(1, &others[i]));
+    assert_non_null(others[3]);
+    assert_null(others[4]);
+    for (int i = 0; i < 4; i++) hz3_pages_free(others[i]);
+    clean_up_asking(asked);
+}
+
+/* The last but one: the pool stays told of locked memory. */
 static void what_is_mapped_again_is_advised_again(void **state)
 {
     (void)state;
@@ -309,10 +403,22 @@ static void what_is_mapped_again_is_advised_again(void **state)
     assert_true(is_advised(hole));
 }
 
+static void locked_memory_is_not_of_huge_pages(void **state)
+{
+    (void)state;
+    struct hz3_span *reserve = NULL;
+    size_t asked = set_up_asking(HZ3_MIB(64), 0);
+    assert_non_null(hz3_pages_alloc_run(1, &reserve));
+    assert_null(reserve);
+    clean_up_asking(asked);
+}
+
 RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
     cmocka_unit_test(aligned_spans_are_used_again), cmocka_unit_test(neighbours_merge),
     cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
     cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
     cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(a_target_that_stayed_is_clean),
     cmocka_unit_test(parts_of_huge_pages_are_counted), cmocka_unit_test(broken_huge_pages_stay_so),
-    cmocka_unit_test(what_is_mapped_again_is_advised_again))
+    cmocka_unit_test(full_runs_get_a_huge_page_for_more), cmocka_unit_test(what_is_dirty_is_used_before_a_huge_page),
+    cmocka_unit_test(runs_that_may_stay_half_empty_get_none), cmocka_unit_test(what_is_mapped_again_is_advised_again),
+    cmocka_unit_test(locked_memory_is_not_of_huge_pages))

@@ -8,6 +8,8 @@
 
 #include <sys/mman.h>
 
+static struct hz3_span *reserve;
+
 static unsigned take_all(struct hz3_span *run, void **objects)
 {
     unsigned n = 0, got;
@@ -20,7 +22,7 @@ static void every_object_once_in_order(void **state)
     (void)state;
     static void *objects[4096], *again[4096];
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls += 3) {
-        struct hz3_span *run = hz3_run_new(cls, 0);
+        struct hz3_span *run = hz3_run_new(cls, 0, &reserve);
         assert_non_null(run);
         unsigned n = take_all(run, objects);
         assert_int_equal(n, hz3_class_info[cls].objects);
@@ -45,7 +47,7 @@ static void purge_spares_pages_with_live_objects(void **state)
     (void)state;
     static void *objects[4096];
     unsigned cls = hz3_class_of(1008);
-    struct hz3_span *run = hz3_run_new(cls, 0);
+    struct hz3_span *run = hz3_run_new(cls, 0, &reserve);
     unsigned n = take_all(run, objects);
     memset((void *)run->start, 0xee, HZ3_GRANULE);
     for (unsigned i = 0; i < n; i++)
