@@ -21,8 +21,8 @@ static void apply_live_options(void)
     hz3_pages_huge_always = hz3_options.THP == HZ3_THP_ALWAYS;
     hz3_pages_huge_never = hz3_options.THP == HZ3_THP_NEVER;
     if (hz3_pages_huge_always || hz3_pages_huge_never) hz3_os.huge_page_asked = 0;
-    if (hz3_pages_huge_always) hz3_set(hz3_os.huge_page, HZ3_MIB(2));
-    if (hz3_pages_huge_never) hz3_set(hz3_os.huge_page, 0);
+    if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);
+    if (hz3_pages_huge_never) hz3_os.huge_page = 0;
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
     hz3_heap_start((unsigned)hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);

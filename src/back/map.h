@@ -15,6 +15,7 @@
 #define HZ3_BACK_MAP_H
 
 #include "base/types.h"
+#include "os/os.h"
 
 enum hz3_span_kind {
     HZ3_SPAN_NONE, /* not the first granule of anything (nor the last of a free span) */
@@ -49,6 +50,8 @@ struct hz3_span {
     uint8_t owner;          /* run: number of its heap, as in its tags */
     bool zeroed;            /* just allocated: every byte of it reads as zero */
     HZ3_ATOMIC(bool) freed; /* large: until its descriptor is that of a new block */
+    HZ3_ATOMIC(bool)
+    asked;      /* where a huge page starts: the system was asked for it.  Stays whatever the granule holds */
     bool aging; /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;
@@ -169,6 +172,14 @@ HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
 {
     struct hz3_window *window = hz3_window_of(p);
     return &window->spans[hz3_granule_of(window, p)];
+}
+
+/* Bytes of the huge page that the granule p lies in may be a part of, or 0. */
+HZ3_INLINE size_t hz3_huge_page_at(uintptr_t p)
+{
+    size_t asked = hz3_os.huge_page_asked;
+    if (!asked) return hz3_os.huge_page;
+    return hz3_get(hz3_span_at((void *)(p & ~(asked - 1)))->asked) ? asked : 0;
 }
 
 /* Tags the granules from `start` on. */

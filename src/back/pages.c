@@ -21,7 +21,6 @@ static struct {
     struct hz3_span *bins[STATES][BINS];
     uint64_t filled[STATES][(BINS + 63) / 64]; /* bit: the bin holds a span */
     struct hz3_span *oldest, *newest;          /* dirty spans by age */
-    size_t reserved;                           /* bytes of heaps' reserves */
     HZ3_ATOMIC(uint32_t) purging;              /* spans that are nobody's while their pages go */
 } pool;
 static _Thread_local bool purging_here; /* one of them is this thread's */
@@ -56,7 +55,7 @@ static void count(const struct hz3_span *span, bool more)
     HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
     size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
     hz3_set(*bytes, hz3_get(*bytes) + change);
-    if (span->kind == HZ3_SPAN_RESERVE) pool.reserved += change;
+    if (span->kind == HZ3_SPAN_RESERVE) hz3_set(hz3_pages_stats.reserved, hz3_get(hz3_pages_stats.reserved) + change);
 }
 
 /* ---- bins ---- */
@@ -213,21 +212,40 @@ static struct hz3_span *cut(struct hz3_span *span, size_t first, size_t granules
     return got;
 }
 
+/* Where huge pages were asked for and who takes a clean span may touch one page of each: no more. */
+static void withdraw(const struct hz3_span *span)
+{
+    size_t unit = hz3_os.huge_page_asked;
+    if (!unit || span->kind == HZ3_SPAN_RESERVE) return;
+    uintptr_t start = span->start & ~(unit - 1), end = hz3_round_up(span->start + hz3_span_bytes(span), unit);
+    bool any = false;
+    for (uintptr_t at = start; at < end; at += unit) {
+        HZ3_ATOMIC(bool) *asked = &hz3_span_at((void *)at)->asked;
+        any |= hz3_get(*asked);
+        hz3_set(*asked, false);
+    }
+    if (any) hz3_os_huge_pages(start, end - start, false);
+}
+
 static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = bin_find(state, granules, align);
     if (!span) return NULL;
     size_t first = hz3_granule_of(window_of(span), (void *)aligned_start(span, align));
-    return cut(span, first, granules, kind);
+    span = cut(span, first, granules, kind);
+    if (state == HZ3_SPAN_CLEAN) withdraw(span);
+    return span;
 }
 
 /* ---- growth ---- */
 
 /* Of what was just mapped, or moved here, the system knows nothing yet.  Among pages that are to stay small it is to be
- * so, too. */
+ * so, too, where it would not be unasked.  Locked memory has its pages already, and would become a mapping apart. */
 static void advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
 {
-    bool never = hz3_pages_huge_never || hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
+    bool is_broken = !hz3_os.huge_page_asked && hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
+    bool never = hz3_pages_huge_never || is_broken;
+    if (hz3_get(locked)) return;
     if (hz3_pages_huge_always || never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
 }
 
@@ -235,8 +253,14 @@ static void advise(const struct hz3_window *window, uintptr_t start, size_t byte
 static void advise_states(uintptr_t start, size_t bytes)
 {
     uintptr_t states = (uintptr_t)hz3_state_of((void *)start) & ~(uintptr_t)(hz3_os.page - 1);
-    if ((hz3_get(hz3_os.huge_page) && !hz3_os.huge_page_asked) || hz3_pages_huge_never)
+    if (hz3_os.huge_page || hz3_pages_huge_never)
         hz3_os_huge_pages(states, (uintptr_t)hz3_state_of((void *)(start + bytes)) - states, false);
+}
+
+static bool purge(uintptr_t start, size_t bytes)
+{
+    size_t unit = hz3_max(hz3_huge_page_at(start), hz3_huge_page_at(start + bytes - 1));
+    return hz3_os_purge(start, bytes, unit);
 }
 
 /* Whether a span whose pages are gone could be mapped again: by hz3_os_map_at unless somebody else has the place now,
@@ -252,15 +276,14 @@ static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(ui
  * for a mapping.  Says what it is now. */
 static enum hz3_span_kind renew(const struct hz3_span *span)
 {
-    bool mapped = hz3_os_purge(span->start, hz3_span_bytes(span)) || map_again(span, hz3_os_map_reserved);
+    bool mapped = purge(span->start, hz3_span_bytes(span)) || map_again(span, hz3_os_map_reserved);
     return mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
 }
 
 /* Of a huge page, which the system makes unasked or has to be asked for; 1: of none. */
 static size_t huge_granules(void)
 {
-    size_t bytes = hz3_os.huge_page_asked ? hz3_os.huge_page_asked : hz3_get(hz3_os.huge_page);
-    return hz3_max(bytes >> HZ3_GRANULE_SHIFT, 1);
+    return hz3_max(hz3_max(hz3_os.huge_page, hz3_os.huge_page_asked) >> HZ3_GRANULE_SHIFT, 1);
 }
 
 /* The system makes a huge page only where all of it is mapped when it is touched first: steps end with a whole one, and
@@ -271,16 +294,16 @@ static size_t step_of(const struct hz3_window *window, size_t granules, bool for
     size_t used = hz3_get(hz3_pages_stats.used) >> HZ3_GRANULE_SHIFT, unit = huge_granules(), at = window->frontier;
     if (for_reserve) return hz3_round_up(hz3_round_up(at, unit) + hz3_max(used / HUGE_SHARE, 1), unit) - at;
     size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, GROW_MAX)));
-    return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, unit) - at : step;
+    return hz3_os.huge_page && step >= GROW_MAX ? hz3_round_up(at + step, unit) - at : step;
 }
 
-/* For reserves, where the system has to be asked. */
+/* For reserves, where the system has to be asked: the whole huge pages of a clean range. */
 static void ask_for_huge_pages(uintptr_t start, uintptr_t end)
 {
-    if (!hz3_os.huge_page_asked) return;
-    start = hz3_round_up(start, hz3_os.huge_page_asked);
-    hz3_os_huge_pages(start, end - start, true);
-    hz3_set(hz3_os.huge_page, hz3_os.huge_page_asked);
+    size_t unit = hz3_os.huge_page_asked;
+    start = unit ? hz3_round_up(start, unit) : end;
+    if (start >= end || !hz3_os_huge_pages(start, end - start, true)) return;
+    for (; start < end; start += unit) hz3_set(hz3_span_at((void *)start)->asked, true);
 }
 
 /* 0: done, else why not. */
@@ -345,7 +368,7 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
     struct hz3_span *span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     if (!span) span = take(HZ3_SPAN_CLEAN, granules, align, kind);
     if (!span) span = take_hole(granules, align, kind);
-    if (!span && hz3_pages_refused()) {
+    if (!span && kind != HZ3_SPAN_RESERVE && hz3_pages_refused()) {
         merge_clean();
         span = take(HZ3_SPAN_DIRTY, granules, align, kind);
     }
@@ -358,7 +381,8 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
  * that are not in use to their end yet are an eighth of all runs of small objects at most. */
 static bool is_dense(size_t granules)
 {
-    size_t open = hz3_get(hz3_pages_stats.growing) + pool.reserved + (granules << HZ3_GRANULE_SHIFT);
+    size_t open =
+        hz3_get(hz3_pages_stats.growing) + hz3_get(hz3_pages_stats.reserved) + (granules << HZ3_GRANULE_SHIFT);
     return open <= hz3_get(hz3_pages_stats.small) / OPEN_SHARE;
 }
 
@@ -372,12 +396,21 @@ static struct hz3_span *take_from_reserve(struct hz3_span **reserve)
     return make(window, first, 1, HZ3_SPAN_RUN);
 }
 
+static struct hz3_span *take_reserve(size_t granules)
+{
+    struct hz3_span *span = take_any(granules, granules, HZ3_SPAN_RESERVE);
+    bool is_broken = span && hz3_granule_of(window_of(span), (void *)span->start) < hz3_get(window_of(span)->broken);
+    if (span && span->zeroed && !is_broken && !hz3_get(span->asked))
+        ask_for_huge_pages(span->start, span->start + hz3_span_bytes(span));
+    return span;
+}
+
 /* Of one granule.  What is dirty comes before a new reserve: it costs no page fault. */
 static struct hz3_span *take_for_run(struct hz3_span **reserve)
 {
     size_t unit = huge_granules();
-    if (!*reserve && unit > 1 && !hz3_get(locked) && is_dense(unit) && !bin_find(HZ3_SPAN_DIRTY, 1, 1))
-        *reserve = take_any(unit, unit, HZ3_SPAN_RESERVE);
+    bool scarce = unit == 1 || hz3_get(locked) || hz3_pages_above_limit();
+    if (!*reserve && !scarce && is_dense(unit) && !bin_find(HZ3_SPAN_DIRTY, 1, 1)) *reserve = take_reserve(unit);
     return *reserve ? take_from_reserve(reserve) : take_any(1, 1, HZ3_SPAN_RUN);
 }
 
@@ -479,7 +512,9 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     if (!right) right = neighbour(window, end, HZ3_SPAN_CLEAN);
     bool grown = right && right->granules >= more;
     if (grown) {
-        unmake(cut(right, end, more, kind));
+        struct hz3_span *taken = cut(right, end, more, kind);
+        if (taken->zeroed) withdraw(taken);
+        unmake(taken);
         unmake(span);
         make(window, first, granules, kind);
     }
@@ -496,6 +531,7 @@ static bool leaves_hole(const struct hz3_window *window, size_t granules)
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
+    withdraw(from); /* else what was asked for would go along */
     if (!hz3_os_move(to->start, from->start, hz3_span_bytes(from))) {
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
@@ -520,7 +556,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool purged = hz3_os_purge(start, bytes);
+    bool purged = purge(start, bytes);
     bool unmapped = (!purged || leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
@@ -531,7 +567,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
         from = hz3_round_up(from, hz3_os.page);
         to &= ~(uintptr_t)(hz3_os.page - 1);
-        if (to > from) hz3_os_purge_small(from, to - from);
+        if (to > from) hz3_os_purge(from, to - from, 0);
     }
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
@@ -554,11 +590,10 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
     size_t from = first, to = end;
-    size_t unit = hz3_get(hz3_os.huge_page);
-    if (unit && !break_huge_pages) {
-        hz3_assert(window->base % unit == 0); /* neither end is rounded to before it */
-        from = (hz3_round_up(span->start, unit) - window->base) >> HZ3_GRANULE_SHIFT;
-        to = (((span->start + hz3_span_bytes(span)) & ~(unit - 1)) - window->base) >> HZ3_GRANULE_SHIFT;
+    if (!break_huge_pages) {
+        size_t unit = huge_granules(), bytes = hz3_span_bytes(span);
+        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, unit);
+        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(unit - 1);
         if (to <= from) from = to = end;
     }
     enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;

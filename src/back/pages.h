@@ -47,6 +47,7 @@ void hz3_pages_after_fork(bool whole);
 struct hz3_pages_stats {
     HZ3_ATOMIC(size_t) used, dirty, clean, unmapped; /* bytes of address space, by state */
     HZ3_ATOMIC(size_t) shelved;                      /* of `used`: freed blocks that back/shelf keeps */
+    HZ3_ATOMIC(size_t) reserved;                     /* of `used`: heaps' reserves */
     HZ3_ATOMIC(size_t) small, growing; /* of `used`: runs of one granule; and those with objects never handed out */
     HZ3_ATOMIC(size_t) idle;     /* of `used`: free objects in runs, since the run's last purge; middle/central's */
     HZ3_ATOMIC(uint64_t) purged; /* bytes, ever */
@@ -72,7 +73,7 @@ HZ3_INLINE size_t hz3_pages_resident(void)
 HZ3_INLINE size_t hz3_pages_waiting(void)
 {
     const struct hz3_pages_stats *stats = &hz3_pages_stats;
-    return hz3_get(stats->dirty) + hz3_get(stats->shelved) + hz3_get(stats->idle);
+    return hz3_get(stats->dirty) + hz3_get(stats->shelved) + hz3_get(stats->reserved) + hz3_get(stats->idle);
 }
 
 /* The soft limit counts the state bytes too. */

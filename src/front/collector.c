@@ -21,6 +21,7 @@ enum {
     STACK_BYTES = 1024 * 1024, /* if it is the last thread, the process's exit handlers run on it */
     RETRY_MS = 1000,           /* after the system had no room for the thread */
     SLICES = 8,                /* of a pass */
+    WORTH = 8,                 /* of what waits: a pass that gives less of it back was in vain */
 };
 #define SLICE_MIN HZ3_MIB(2)
 /* Below it the background thread's work is done. */
@@ -75,14 +76,18 @@ size_t hz3_collector_run(bool force)
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
-/* Slices in succession that gave nothing back; under the lock.  After a decay in vain a turn breaks huge pages. */
+/* Slices in succession that gave nothing to speak of back; under the lock.  After a decay in vain a turn breaks huge
+ * pages. */
 static uint32_t vain;
 
 static void pass_slice(uint32_t slice)
 {
     bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && waiting_bytes() >= SLICE_MIN;
     size_t bytes = pass(decay, slice % SLICES, SLICES, break_huge_pages);
-    vain = (bytes && !break_huge_pages) || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES ? 0 : vain + 1;
+    vain =
+        (bytes > waiting_bytes() / WORTH / SLICES && !break_huge_pages) || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES
+            ? 0
+            : vain + 1;
 }
 
 /* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft
@@ -113,7 +118,7 @@ static int pass_in_background(bool all, int futile)
     size_t bytes = pass(all ? 0 : decay, 0, 1, all || futile > PASSES_PER_DECAY);
     vain = 0;
     hz3_unlock(&hz3_collector_lock);
-    return bytes ? 0 : futile + 1;
+    return bytes > waiting_bytes() / WORTH ? 0 : futile + 1;
 }
 
 static sigset_t program_signals; /* of the thread that started the background thread */

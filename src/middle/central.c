@@ -330,7 +330,7 @@ size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
     while ((run = claim_idle(central, now, age, &idle))) {
         unsigned live = hz3_get(run->live);
         size_t bytes = hz3_run_purge(run, break_huge_pages);
-        bool spared = hz3_get(hz3_os.huge_page) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
+        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;

@@ -7,13 +7,13 @@
 #include "base/types.h"
 
 struct hz3_os {
-    size_t page;                  /* bytes; a power of two, read at run time */
-    HZ3_ATOMIC(size_t) huge_page; /* bytes of the largest pages, up to 2 MiB, that there may be of our memory, or 0 */
-    size_t huge_page_asked;       /* of those that the system makes where it is asked, if it makes none unasked, or 0 */
-    bool counts_mapped;           /* the system never overcommits: what is mapped counts, touched or not */
-    unsigned cpus;                /* this process may run on */
-    size_t address_space;         /* bytes this process may map, SIZE_MAX / 1024 at most */
-    uint64_t random;              /* fixed for the process's life */
+    size_t page;      /* bytes; a power of two, read at run time */
+    size_t huge_page; /* bytes of the largest pages, up to 2 MiB, that the system makes of our memory unasked, or 0 */
+    size_t huge_page_asked; /* of those that it makes where it is asked, if it makes none unasked, or 0 */
+    bool counts_mapped;     /* the system never overcommits: what is mapped counts, touched or not */
+    unsigned cpus;          /* this process may run on */
+    size_t address_space;   /* bytes this process may map, SIZE_MAX / 1024 at most */
+    uint64_t random;        /* fixed for the process's life */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
@@ -34,15 +34,14 @@ uintptr_t hz3_os_reserve(size_t bytes);
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes);
 bool hz3_os_unmap(uintptr_t at, size_t bytes);
 
-/* Gives the pages back; they then read as zero.  False: the system refused (locked memory, say). */
-bool hz3_os_purge(uintptr_t at, size_t bytes);
-/* The same where there are no huge pages. */
-bool hz3_os_purge_small(uintptr_t at, size_t bytes);
+/* Gives the pages back; they then read as zero.  False: the system refused (locked memory, say).  unit: bytes of the
+ * huge pages that there may be of it, 0: there are none. */
+bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit);
 extern HZ3_ATOMIC(size_t) hz3_os_broken; /* bytes, ever, that were a part of a huge page */
 /* Moves the pages at `from` over those at `to`; [from, from + bytes) is unmapped then.  False: they are where they
  * were, and nothing may be mapped at `to`. */
 bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes);
-void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted);
+bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted); /* whether the system heard it */
 
 /* Whether code is the dynamic loader's. */
 bool hz3_os_is_loader(const void *code);

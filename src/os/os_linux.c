@@ -129,9 +129,8 @@ void hz3_os_start(void)
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
-    size_t unasked = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
-    hz3_set(hz3_os.huge_page, unasked);
-    hz3_os.huge_page_asked = unasked ? 0 : hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
+    hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
+    hz3_os.huge_page_asked = hz3_os.huge_page ? 0 : hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
     hz3_os.counts_mapped = never_overcommits();
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);
@@ -199,28 +198,23 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
 
 /* A huge page that loses a part stays paid for, as a whole, until the system comes to split it.  To mark a page of it
  * free splits it at once. */
-static void split_ends(uintptr_t at, uintptr_t end)
+static void split_ends(uintptr_t at, uintptr_t end, size_t unit)
 {
     int saved = errno;
-    uintptr_t unit = hz3_get(hz3_os.huge_page), first = hz3_round_up(at, unit), last = end & ~(unit - 1);
+    uintptr_t first = hz3_round_up(at, unit), last = end & ~(unit - 1);
     if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
     if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
     hz3_add(hz3_os_broken, end - at - (last > first ? last - first : 0));
     errno = saved;
 }
 
-bool hz3_os_purge_small(uintptr_t at, size_t bytes)
+bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit)
 {
+    if (unit) split_ends(at, at + bytes, unit);
     int saved = errno;
     bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
-}
-
-bool hz3_os_purge(uintptr_t at, size_t bytes)
-{
-    if (hz3_get(hz3_os.huge_page)) split_ends(at, at + bytes);
-    return hz3_os_purge_small(at, bytes);
 }
 
 bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes)
@@ -231,11 +225,12 @@ bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes)
     return got != MAP_FAILED;
 }
 
-void hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
+bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
 {
     int saved = errno;
-    madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    bool heard = madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
     errno = saved;
+    return heard;
 }
 
 uint64_t hz3_os_now_ms(void)

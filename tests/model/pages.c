@@ -47,7 +47,7 @@ void hz3_map_own(uintptr_t, size_t, unsigned) {}
 
 void hz3_map_each_span(void (*)(struct hz3_span *)) {}
 
-bool hz3_os_purge(uintptr_t, size_t)
+bool hz3_os_purge(uintptr_t, size_t, size_t)
 {
     return true;
 }

@@ -54,7 +54,8 @@ static size_t all_bytes(void)
 static void whole_huge_pages_go(void **state)
 {
     (void)state;
-    hz3_os.counts_mapped = false; /* on every machine */
+    hz3_os.counts_mapped = false; /* on every machine, as is that nothing has to be asked for */
+    hz3_os.huge_page_asked = 0;
     size_t huge_page = hz3_os.huge_page;
     hz3_os.huge_page = HZ3_MIB(2);
     hz3_pages_free(hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE));
@@ -344,7 +345,6 @@ static void full_runs_get_a_huge_page_for_more(void **state)
         for (int i = 0; i < UNIT; i++) runs[i] = hz3_pages_alloc_run(1, &reserve);
     assert_int_equal(has_flag(runs[0]->start, " hg"), asks);
     assert_int_equal(has_flag(runs[UNIT - 1]->start, " hg"), asks);
-    assert_int_equal(hz3_get(hz3_os.huge_page), HZ3_MIB(2));
     clean_up_asking(asked);
 }
 
@@ -362,6 +362,47 @@ static void what_is_dirty_is_used_before_a_huge_page(void **state)
     size_t dirty = hz3_get(hz3_pages_stats.dirty);
     hz3_pages_free(reserve);
     assert_int_equal(hz3_get(hz3_pages_stats.dirty) - dirty, (UNIT - 1) * HZ3_GRANULE);
+    clean_up_asking(asked);
+}
+
+/* What was asked for, and has gone back, serves large blocks in small pages; and the next reserve asks again. */
+static void what_was_asked_for_is_for_reserves(void **state)
+{
+    (void)state;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
+    size_t asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(4));
+    struct hz3_span *reserve = NULL, *run = hz3_pages_alloc_run(1, &reserve);
+    uintptr_t start = run->start;
+    assert_true(has_flag(start, " hg"));
+    assert_int_equal(hz3_huge_page_at(start + HZ3_GRANULE), HZ3_MIB(2));
+    hz3_pages_free(run);
+    hz3_pages_free(reserve);
+    hz3_pages_purge(0, 0, true);
+    struct hz3_span *block = hz3_pages_alloc(UNIT, UNIT, HZ3_SPAN_LARGE);
+    while (block->start != start) block = hz3_pages_alloc(UNIT, UNIT, HZ3_SPAN_LARGE);
+    assert_true(has_flag(start, " nh"));
+    assert_int_equal(hz3_huge_page_at(start), 0);
+    hz3_pages_free(block);
+    hz3_pages_purge(0, 0, true);
+    struct hz3_span *reserves[64] = {NULL};
+    unsigned n = 0;
+    do run = hz3_pages_alloc_run(1, &reserves[n]);
+    while (reserves[n++] && run->start != start && n < 64);
+    assert_int_equal(run->start, start);
+    assert_true(has_flag(start, " hg"));
+    while (n) hz3_pages_free(reserves[--n]);
+    clean_up_asking(asked);
+}
+
+static void above_the_soft_limit_there_are_no_reserves(void **state)
+{
+    (void)state;
+    size_t asked = set_up_asking(HZ3_MIB(64), 0), limit = hz3_pages_soft_limit;
+    struct hz3_span *reserve = NULL;
+    hz3_pages_soft_limit = 1;
+    assert_non_null(hz3_pages_alloc_run(1, &reserve));
+    assert_null(reserve);
+    hz3_pages_soft_limit = limit;
     clean_up_asking(asked);
 }
 
@@ -400,7 +441,7 @@ static void what_is_mapped_again_is_advised_again(void **state)
     hz3_pages_locked();
     uintptr_t hole = move(true);
     assert_int_equal(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE)->start, hole);
-    assert_true(is_advised(hole));
+    assert_false(is_advised(hole)); /* it would be a mapping apart */
 }
 
 static void locked_memory_is_not_of_huge_pages(void **state)
@@ -420,5 +461,6 @@ RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_an
     cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(a_target_that_stayed_is_clean),
     cmocka_unit_test(parts_of_huge_pages_are_counted), cmocka_unit_test(broken_huge_pages_stay_so),
     cmocka_unit_test(full_runs_get_a_huge_page_for_more), cmocka_unit_test(what_is_dirty_is_used_before_a_huge_page),
+    cmocka_unit_test(what_was_asked_for_is_for_reserves), cmocka_unit_test(above_the_soft_limit_there_are_no_reserves),
     cmocka_unit_test(runs_that_may_stay_half_empty_get_none), cmocka_unit_test(what_is_mapped_again_is_advised_again),
     cmocka_unit_test(locked_memory_is_not_of_huge_pages))
