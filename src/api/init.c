@@ -20,7 +20,8 @@ static void apply_live_options(void)
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     hz3_pages_huge_always = hz3_options.THP == HZ3_THP_ALWAYS;
     hz3_pages_huge_never = hz3_options.THP == HZ3_THP_NEVER;
-    if (hz3_pages_huge_always || hz3_pages_huge_never) hz3_os.huge_page_asked = 0;
+    if (hz3_options.THP == HZ3_THP_DENSE && !hz3_os.huge_page)
+        hz3_os.huge_page_asked = hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
     if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);
     if (hz3_pages_huge_never) hz3_os.huge_page = 0;
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);

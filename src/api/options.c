@@ -73,7 +73,7 @@ static bool word(const char *text, const char *const *words, size_t *value)
     return false;
 }
 
-static const char *const thp_words[] = {"default", "always", "never", NULL};
+static const char *const thp_words[] = {"default", "always", "never", "dense", NULL};
 static const char *const foreign_words[] = {"abort", "libc", NULL};
 
 static bool thp(const char *text, size_t *value)

@@ -5,7 +5,7 @@
 
 #include "base/types.h"
 
-enum { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER };
+enum { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */

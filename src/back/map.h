@@ -50,8 +50,7 @@ struct hz3_span {
     uint8_t owner;          /* run: number of its heap, as in its tags */
     bool zeroed;            /* just allocated: every byte of it reads as zero */
     HZ3_ATOMIC(bool) freed; /* large: until its descriptor is that of a new block */
-    HZ3_ATOMIC(bool)
-    asked;      /* where a huge page starts: the system was asked for it.  Stays whatever the granule holds */
+    HZ3_ATOMIC(bool) asked; /* for the huge page that starts here, whatever else does */
     bool aging; /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
     HZ3_ATOMIC(uint16_t) bump;
     HZ3_ATOMIC(uint32_t) live;

@@ -280,7 +280,7 @@ static enum hz3_span_kind renew(const struct hz3_span *span)
     return mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
 }
 
-/* Of a huge page, which the system makes unasked or has to be asked for; 1: of none. */
+/* Of a huge page, which the system makes unasked or is to be asked for; 1: of none. */
 static size_t huge_granules(void)
 {
     return hz3_max(hz3_max(hz3_os.huge_page, hz3_os.huge_page_asked) >> HZ3_GRANULE_SHIFT, 1);
@@ -297,11 +297,11 @@ static size_t step_of(const struct hz3_window *window, size_t granules, bool for
     return hz3_os.huge_page && step >= GROW_MAX ? hz3_round_up(at + step, unit) - at : step;
 }
 
-/* For reserves, where the system has to be asked: the whole huge pages of a clean range. */
+/* For reserves: the whole huge pages of a clean range. */
 static void ask_for_huge_pages(uintptr_t start, uintptr_t end)
 {
     size_t unit = hz3_os.huge_page_asked;
-    start = unit ? hz3_round_up(start, unit) : end;
+    start = hz3_round_up(start, unit);
     if (start >= end || !hz3_os_huge_pages(start, end - start, true)) return;
     for (; start < end; start += unit) hz3_set(hz3_span_at((void *)start)->asked, true);
 }
@@ -408,9 +408,9 @@ static struct hz3_span *take_reserve(size_t granules)
 /* Of one granule.  What is dirty comes before a new reserve: it costs no page fault. */
 static struct hz3_span *take_for_run(struct hz3_span **reserve)
 {
-    size_t unit = huge_granules();
-    bool scarce = unit == 1 || hz3_get(locked) || hz3_pages_above_limit();
-    if (!*reserve && !scarce && is_dense(unit) && !bin_find(HZ3_SPAN_DIRTY, 1, 1)) *reserve = take_reserve(unit);
+    size_t unit = hz3_os.huge_page_asked >> HZ3_GRANULE_SHIFT;
+    bool wanted = unit > 1 && !hz3_get(locked) && !hz3_pages_above_limit();
+    if (!*reserve && wanted && is_dense(unit) && !bin_find(HZ3_SPAN_DIRTY, 1, 1)) *reserve = take_reserve(unit);
     return *reserve ? take_from_reserve(reserve) : take_any(1, 1, HZ3_SPAN_RUN);
 }
 

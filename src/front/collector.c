@@ -84,10 +84,8 @@ static void pass_slice(uint32_t slice)
 {
     bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && waiting_bytes() >= SLICE_MIN;
     size_t bytes = pass(decay, slice % SLICES, SLICES, break_huge_pages);
-    vain =
-        (bytes > waiting_bytes() / WORTH / SLICES && !break_huge_pages) || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES
-            ? 0
-            : vain + 1;
+    bool worth = bytes > waiting_bytes() / WORTH / SLICES && !break_huge_pages;
+    vain = worth || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES ? 0 : vain + 1;
 }
 
 /* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft

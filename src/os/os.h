@@ -9,7 +9,7 @@
 struct hz3_os {
     size_t page;      /* bytes; a power of two, read at run time */
     size_t huge_page; /* bytes of the largest pages, up to 2 MiB, that the system makes of our memory unasked, or 0 */
-    size_t huge_page_asked; /* of those that it makes where it is asked, if it makes none unasked, or 0 */
+    size_t huge_page_asked; /* of those that an option has us ask for, where it makes none unasked, or 0 */
     bool counts_mapped;     /* the system never overcommits: what is mapped counts, touched or not */
     unsigned cpus;          /* this process may run on */
     size_t address_space;   /* bytes this process may map, SIZE_MAX / 1024 at most */
@@ -17,7 +17,7 @@ struct hz3_os {
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
-/* What these two are, by the system's files of huge pages: `when` is "[always]" or "[madvise]". */
+/* What these two may be, by the system's files of huge pages: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
 size_t hz3_os_huge_page_size(const char *folder, const char *when);
 

@@ -130,7 +130,6 @@ void hz3_os_start(void)
     find_clock();
     find_loader();
     hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
-    hz3_os.huge_page_asked = hz3_os.huge_page ? 0 : hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
     hz3_os.counts_mapped = never_overcommits();
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);

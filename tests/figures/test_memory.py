@@ -100,7 +100,7 @@ def faults(command, preload, thp):
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
 
 
-@pytest.mark.parametrize("thp", ["default", "always"])
+@pytest.mark.parametrize("thp", ["dense", "always"])
 def test_a_growing_heap_gets_huge_pages(preload, thp):
     enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not enabled.exists() or "[never]" in enabled.read_text():

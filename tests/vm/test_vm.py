@@ -50,6 +50,7 @@ CASES = {
     "large in high": f"{TIGHT.replace('.max', '.high')} {LARGE}",
     "large, no soft limit": f"{TIGHT} HZ3_SOFT_LIMIT=0 {LARGE}",
     "small": f"{TIGHT} {SMALL}",
+    "small, asked": f"{TIGHT} HZ3_THP=dense {SMALL}",
     "large, huge pages": f"{HUGE} {TIGHT} {LARGE}",
     "small, then large": f"{TIGHT} {TURN}",
     "before": HUGE_PAGES,
@@ -57,8 +58,8 @@ CASES = {
     "fragment_idle": f"{HUGE} {HZ3} {FRAGMENT}",
     "nothing kept": f"{HUGE} {HZ3} HZ3_RETAIN=0 {ROOT}/out/bench_fragment_idle 120 65536 524288 4 8",
     "after": HUGE_PAGES,
-    "burst_idle, asked": f"{EAGER} {HZ3} {BURST}",
-    "fragment_idle, asked": f"{EAGER} {HZ3} {FRAGMENT}",
+    "burst_idle, asked": f"{EAGER} {HZ3} HZ3_THP=dense {BURST}",
+    "fragment_idle, asked": f"{EAGER} {HZ3} HZ3_THP=dense {FRAGMENT}",
     "after asked": HUGE_PAGES,
 }
 # Tests of ctest, by what they have to stand.
@@ -134,7 +135,8 @@ def test_without_a_limit_there_is_no_soft_limit(machine):
     assert status == 0 and "HZ3_SOFT_LIMIT=auto = none (default)\n" in said, said
 
 
-@pytest.mark.parametrize("case", ["large", "large in high", "small", "large, huge pages", "small, then large"])
+@pytest.mark.parametrize("case", ["large", "large in high", "small", "small, asked", "large, huge pages",
+                                  "small, then large"])
 def test_what_was_freed_goes_back_before_the_limit_is_reached(machine, case):
     status, said = machine[case]
     found = numbers(said)

@@ -75,7 +75,7 @@ static void accepts_good_values(void)
         "HZ3_HEAPS=3",           "HZ3_BACKGROUND=0",      "HZ3_BACKGROUND=1",
         "HZ3_THREAD_CACHE=256K", "HZ3_TRANSFER_CACHE=8M", "HZ3_FOREIGN_FREE=abort",
         "HZ3_FOREIGN_FREE=libc", "HZ3_STATS=0",           "HZ3_VERBOSE=0",
-        "HZ3_SOFT_LIMIT=auto",   "HZ3_RETAIN=1g",
+        "HZ3_SOFT_LIMIT=auto",   "HZ3_RETAIN=1g",         "HZ3_THP=dense",
     };
     for (size_t i = 0; i < COUNT_OF(good); i++) CHECK(*said_with(good[i], NULL) == 0);
 }
