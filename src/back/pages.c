@@ -197,21 +197,6 @@ static void release(struct hz3_window *window, size_t first, size_t granules, en
     if (kind == HZ3_SPAN_DIRTY) age_append(span);
 }
 
-/* Cuts [first, first + granules) out of a free span and files the rest again. */
-static struct hz3_span *cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind)
-{
-    struct hz3_window *window = window_of(span);
-    size_t from = hz3_granule_of(window, (void *)span->start), to = from + span->granules;
-    enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
-    uint32_t since = span->since;
-    unmake(span);
-    struct hz3_span *got = make(window, first, granules, kind);
-    got->zeroed = was != HZ3_SPAN_DIRTY;
-    if (first > from) release(window, from, first - from, was, since);
-    if (first + granules < to) release(window, first + granules, to - first - granules, was, since);
-    return got;
-}
-
 /* Where huge pages were asked for and who takes a clean span may touch one page of each: no more. */
 static void withdraw(const struct hz3_span *span)
 {
@@ -227,25 +212,44 @@ static void withdraw(const struct hz3_span *span)
     if (any) hz3_os_huge_pages(start, end - start, false);
 }
 
+/* Cuts [first, first + granules) out of a free span and files the rest again. */
+static struct hz3_span *cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind)
+{
+    struct hz3_window *window = window_of(span);
+    size_t from = hz3_granule_of(window, (void *)span->start), to = from + span->granules;
+    enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
+    uint32_t since = span->since;
+    unmake(span);
+    struct hz3_span *got = make(window, first, granules, kind);
+    got->zeroed = was != HZ3_SPAN_DIRTY;
+    if (was == HZ3_SPAN_CLEAN) withdraw(got);
+    if (first > from) release(window, from, first - from, was, since);
+    if (first + granules < to) release(window, first + granules, to - first - granules, was, since);
+    return got;
+}
+
 static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = bin_find(state, granules, align);
     if (!span) return NULL;
     size_t first = hz3_granule_of(window_of(span), (void *)aligned_start(span, align));
-    span = cut(span, first, granules, kind);
-    if (state == HZ3_SPAN_CLEAN) withdraw(span);
-    return span;
+    return cut(span, first, granules, kind);
 }
 
 /* ---- growth ---- */
+
+/* Whether what starts here is to have no new huge pages. */
+static bool is_broken(const struct hz3_window *window, uintptr_t start)
+{
+    return hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
+}
 
 /* Of what was just mapped, or moved here, the system knows nothing yet.  Among pages that are to stay small it is to be
  * so, too, where it would not be unasked.  Locked memory has its pages already, and would become a mapping apart. */
 static void advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
 {
-    bool is_broken = !hz3_os.huge_page_asked && hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
-    bool never = hz3_pages_huge_never || is_broken;
     if (hz3_get(locked)) return;
+    bool never = hz3_pages_huge_never || (!hz3_os.huge_page_asked && is_broken(window, start));
     if (hz3_pages_huge_always || never) hz3_os_huge_pages(start, bytes, hz3_pages_huge_always);
 }
 
@@ -399,8 +403,7 @@ static struct hz3_span *take_from_reserve(struct hz3_span **reserve)
 static struct hz3_span *take_reserve(size_t granules)
 {
     struct hz3_span *span = take_any(granules, granules, HZ3_SPAN_RESERVE);
-    bool is_broken = span && hz3_granule_of(window_of(span), (void *)span->start) < hz3_get(window_of(span)->broken);
-    if (span && span->zeroed && !is_broken && !hz3_get(span->asked))
+    if (span && span->zeroed && !is_broken(window_of(span), span->start) && !hz3_get(span->asked))
         ask_for_huge_pages(span->start, span->start + hz3_span_bytes(span));
     return span;
 }
@@ -512,9 +515,7 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     if (!right) right = neighbour(window, end, HZ3_SPAN_CLEAN);
     bool grown = right && right->granules >= more;
     if (grown) {
-        struct hz3_span *taken = cut(right, end, more, kind);
-        if (taken->zeroed) withdraw(taken);
-        unmake(taken);
+        unmake(cut(right, end, more, kind));
         unmake(span);
         make(window, first, granules, kind);
     }
