@@ -1,11 +1,9 @@
 #include "back/pages.h"
 
+#include "back/spans.h"
 #include "base/check.h"
 
 enum {
-    EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
-    BINS = EXACT_BINS + 4 * 21,
-    FIT_TRIES = 16,    /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
     GROW_MIN = 4,      /* granules mapped at a time: an eighth of what is mapped, */
     GROW_MAX = 16,     /* within these bounds, and on to the end of a huge page where there are such */
     HOLE_MIN = 16,     /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
@@ -14,17 +12,11 @@ enum {
     OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
     HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
     LOCKED_DIRTY_MAX = 256 << 10,
-    STATES = HZ3_SPAN_UNMAPPED + 1,
 };
 
-static struct {
-    struct hz3_span *bins[STATES][BINS];
-    uint64_t filled[STATES][(BINS + 63) / 64]; /* bit: the bin holds a span */
-    struct hz3_span *oldest, *newest;          /* dirty spans by age */
-    HZ3_ATOMIC(uint32_t) purging;              /* spans that are nobody's while their pages go */
-} pool;
-static _Thread_local bool purging_here; /* one of them is this thread's */
-static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
+static HZ3_ATOMIC(uint32_t) being_purged; /* spans that are nobody's while their pages go */
+static _Thread_local bool purging_here;   /* one of them is this thread's */
+static HZ3_ATOMIC(uint32_t) refused_at;   /* ms, when the system last refused to purge; a hint, 0: never */
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
@@ -37,164 +29,6 @@ bool hz3_pages_huge_never, hz3_pages_huge_always;
 static struct hz3_window *window_of(const struct hz3_span *span)
 {
     return hz3_window_of((void *)span->start);
-}
-
-static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
-{
-    switch (kind) {
-    case HZ3_SPAN_DIRTY: return &hz3_pages_stats.dirty;
-    case HZ3_SPAN_CLEAN: return &hz3_pages_stats.clean;
-    case HZ3_SPAN_UNMAPPED: return &hz3_pages_stats.unmapped;
-    default: return &hz3_pages_stats.used;
-    }
-}
-
-/* Others read the gauges at any time; they are written under the pool's lock. */
-static void count(const struct hz3_span *span, bool more)
-{
-    HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
-    size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
-    hz3_set(*bytes, hz3_get(*bytes) + change);
-    if (span->kind == HZ3_SPAN_RESERVE) hz3_set(hz3_pages_stats.reserved, hz3_get(hz3_pages_stats.reserved) + change);
-}
-
-/* ---- bins ---- */
-
-static unsigned bin_of(size_t granules)
-{
-    if (granules <= EXACT_BINS) return (unsigned)granules - 1;
-    unsigned log = 63 - (unsigned)__builtin_clzll(granules);
-    return hz3_min(EXACT_BINS + (log - 6) * 4 + (unsigned)(granules >> (log - 2) & 3), BINS - 1);
-}
-
-static void bin_insert(struct hz3_span *span)
-{
-    unsigned bin = bin_of(span->granules);
-    struct hz3_span **head = &pool.bins[span->kind][bin];
-    span->prev = NULL;
-    span->next = *head;
-    if (*head) (*head)->prev = span;
-    *head = span;
-    pool.filled[span->kind][bin / 64] |= (uint64_t)1 << bin % 64;
-}
-
-static void bin_remove(struct hz3_span *span)
-{
-    unsigned bin = bin_of(span->granules);
-    if (span->next) span->next->prev = span->prev;
-    if (span->prev) {
-        span->prev->next = span->next;
-    } else if (!(pool.bins[span->kind][bin] = span->next)) {
-        pool.filled[span->kind][bin / 64] &= ~((uint64_t)1 << bin % 64);
-    }
-}
-
-/* The first bin from this one on that holds a span, or BINS. */
-static unsigned next_filled(enum hz3_span_kind kind, unsigned bin)
-{
-    for (unsigned word = bin / 64; word < (BINS + 63) / 64; word++) {
-        uint64_t filled = pool.filled[kind][word];
-        if (word == bin / 64) filled &= ~(uint64_t)0 << bin % 64;
-        if (filled) return word * 64 + (unsigned)__builtin_ctzll(filled);
-    }
-    return BINS;
-}
-
-static uintptr_t aligned_start(const struct hz3_span *span, size_t align)
-{
-    return hz3_round_up(span->start, align << HZ3_GRANULE_SHIFT);
-}
-
-static struct hz3_span *bin_find(enum hz3_span_kind kind, size_t granules, size_t align)
-{
-    for (unsigned bin = bin_of(granules); (bin = next_filled(kind, bin)) < BINS; bin++) {
-        struct hz3_span *span = pool.bins[kind][bin];
-        for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
-            if (aligned_start(span, align) + (granules << HZ3_GRANULE_SHIFT) <= span->start + hz3_span_bytes(span))
-                return span;
-    }
-    return NULL;
-}
-
-/* ---- the age list ---- */
-
-static void age_append(struct hz3_span *span)
-{
-    span->aging = true;
-    span->newer = NULL;
-    span->older = pool.newest;
-    *(pool.newest ? &pool.newest->newer : &pool.oldest) = span;
-    pool.newest = span;
-}
-
-static void age_remove(struct hz3_span *span)
-{
-    span->aging = false;
-    *(span->older ? &span->older->newer : &pool.oldest) = span->newer;
-    *(span->newer ? &span->newer->older : &pool.newest) = span->older;
-}
-
-/* ---- free spans ---- */
-
-/* Writes the descriptors of a span that is in no list. */
-static struct hz3_span *make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind)
-{
-    struct hz3_span *span = &window->spans[first];
-    span->start = window->base + (first << HZ3_GRANULE_SHIFT);
-    span->granules = (uint32_t)granules;
-    span->kind = (uint8_t)kind;
-    if (kind <= HZ3_SPAN_UNMAPPED && granules > 1) {
-        span[granules - 1].start = span->start;
-        span[granules - 1].kind = (uint8_t)kind;
-    }
-    count(span, true);
-    return span;
-}
-
-/* The span is no longer what it was: out of the lists and the gauges. */
-static void unmake(struct hz3_span *span)
-{
-    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
-    hz3_assert(kind != HZ3_SPAN_NONE);
-    count(span, false);
-    if (kind <= HZ3_SPAN_UNMAPPED) {
-        bin_remove(span);
-        if (kind == HZ3_SPAN_DIRTY) age_remove(span);
-        span[span->granules - 1].kind = HZ3_SPAN_NONE;
-    }
-    span->kind = HZ3_SPAN_NONE;
-}
-
-/* The free span of this kind that ends or starts right at a granule, or NULL. */
-static struct hz3_span *neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind)
-{
-    /* Also what is left of granule 0, and what lies beyond a window that ended early. */
-    if (granule >= hz3_min(window->frontier, window->spans_mapped)) return NULL;
-    struct hz3_span *span = &window->spans[granule];
-    return span->kind == kind ? &window->spans[(span->start - window->base) >> HZ3_GRANULE_SHIFT] : NULL;
-}
-
-/* Files granules that belong to nobody as a free span, merged with its neighbours. */
-static void release(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind, uint32_t since)
-{
-    struct hz3_span *left = neighbour(window, first - 1, kind);
-    struct hz3_span *right = neighbour(window, first + granules, kind);
-    size_t largest = granules; /* the largest part's age is the whole's */
-    if (left) {
-        if (left->granules > largest) since = left->since, largest = left->granules;
-        first -= left->granules;
-        granules += left->granules;
-        unmake(left);
-    }
-    if (right) {
-        if (right->granules > largest) since = right->since;
-        granules += right->granules;
-        unmake(right);
-    }
-    struct hz3_span *span = make(window, first, granules, kind);
-    span->since = since;
-    bin_insert(span);
-    if (kind == HZ3_SPAN_DIRTY) age_append(span);
 }
 
 /* Where huge pages were asked for and who takes a clean span may touch one page of each: no more. */
@@ -219,20 +53,20 @@ static struct hz3_span *cut(struct hz3_span *span, size_t first, size_t granules
     size_t from = hz3_granule_of(window, (void *)span->start), to = from + span->granules;
     enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
     uint32_t since = span->since;
-    unmake(span);
-    struct hz3_span *got = make(window, first, granules, kind);
+    hz3_spans_unmake(span);
+    struct hz3_span *got = hz3_spans_make(window, first, granules, kind);
     got->zeroed = was != HZ3_SPAN_DIRTY;
     if (was == HZ3_SPAN_CLEAN) withdraw(got);
-    if (first > from) release(window, from, first - from, was, since);
-    if (first + granules < to) release(window, first + granules, to - first - granules, was, since);
+    if (first > from) hz3_spans_file(window, from, first - from, was, since);
+    if (first + granules < to) hz3_spans_file(window, first + granules, to - first - granules, was, since);
     return got;
 }
 
 static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
 {
-    struct hz3_span *span = bin_find(state, granules, align);
+    struct hz3_span *span = hz3_spans_find(state, granules, align);
     if (!span) return NULL;
-    size_t first = hz3_granule_of(window_of(span), (void *)aligned_start(span, align));
+    size_t first = hz3_granule_of(window_of(span), (void *)hz3_spans_aligned_start(span, align));
     return cut(span, first, granules, kind);
 }
 
@@ -321,7 +155,7 @@ static int64_t extend_window(struct hz3_window *window, size_t granules, bool fo
     advise(window, start, step << HZ3_GRANULE_SHIFT);
     if (for_reserve) ask_for_huge_pages(start, start + (step << HZ3_GRANULE_SHIFT));
     if (HZ3_FREE_CHECK) advise_states(start, step << HZ3_GRANULE_SHIFT);
-    release(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
+    hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     return 0;
 }
 
@@ -342,8 +176,8 @@ static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_k
     if (!span || map_again(span, hz3_os_map_at)) return span;
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start);
-    unmake(span);
-    release(window, first, granules, HZ3_SPAN_UNMAPPED, 0);
+    hz3_spans_unmake(span);
+    hz3_spans_file(window, first, granules, HZ3_SPAN_UNMAPPED, 0);
     return NULL;
 }
 
@@ -356,14 +190,11 @@ bool hz3_pages_refused(void)
 /* Where dirty spans stay dirty, clean ones between them would keep them from ever merging. */
 static void merge_clean(void)
 {
-    for (unsigned bin = 0; bin < BINS; bin++) {
-        struct hz3_span *span;
-        while ((span = pool.bins[HZ3_SPAN_CLEAN][bin])) {
-            struct hz3_window *window = window_of(span);
-            size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
-            unmake(span);
-            release(window, first, granules, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
-        }
+    for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));) {
+        struct hz3_window *window = window_of(span);
+        size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+        hz3_spans_unmake(span);
+        hz3_spans_file(window, first, granules, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
     }
 }
 
@@ -395,9 +226,9 @@ static struct hz3_span *take_from_reserve(struct hz3_span **reserve)
 {
     struct hz3_window *window = window_of(*reserve);
     size_t first = hz3_granule_of(window, (void *)(*reserve)->start), granules = (*reserve)->granules;
-    unmake(*reserve);
-    *reserve = granules > 1 ? make(window, first + 1, granules - 1, HZ3_SPAN_RESERVE) : NULL;
-    return make(window, first, 1, HZ3_SPAN_RUN);
+    hz3_spans_unmake(*reserve);
+    *reserve = granules > 1 ? hz3_spans_make(window, first + 1, granules - 1, HZ3_SPAN_RESERVE) : NULL;
+    return hz3_spans_make(window, first, 1, HZ3_SPAN_RUN);
 }
 
 static struct hz3_span *take_reserve(size_t granules)
@@ -413,7 +244,7 @@ static struct hz3_span *take_for_run(struct hz3_span **reserve)
 {
     size_t unit = hz3_os.huge_page_asked >> HZ3_GRANULE_SHIFT;
     bool wanted = unit > 1 && !hz3_get(locked) && !hz3_pages_above_limit();
-    if (!*reserve && wanted && is_dense(unit) && !bin_find(HZ3_SPAN_DIRTY, 1, 1)) *reserve = take_reserve(unit);
+    if (!*reserve && wanted && is_dense(unit) && !hz3_spans_find(HZ3_SPAN_DIRTY, 1, 1)) *reserve = take_reserve(unit);
     return *reserve ? take_from_reserve(reserve) : take_any(1, 1, HZ3_SPAN_RUN);
 }
 
@@ -426,12 +257,12 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
     for (bool purged = false;;) {
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = reserve ? take_for_run(reserve) : take_any(granules, align_granules, kind);
-        uint32_t purging = hz3_get(pool.purging);
+        uint32_t purging = hz3_get(being_purged);
         hz3_unlock(&hz3_pages_lock);
         if (span) return span;
         /* What others are purging is nobody's for the moment.  (If we fork, they wait for us.) */
         if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) {
-            hz3_os_wait(&pool.purging, purging, 1);
+            hz3_os_wait(&being_purged, purging, 1);
             continue;
         }
         /* Purged, dirty spans merge with their clean neighbours: there may be room after all.  Once only where purges
@@ -465,8 +296,8 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
     uint32_t now = (uint32_t)hz3_os_now_ms();
     clear_tags(span);
     hz3_lock(&hz3_pages_lock);
-    unmake(span);
-    release(window, first, granules, kind, now);
+    hz3_spans_unmake(span);
+    hz3_spans_file(window, first, granules, kind, now);
     hz3_unlock(&hz3_pages_lock);
 }
 
@@ -497,9 +328,9 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_lock(&hz3_pages_lock);
-    unmake(span);
-    make(window, first, granules, kind);
-    release(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, first, granules, kind);
+    hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
     hz3_unlock(&hz3_pages_lock);
     heed_limits();
 }
@@ -511,13 +342,13 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     hz3_lock(&hz3_pages_lock);
     size_t end = first + have;
-    struct hz3_span *right = neighbour(window, end, HZ3_SPAN_DIRTY);
-    if (!right) right = neighbour(window, end, HZ3_SPAN_CLEAN);
+    struct hz3_span *right = hz3_spans_neighbour(window, end, HZ3_SPAN_DIRTY);
+    if (!right) right = hz3_spans_neighbour(window, end, HZ3_SPAN_CLEAN);
     bool grown = right && right->granules >= more;
     if (grown) {
-        unmake(cut(right, end, more, kind));
-        unmake(span);
-        make(window, first, granules, kind);
+        hz3_spans_unmake(cut(right, end, more, kind));
+        hz3_spans_unmake(span);
+        hz3_spans_make(window, first, granules, kind);
     }
     hz3_unlock(&hz3_pages_lock);
     return grown;
@@ -578,11 +409,11 @@ static void begin_purge(struct hz3_span *span)
 {
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
-    unmake(span);
-    make(window, first, granules, HZ3_SPAN_PURGING);
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
     span->bytes = hz3_lock_self();
     purging_here = true;
-    hz3_add(pool.purging, 1);
+    hz3_add(being_purged, 1);
 }
 
 /* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
@@ -602,11 +433,11 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
 
     hz3_lock(&hz3_pages_lock);
-    unmake(span);
-    if (from > first) release(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    if (to > from) release(window, from, to - from, kind, 0);
-    if (end > to) release(window, to, end - to, HZ3_SPAN_DIRTY, now);
-    hz3_sub(pool.purging, 1);
+    hz3_spans_unmake(span);
+    if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
+    if (to > from) hz3_spans_file(window, from, to - from, kind, 0);
+    if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
+    hz3_sub(being_purged, 1);
     purging_here = false;
     hz3_unlock(&hz3_pages_lock);
     hz3_add(hz3_pages_stats.purged, purged);
@@ -626,7 +457,7 @@ static void resume_purged(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
         give_up(span, renew(span)); /* the purger may have come as far as to unmap it */
-        hz3_sub(pool.purging, 1);
+        hz3_sub(being_purged, 1);
     }
 }
 
@@ -638,8 +469,8 @@ bool hz3_pages_purging_here(void)
 void hz3_pages_after_fork(bool whole)
 {
     if (!whole)
-        hz3_set(pool.purging, purging_here);
-    else if (hz3_get(pool.purging))
+        hz3_set(being_purged, purging_here);
+    else if (hz3_get(being_purged))
         hz3_map_each_span(resume_purged);
 }
 
@@ -650,7 +481,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
     /* What could not be purged comes back: look at no more than there was. */
     for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
         hz3_lock(&hz3_pages_lock);
-        struct hz3_span *span = pool.oldest;
+        struct hz3_span *span = hz3_spans_oldest();
         if (!span || !hz3_ms_passed(span->since, age, now) || hz3_get(hz3_pages_stats.dirty) <= keep) {
             hz3_unlock(&hz3_pages_lock);
             break;

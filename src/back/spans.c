@@ -1,0 +1,170 @@
+#include "back/spans.h"
+
+#include "back/pages.h"
+#include "base/check.h"
+
+enum {
+    EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
+    BINS = EXACT_BINS + 4 * 21,
+    FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
+    KINDS = HZ3_SPAN_UNMAPPED + 1,
+};
+
+static struct hz3_span *bins[KINDS][BINS];
+static uint64_t filled_bins[KINDS][(BINS + 63) / 64]; /* bit: the bin holds a span */
+static struct hz3_span *oldest, *newest;              /* dirty spans by age */
+
+static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
+{
+    switch (kind) {
+    case HZ3_SPAN_DIRTY: return &hz3_pages_stats.dirty;
+    case HZ3_SPAN_CLEAN: return &hz3_pages_stats.clean;
+    case HZ3_SPAN_UNMAPPED: return &hz3_pages_stats.unmapped;
+    default: return &hz3_pages_stats.used;
+    }
+}
+
+/* Others read the gauges at any time; they are written under the pool's lock. */
+static void count(const struct hz3_span *span, bool more)
+{
+    HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
+    size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
+    hz3_set(*bytes, hz3_get(*bytes) + change);
+    if (span->kind == HZ3_SPAN_RESERVE) hz3_set(hz3_pages_stats.reserved, hz3_get(hz3_pages_stats.reserved) + change);
+}
+
+/* ---- bins ---- */
+
+static unsigned bin_of(size_t granules)
+{
+    if (granules <= EXACT_BINS) return (unsigned)granules - 1;
+    unsigned log = 63 - (unsigned)__builtin_clzll(granules);
+    return hz3_min(EXACT_BINS + (log - 6) * 4 + (unsigned)(granules >> (log - 2) & 3), BINS - 1);
+}
+
+static void bin_insert(struct hz3_span *span)
+{
+    unsigned bin = bin_of(span->granules);
+    struct hz3_span **head = &bins[span->kind][bin];
+    span->prev = NULL;
+    span->next = *head;
+    if (*head) (*head)->prev = span;
+    *head = span;
+    filled_bins[span->kind][bin / 64] |= (uint64_t)1 << bin % 64;
+}
+
+static void bin_remove(struct hz3_span *span)
+{
+    unsigned bin = bin_of(span->granules);
+    if (span->next) span->next->prev = span->prev;
+    if (span->prev) {
+        span->prev->next = span->next;
+    } else if (!(bins[span->kind][bin] = span->next)) {
+        filled_bins[span->kind][bin / 64] &= ~((uint64_t)1 << bin % 64);
+    }
+}
+
+/* The first bin from this one on that holds a span, or BINS. */
+static unsigned next_filled(enum hz3_span_kind kind, unsigned bin)
+{
+    for (unsigned word = bin / 64; word < (BINS + 63) / 64; word++) {
+        uint64_t filled = filled_bins[kind][word];
+        if (word == bin / 64) filled &= ~(uint64_t)0 << bin % 64;
+        if (filled) return word * 64 + (unsigned)__builtin_ctzll(filled);
+    }
+    return BINS;
+}
+
+struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t align)
+{
+    for (unsigned bin = bin_of(granules); (bin = next_filled(kind, bin)) < BINS; bin++) {
+        struct hz3_span *span = bins[kind][bin];
+        for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
+            if (hz3_spans_aligned_start(span, align) + (granules << HZ3_GRANULE_SHIFT) <=
+                span->start + hz3_span_bytes(span))
+                return span;
+    }
+    return NULL;
+}
+
+/* ---- the age list ---- */
+
+static void age_append(struct hz3_span *span)
+{
+    span->aging = true;
+    span->newer = NULL;
+    span->older = newest;
+    *(newest ? &newest->newer : &oldest) = span;
+    newest = span;
+}
+
+static void age_remove(struct hz3_span *span)
+{
+    span->aging = false;
+    *(span->older ? &span->older->newer : &oldest) = span->newer;
+    *(span->newer ? &span->newer->older : &newest) = span->older;
+}
+
+struct hz3_span *hz3_spans_oldest(void)
+{
+    return oldest;
+}
+
+/* ---- making and filing ---- */
+
+struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = &window->spans[first];
+    span->start = window->base + (first << HZ3_GRANULE_SHIFT);
+    span->granules = (uint32_t)granules;
+    span->kind = (uint8_t)kind;
+    if (kind <= HZ3_SPAN_UNMAPPED && granules > 1) {
+        span[granules - 1].start = span->start;
+        span[granules - 1].kind = (uint8_t)kind;
+    }
+    count(span, true);
+    return span;
+}
+
+void hz3_spans_unmake(struct hz3_span *span)
+{
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
+    hz3_assert(kind != HZ3_SPAN_NONE);
+    count(span, false);
+    if (kind <= HZ3_SPAN_UNMAPPED) {
+        bin_remove(span);
+        if (kind == HZ3_SPAN_DIRTY) age_remove(span);
+        span[span->granules - 1].kind = HZ3_SPAN_NONE;
+    }
+    span->kind = HZ3_SPAN_NONE;
+}
+
+struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind)
+{
+    /* Also what is left of granule 0, and what lies beyond a window that ended early. */
+    if (granule >= hz3_min(window->frontier, window->spans_mapped)) return NULL;
+    struct hz3_span *span = &window->spans[granule];
+    return span->kind == kind ? &window->spans[(span->start - window->base) >> HZ3_GRANULE_SHIFT] : NULL;
+}
+
+void hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind, uint32_t since)
+{
+    struct hz3_span *left = hz3_spans_neighbour(window, first - 1, kind);
+    struct hz3_span *right = hz3_spans_neighbour(window, first + granules, kind);
+    size_t largest = granules; /* the largest part's age is the whole's */
+    if (left) {
+        if (left->granules > largest) since = left->since, largest = left->granules;
+        first -= left->granules;
+        granules += left->granules;
+        hz3_spans_unmake(left);
+    }
+    if (right) {
+        if (right->granules > largest) since = right->since;
+        granules += right->granules;
+        hz3_spans_unmake(right);
+    }
+    struct hz3_span *span = hz3_spans_make(window, first, granules, kind);
+    span->since = since;
+    bin_insert(span);
+    if (kind == HZ3_SPAN_DIRTY) age_append(span);
+}

@@ -1,0 +1,29 @@
+/* Free spans: found by size and by age, merged with neighbours of their kind.  Everything here is under the page
+ * pool's lock, and keeps its gauges.  Talks to the map; must not know why a span is free, or for how long. */
+#ifndef HZ3_BACK_SPANS_H
+#define HZ3_BACK_SPANS_H
+
+#include "back/map.h"
+
+/* Writes the descriptors of granules that are in no list, as a span of any kind; */
+struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind);
+/* and the reverse: the span is no longer what it was, and in no list. */
+void hz3_spans_unmake(struct hz3_span *span);
+
+/* Files granules that belong to nobody as a free span, dirty since `since` (ms), merged with its neighbours. */
+void hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind, uint32_t since);
+
+/* A free span of the kind with room for so many granules from a multiple of align (granules, a power of two) on, close
+ * to the smallest; or NULL. */
+struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t align);
+/* The first such multiple in it. */
+HZ3_INLINE uintptr_t hz3_spans_aligned_start(const struct hz3_span *span, size_t align)
+{
+    return hz3_round_up(span->start, align << HZ3_GRANULE_SHIFT);
+}
+
+/* The free span of this kind that ends or starts right at a granule, or NULL. */
+struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind);
+/* The dirty span that was filed, or merged, first; or NULL. */
+struct hz3_span *hz3_spans_oldest(void);
+#endif
