@@ -81,6 +81,22 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class TheirFigure:
+    case: str
+    variant: str
+    change: float  # per cent
+
+
+@dataclass(frozen=True)
+class Original:
+    """What the work order has of it."""
+
+    said: str
+    verdict: str | dict  # on all variants, or by variant
+    figures: tuple[TheirFigure, ...] = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     name: str
     work_order: str
@@ -92,7 +108,7 @@ class Experiment:
     figure: str = "ops_per_s"
     blocks: int = 20
     same_within: float = 2.0  # per cent
-    original: dict = field(default_factory=dict)
+    original: Original | None = None
     why: str = ""
 
     def figures(self, group: str) -> tuple[str, ...]:
@@ -134,18 +150,16 @@ def _cases(table: dict, iters: int) -> list[Case]:
     return cases
 
 
-def _check_original(original: dict) -> None:
-    """What the ledger tells of it is there."""
-    if original:
-        original["said"], original["verdict"]
-        [(f["case"], f["variant"], f"{f['change']:+g}") for f in original.get("figures", ())]
+def _original(table: dict) -> Original:
+    figures = tuple(_make(TheirFigure, "original figure", {**f}) for f in table.pop("figures", ()))
+    return _make(Original, "original", table, figures=figures)
 
 
 def from_table(table: dict) -> Experiment:
     table = {**table}
     figure, iters = table.get("figure", "ops_per_s"), table.pop("iters", 0)
     try:
-        _check_original(table.get("original", {}))
+        original = table.pop("original", None)
         baseline = _make(Variant, "baseline", {"name": BASELINE, **table.pop("baseline")})
         return _make(
             Experiment,
@@ -155,6 +169,7 @@ def from_table(table: dict) -> Experiment:
             variants=tuple(_variant(v, baseline) for v in table.pop("variants")),
             cases=tuple(c for t in table.pop("cases") for c in _cases({**t}, iters)),
             gates=tuple(_make(Gate, "gate", {"figure": figure, **g}) for g in table.pop("gates")),
+            original=_original({**original}) if original else None,
         )
     except KeyError as missing:
         raise LabError(f"experiment: no {missing.args[0]}") from None

@@ -40,13 +40,13 @@ def published(files: Iterable[Path]) -> list[Samples]:
 def theirs(experiment: Experiment, variant: str) -> str:
     if not experiment.original:
         return "-"
-    verdict = experiment.original["verdict"]
+    verdict = experiment.original.verdict
     return (verdict.get(variant, "") if isinstance(verdict, dict) else verdict) or "not measured"
 
 
 def their_change(experiment: Experiment, case: str, variant: str) -> str:
-    figures = experiment.original.get("figures", ())
-    return next((f"{f['change']:+g} %" for f in figures if (f["case"], f["variant"]) == (case, variant)), "")
+    figures = experiment.original.figures if experiment.original else ()
+    return next((f"{f.change:+g} %" for f in figures if (f.case, f.variant) == (case, variant)), "")
 
 
 def cell(finding: Finding) -> str:
@@ -92,7 +92,7 @@ def section(experiment: Experiment, judged: list[tuple[Samples, list[Verdict]]])
     original = experiment.original
     lines = [f"## {experiment.name}", "", experiment.question, ""]
     if original:
-        lines += [f"The work order ({experiment.work_order}): {original['said']}", ""]
+        lines += [f"The work order ({experiment.work_order}): {original.said}", ""]
     for run, verdicts in judged:
         lines += [*result(run, verdicts, experiment), ""]
     if not judged:

@@ -117,7 +117,12 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("at_least = 0.0", "at_least = -100", "worse by 100 % or more"),
     ("at_least = 0.0", "wins = true", "gate: wins = True, which should be int$"),
     ('question = "?"', 'question = "?"\nsame_within = inf', "same_within = inf, which should be float$"),
-    ('question = "?"', 'question = "?"\noriginal = { verdict = "GO" }', "experiment: no said"),
+    ('question = "?"', 'question = "?"\noriginal = { verdict = "GO" }', "original: Original missing .* 'said'$"),
+    (
+        'question = "?"',
+        'question = "?"\noriginal = { said = "", verdict = "", figures = [{ case = "T=2", variant = "one", change = "-3" }] }',
+        "original figure: change = '-3', which should be float$",
+    ),
     ("iters = 1000", 'iters = "many"', "case 'T=2': iters = 'many', which should be int$"),
     ('question = "?"', 'question = "?"\nblocks = "20"', "experiment: blocks = '20', which should be int$"),
     ('question = "?"', 'question = "?"\nsame_within = "2"', "experiment: same_within = '2', which should be float$"),
@@ -178,9 +183,9 @@ def test_s146_asks_that_fewer_than_a_million_sends_overflow():
 def test_what_a_work_order_found_is_told_of_cases_that_there_are(file):
     asked = experiment.read(file)
     cases, variants = {case.name for case in asked.cases}, {variant.name for variant in asked.variants}
-    for figure in asked.original.get("figures", ()):
-        assert figure["case"] in cases and figure["variant"] in variants
-    assert (asked.work_order == "ours") != bool(asked.original)
+    for figure in asked.original.figures if asked.original else ():
+        assert figure.case in cases and figure.variant in variants
+    assert (asked.work_order == "ours") == (asked.original is None)
 
 
 def test_a_library_with_other_flags_than_asked_for_is_refused(tmp_path, known):
