@@ -163,6 +163,16 @@ def report_verb(file: Path, readme: bool) -> None:
     show.console.print(f"the report is in {file}")
 
 
+@main.command("goals")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
+    """Print how far each lane is from the goals in FILE, as Markdown, by the samples in RUNS."""
+    from lab import goals  # as the report
+
+    click.echo(goals.table(goals.read(file), [samples.Samples.load(run) for run in runs]), nl=False)
+
+
 @main.command("ledger")
 def ledger_verb() -> None:
     """Write docs/verdicts.md from the experiments and their results."""

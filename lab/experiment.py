@@ -117,7 +117,8 @@ class Experiment:
         return tuple(dict.fromkeys((self.figure, *MEMORY, *asked)))
 
 
-def _make(kind: type, what: str, table: dict, **more: object) -> object:
+def made_of(kind: type, what: str, table: dict, **more: object) -> object:
+    """A dataclass from a table of TOML, which has its keys and their types."""
     try:
         made = kind(**table, **more)
     except TypeError as error:
@@ -125,7 +126,8 @@ def _make(kind: type, what: str, table: dict, **more: object) -> object:
     for key in fields(kind):
         value, asked = getattr(made, key.name), getattr(key.type, "__origin__", key.type)
         right = isinstance(value, asked) or (type(value) is int and isinstance(float(value), asked))
-        if not right or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        right = right and (type(value) is bool) == (asked is bool)
+        if not right or (isinstance(value, float) and not math.isfinite(value)):
             said = getattr(asked, "__name__", str(asked).removesuffix(" | None"))
             raise LabError(f"{what}: {key.name} = {value!r}, which should be {said}")
     return made
@@ -133,7 +135,7 @@ def _make(kind: type, what: str, table: dict, **more: object) -> object:
 
 def _variant(table: dict, baseline: Variant) -> Variant:
     """The baseline with other flags; or where it names a lane, that lane with flags."""
-    own = _make(Variant, "variant", {"lane": baseline.lane, **table})
+    own = made_of(Variant, "variant", {"lane": baseline.lane, **table})
     return own if "lane" in table else replace(own, flags=baseline.flags | own.flags)
 
 
@@ -146,13 +148,13 @@ def _cases(table: dict, iters: int) -> list[Case]:
         for axis, value in zip(axes, values, strict=True):
             for key in ("name", "group", "command"):
                 filled[key] = filled.get(key, "").replace(f"{{{axis}}}", str(value))
-        cases.append(_make(Case, f"case {filled.get('name')!r}", {"iters": iters, **filled}))
+        cases.append(made_of(Case, f"case {filled.get('name')!r}", {"iters": iters, **filled}))
     return cases
 
 
 def _original(table: dict) -> Original:
-    figures = tuple(_make(TheirFigure, "original figure", {**f}) for f in table.pop("figures", ()))
-    return _make(Original, "original", table, figures=figures)
+    figures = tuple(made_of(TheirFigure, "original figure", {**f}) for f in table.pop("figures", ()))
+    return made_of(Original, "original", table, figures=figures)
 
 
 def from_table(table: dict) -> Experiment:
@@ -160,15 +162,15 @@ def from_table(table: dict) -> Experiment:
     figure, iters = table.get("figure", "ops_per_s"), table.pop("iters", 0)
     try:
         original = table.pop("original", None)
-        baseline = _make(Variant, "baseline", {"name": BASELINE, **table.pop("baseline")})
-        return _make(
+        baseline = made_of(Variant, "baseline", {"name": BASELINE, **table.pop("baseline")})
+        return made_of(
             Experiment,
             "experiment",
             table,
             baseline=baseline,
             variants=tuple(_variant(v, baseline) for v in table.pop("variants")),
             cases=tuple(c for t in table.pop("cases") for c in _cases({**t}, iters)),
-            gates=tuple(_make(Gate, "gate", {"figure": figure, **g}) for g in table.pop("gates")),
+            gates=tuple(made_of(Gate, "gate", {"figure": figure, **g}) for g in table.pop("gates")),
             original=_original({**original}) if original else None,
         )
     except KeyError as missing:

@@ -1,6 +1,7 @@
 """The report shows what was measured, needs nothing from elsewhere, and a browser can read it."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import LabError, ahead, comparison, judge, readme, report, show, versus
+from lab import ROOT, LabError, ahead, comparison, goals, judge, readme, report, show, versus
 from lab.page import markdown
+from lab.peers import cells
 
 
 @pytest.fixture(scope="module")
@@ -221,3 +223,52 @@ def test_a_browser_reads_it(page, tmp_path):
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
     done = subprocess.run([browser, *options, file.as_uri()], capture_output=True, text=True, timeout=60)
     assert "<title>6 pictures, 0 fetched, 3 rows, 0 beyond</title>" in done.stdout, done.stderr
+
+
+def goal(tmp_path, text):
+    file = tmp_path / "goals.toml"
+    file.write_text(f'[[goals]]\nwhat = "speed"\ncells = "mt 2"\nratio = 0.6\n{text}')
+    return goals.read(file)
+
+
+@pytest.mark.parametrize(("text", "lane", "expected"), [
+    ("", "scale", r"0\.(49|50|51)x \[.*\], 0 of 1"),  # 2.0 to jemalloc's 4.0
+    ("", "r90", r"0\.7[1-4]x \[.*\], 1 of 1"),  # 2.9 to 4.0
+    ("limit = true", "r90", r"0\.5[6-9]x \[.*\], 0 of 1"),  # 2.9 to 5.0
+    ('figure = "peak_kib"', "r90", r"1\.33x \[1\.33 1\.33\], 0 of 1"),  # 4000 to glibc's 3000
+    ('figure = "peak_kib"\nwithin = 1.0', "r90", r"0\.33x \[0\.33 0\.33\], 1 of 1"),  # glibc is slower, at 2.8
+    ('figure = "end_per_s"', "r90", "-"),  # which is not measured
+])  # fmt: skip
+def test_a_goal_says_how_far_a_lane_is(tmp_path, text, lane, expected):
+    run = comparison.Comparison(peers(noise=0.001))
+    (asked,) = goal(tmp_path, text)
+    assert re.fullmatch(expected, goals.reached(asked, list(asked.ratios(run, lane))))
+
+
+def test_the_goals_are_a_table_of_all_lanes_over_all_runs(tmp_path):
+    text = goals.table(goal(tmp_path, ""), [peers(seed=1), peers(seed=2)])
+    assert re.fullmatch(r"\| figure \| set \| scale \| r90 \|\n.*\n\| speed \| 0\.6x \| .*, 0 of 2 \| .*, 2 of 2 \|\n", text)
+    with pytest.raises(LabError, match="'mt 2' is in no command that was measured"):
+        goals.table(goal(tmp_path, 'figure = "end_per_s"'), [peers()])
+
+
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("more = 1", "goals.toml: goal: Goal got an unexpected keyword key 'more'"),
+    ('within = "2"', "goal: within = '2', which should be float"),
+    ("limit = 1", "goal: limit = 1, which should be bool"),
+    ('figure = "remote_pct"', "more remote_pct is better"),
+    ('[[goals]]\nwhat = ""\ncells = "("\nratio = 1', "not a list of goals: .*unterminated"),
+    ("[[goals]]", "goal: .*missing 3 required"),
+    ("[", "not a list of goals"),
+])  # fmt: skip
+def test_what_is_no_list_of_goals_is_refused(tmp_path, text, complaint):
+    with pytest.raises(LabError, match=complaint):
+        goal(tmp_path, text)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments/goals").glob("*.toml")), ids=lambda file: file.stem)
+def test_the_goals_of_the_project_are_of_cells_that_there_are(file):
+    lists = [cells(file) for file in ROOT.glob("bench/cells-*.txt")]
+    commands = [shlex.join(cell.argv) for found in lists for cell in found.values()]
+    for asked in goals.read(file):
+        assert any(re.search(asked.cells, command) for command in commands), asked.what

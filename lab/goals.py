@@ -1,0 +1,93 @@
+"""What hz3 is to reach (experiments/goals/*.toml), and how far each lane is in runs of `hz3 peers`."""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean
+
+import numpy as np
+
+from lab import LabError
+from lab.comparison import Comparison
+from lab.experiment import HIGHER_IS_BETTER, LOWER_IS_BETTER, made_of
+from lab.page import markdown
+from lab.peers import LIMIT
+from lab.samples import Samples
+from lab.versus import SPEED, paired
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The lane's figure, over that of the peer that is best in it, is `ratio` or better in each of the cells."""
+
+    what: str
+    cells: str  # a pattern that is looked for in the cell's command
+    ratio: float
+    figure: str = SPEED
+    within: float = 0.0  # of the peers that are at most so many times slower than the lane; 0: of all
+    limit: bool = False  # over that of the limit, and of no peer
+
+    @property
+    def more_is_better(self) -> bool:
+        return self.figure.endswith(HIGHER_IS_BETTER)
+
+    def holds(self, ratio: float) -> bool:
+        return ratio >= self.ratio if self.more_is_better else ratio <= self.ratio
+
+    def reference(self, comparison: Comparison, cell: str, lane: str) -> str | None:
+        """Whose figure the lane's is divided by; None where there is nobody."""
+        speed, figure = comparison.figures(cell, SPEED), comparison.figures(cell, self.figure)
+        if self.limit:
+            return LIMIT if LIMIT in figure else None
+        like = [p for p in comparison.peers if p in figure and lane in figure]
+        if self.within:
+            like = [p for p in like if speed[p].median * self.within >= speed[lane].median]
+        best = max if self.more_is_better else min
+        return best(like, key=lambda peer: figure[peer].median, default=None)
+
+    def ratios(self, comparison: Comparison, lane: str) -> Iterator[float]:
+        for cell in comparison.cells:
+            if not re.search(self.cells, shlex.join(comparison.run.plan.cells[cell].argv)):
+                continue
+            other = self.reference(comparison, cell, lane)
+            ratios = paired(comparison.run, cell, self.figure, lane, other) if other else None
+            if ratios is not None:
+                yield float(np.median(ratios))
+
+
+def read(file: Path) -> list[Goal]:
+    try:
+        goals = [made_of(Goal, "goal", table) for table in tomllib.loads(file.read_text())["goals"]]
+        for goal in goals:
+            re.compile(goal.cells)
+    except LabError as error:
+        raise LabError(f"{file}: {error}") from None
+    except (OSError, ValueError, LookupError, TypeError, re.error) as error:
+        raise LabError(f"{file} is not a list of goals: {error!r}") from None
+    if strange := [goal for goal in goals if not goal.figure.endswith(HIGHER_IS_BETTER + LOWER_IS_BETTER)]:
+        raise LabError(f"{file}: nobody knows whether more {strange[0].figure} is better")
+    return goals
+
+
+def reached(goal: Goal, ratios: list[float]) -> str:
+    if not ratios:
+        return "-"
+    held = sum(map(goal.holds, ratios))
+    return f"{geometric_mean(ratios):.2f}x [{min(ratios):.2f} {max(ratios):.2f}], {held} of {len(ratios)}"
+
+
+def table(goals: list[Goal], runs: list[Samples]) -> str:
+    """Of each goal and lane the geometric mean over the cells of all runs, the smallest and the largest, and in how
+    many of them the goal is reached."""
+    comparisons = [Comparison(run) for run in runs]
+    lanes = list(dict.fromkeys(lane for comparison in comparisons for lane in comparison.lanes))
+    rows = []
+    for goal in goals:
+        found = [[ratio for c in comparisons for ratio in goal.ratios(c, lane)] for lane in lanes]
+        if not any(found):
+            raise LabError(f"'{goal.cells}' is in no command that was measured")
+        rows.append([goal.what, f"{goal.ratio:g}x", *(reached(goal, ratios) for ratios in found)])
+    return markdown(["figure", "set", *lanes], rows)
