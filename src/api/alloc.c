@@ -6,6 +6,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 HZ3_API void *hz3_calloc(size_t count, size_t size)
@@ -56,12 +57,25 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     return move(p, usable, size);
 }
 
-HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
+/* What no realloc has where it is more than there can be. */
+static size_t array_bytes(size_t count, size_t size)
 {
     size_t bytes;
-    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) return hz3_no_memory();
-    return hz3_realloc(p, bytes);
+    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? bytes : SIZE_MAX;
 }
+
+HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
+{
+    return hz3_realloc(p, array_bytes(count, size));
+}
+
+#if HZ3_OVERRIDE
+/* By the name, as glibc's: a program with a malloc of its own (Firefox, Chromium) need not have this function. */
+HZ3_EXPORT void *reallocarray(void *p, size_t count, size_t size)
+{
+    return realloc(p, array_bytes(count, size));
+}
+#endif
 
 /* ---- alignment ---- */
 
@@ -131,7 +145,6 @@ HZ3_API void hz3_free_aligned_sized(void *p, size_t alignment, size_t size)
 
 HZ3_STANDARD_NAME(calloc, void *, (size_t, size_t), hz3_calloc)
 HZ3_STANDARD_NAME(realloc, void *, (void *, size_t), hz3_realloc)
-HZ3_STANDARD_NAME(reallocarray, void *, (void *, size_t, size_t), hz3_reallocarray)
 HZ3_STANDARD_NAME(memalign, void *, (size_t, size_t), hz3_memalign)
 HZ3_STANDARD_NAME(aligned_alloc, void *, (size_t, size_t), hz3_aligned_alloc)
 HZ3_STANDARD_NAME(posix_memalign, int, (void **, size_t, size_t), hz3_posix_memalign)
