@@ -4,10 +4,11 @@
 #include "base/check.h"
 
 enum {
-    GROW_MIN = 4,      /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 16,     /* within these bounds, and on to the end of a huge page where there are such */
-    HOLE_MIN = 16,     /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
-    BROKEN_SHARE = 16, /* of what is in use: so much may go out of huge pages before they are to stay broken */
+    GROW_MIN = 4,       /* granules mapped at a time: an eighth of what is mapped, */
+    GROW_MAX = 16,      /* within these bounds, and on to the end of a huge page where there are such */
+    HOLE_MIN = 16,      /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
+    PIECES_MAX = 32768, /* of blocks in use: half of what Linux usually allows a process */
+    BROKEN_SHARE = 16,  /* of what is in use: so much may go out of huge pages before they are to stay broken */
     REFUSED_MS = 1000,
     OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
     HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
@@ -20,8 +21,9 @@ static HZ3_ATOMIC(uint32_t) refused_at;   /* ms, when the system last refused to
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
-static HZ3_ATOMIC(bool) locked;   /* what is mapped is paid for at once */
-static HZ3_ATOMIC(size_t) heeded; /* of hz3_os_broken, by hz3_pages_stay_broken */
+static HZ3_ATOMIC(bool) locked;     /* what is mapped is paid for at once */
+static HZ3_ATOMIC(uint32_t) pieces; /* of all blocks in use */
+static HZ3_ATOMIC(size_t) heeded;   /* of hz3_os_broken, by hz3_pages_stay_broken */
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
@@ -248,6 +250,80 @@ static struct hz3_span *take_for_run(struct hz3_span **reserve)
     return *reserve ? take_from_reserve(reserve) : take_any(1, 1, HZ3_SPAN_RUN);
 }
 
+/* ---- purging one span ---- */
+
+/* Whether a free range is to be a hole, since what is mapped counts: not a small one, since the system bounds how many
+ * there are, nor one in a reservation, where anybody's mapping might come to lie. */
+static bool leaves_hole(const struct hz3_window *window, size_t granules)
+{
+    return hz3_os.counts_mapped && !window->reserved && granules >= HOLE_MIN;
+}
+
+/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
+ * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped.
+ * anew: it is to be one mapping with what lies beside it. */
+static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules, bool anew)
+{
+    uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
+    size_t bytes = granules << HZ3_GRANULE_SHIFT;
+    bool mapped = anew && !hz3_get(locked) && hz3_os_map_reserved(start, bytes) == HZ3_MAPPED;
+    if (mapped) advise(window, start, bytes);
+    bool purged = mapped || purge(start, bytes);
+    bool unmapped = (!purged || leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
+    if (!purged && !unmapped) {
+        hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
+        return HZ3_SPAN_DIRTY;
+    }
+    if (HZ3_FREE_CHECK) {
+        uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
+        uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
+        from = hz3_round_up(from, hz3_os.page);
+        to &= ~(uintptr_t)(hz3_os.page - 1);
+        if (to > from) hz3_os_purge(from, to - from, 0);
+    }
+    return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
+}
+
+/* Makes a span that nobody uses one that is in no list. */
+static void begin_purge(struct hz3_span *span)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
+    span->bytes = hz3_lock_self();
+    purging_here = true;
+    hz3_add(being_purged, 1);
+}
+
+/* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
+static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages, bool anew)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
+    size_t from = first, to = end;
+    if (!break_huge_pages) {
+        size_t unit = huge_granules(), bytes = hz3_span_bytes(span);
+        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, unit);
+        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(unit - 1);
+        if (to <= from) from = to = end;
+    }
+    enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from, anew) : HZ3_SPAN_DIRTY;
+    if (kind == HZ3_SPAN_DIRTY) from = to = end;
+    size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
+
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_unmake(span);
+    if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
+    if (to > from) hz3_spans_file(window, from, to - from, kind, 0);
+    if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
+    hz3_sub(being_purged, 1);
+    purging_here = false;
+    hz3_unlock(&hz3_pages_lock);
+    hz3_add(hz3_pages_stats.purged, purged);
+    return purged;
+}
+
 /* ---- the interface ---- */
 
 /* reserve: where the span may be taken from if it is a run of one granule, else NULL. */
@@ -317,6 +393,10 @@ static void heed_limits(void)
 
 void hz3_pages_free(struct hz3_span *span)
 {
+    if (span->kind == HZ3_SPAN_LARGE && span->pieces) { /* free, they would be a part of mappings for ever */
+        hz3_pages_discard(span, true);
+        return;
+    }
     give_up(span, HZ3_SPAN_DIRTY);
     heed_limits();
 }
@@ -330,8 +410,12 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, kind);
-    hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
+    if (span->pieces)
+        begin_purge(hz3_spans_make(window, first + granules, rest, kind));
+    else
+        hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
     hz3_unlock(&hz3_pages_lock);
+    if (span->pieces) purge_span(span + granules, now, true, true);
     heed_limits();
 }
 
@@ -354,11 +438,9 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     return grown;
 }
 
-/* Whether a free range is to be a hole, since what is mapped counts: not a small one, since the system bounds how many
- * there are, nor one in a reservation, where anybody's mapping might come to lie. */
-static bool leaves_hole(const struct hz3_window *window, size_t granules)
+bool hz3_pages_may_move(void)
 {
-    return hz3_os.counts_mapped && !window->reserved && granules >= HOLE_MIN;
+    return hz3_get(pieces) < PIECES_MAX;
 }
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
@@ -368,6 +450,10 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
+    /* What was moved, in as many pieces as before, and what `to` is longer by. */
+    uint32_t more = from->pieces ? 1 : 2;
+    to->pieces += from->pieces + more;
+    hz3_add(pieces, more);
     advise(window_of(to), to->start, hz3_span_bytes(to));
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);
     give_up(from, !hole && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
@@ -382,75 +468,15 @@ void hz3_pages_locked(void)
     if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
 }
 
-/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
- * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped. */
-static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
-{
-    uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
-    size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool purged = purge(start, bytes);
-    bool unmapped = (!purged || leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
-    if (!purged && !unmapped) {
-        hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
-        return HZ3_SPAN_DIRTY;
-    }
-    if (HZ3_FREE_CHECK) {
-        uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
-        uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
-        from = hz3_round_up(from, hz3_os.page);
-        to &= ~(uintptr_t)(hz3_os.page - 1);
-        if (to > from) hz3_os_purge(from, to - from, 0);
-    }
-    return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
-}
-
-/* Makes a span that nobody uses one that is in no list. */
-static void begin_purge(struct hz3_span *span)
-{
-    struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
-    hz3_spans_unmake(span);
-    hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
-    span->bytes = hz3_lock_self();
-    purging_here = true;
-    hz3_add(being_purged, 1);
-}
-
-/* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
-static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
-{
-    struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
-    size_t from = first, to = end;
-    if (!break_huge_pages) {
-        size_t unit = huge_granules(), bytes = hz3_span_bytes(span);
-        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, unit);
-        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(unit - 1);
-        if (to <= from) from = to = end;
-    }
-    enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;
-    if (kind == HZ3_SPAN_DIRTY) from = to = end;
-    size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
-
-    hz3_lock(&hz3_pages_lock);
-    hz3_spans_unmake(span);
-    if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    if (to > from) hz3_spans_file(window, from, to - from, kind, 0);
-    if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
-    hz3_sub(being_purged, 1);
-    purging_here = false;
-    hz3_unlock(&hz3_pages_lock);
-    hz3_add(hz3_pages_stats.purged, purged);
-    return purged;
-}
-
 size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
 {
     clear_tags(span);
+    bool moved = span->pieces;
+    hz3_sub(pieces, span->pieces);
     hz3_lock(&hz3_pages_lock);
     begin_purge(span);
     hz3_unlock(&hz3_pages_lock);
-    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages);
+    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages || moved, moved);
 }
 
 static void resume_purged(struct hz3_span *span)
@@ -489,7 +515,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
         begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
         left -= hz3_min(left, hz3_span_bytes(span));
-        purged += purge_span(span, now, break_huge_pages);
+        purged += purge_span(span, now, break_huge_pages, false);
     }
     return purged;
 }
@@ -507,7 +533,7 @@ static void purge_again(struct hz3_window *window, size_t granule)
         granule += whole ? span->granules : 1;
         if (clean) begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
-        if (clean) hz3_sub(hz3_pages_stats.purged, purge_span(span, now, true)); /* counted when it went first */
+        if (clean) hz3_sub(hz3_pages_stats.purged, purge_span(span, now, true, false)); /* counted when it went first */
     }
 }
 
