@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 enum {
     PASSES_PER_DECAY = 4,
@@ -34,6 +35,7 @@ static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
 static HZ3_ATOMIC(uint32_t) not_before;                  /* ms: when the background thread may be tried again */
 static HZ3_ATOMIC(uint32_t) everybody_left;              /* a bool: no thread of the program's that called us is left */
 static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* waiting bytes from which a thread is worth it */
+static pid_t process;                                    /* that this is */
 
 static size_t waiting_bytes(void)
 {
@@ -149,6 +151,8 @@ static void *background(void *unused)
 
 static HZ3_COLD void start_background(uint32_t now)
 {
+    /* A child of vfork, or one that libc did not make: the thread would be another process's. */
+    if (getpid() != process) return;
     if (hz3_exchange(running, true, memory_order_seq_cst)) return;
     int saved = errno;
     pthread_t thread;
@@ -196,6 +200,7 @@ void hz3_collector_start(uint32_t decay_ms, bool with_background)
     decay = decay_ms;
     interval = hz3_min(hz3_max(decay_ms / PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS), (uint32_t)PASS_MAX_MS);
     hz3_set(wanted, with_background);
+    process = getpid();
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_set(due, now + interval);
     hz3_set(not_before, now);
@@ -215,5 +220,6 @@ void hz3_collector_forbid_background(void)
 
 void hz3_collector_after_fork(void)
 {
+    process = getpid();
     hz3_set(running, false);
 }
