@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,6 +34,7 @@ enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numb
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 HZ3_ATOMIC(size_t) hz3_os_broken;
+static bool purges; /* MADV_DONTNEED does what it says: const after start */
 
 /* Files and futexes without libc's names, since they are used before we can serve, or beside a lock: a library loaded
  * before libc may have taken the names, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper
@@ -123,6 +125,27 @@ static void find_clock(void)
     vdso_clock = (int (*)(clockid_t, struct timespec *))found;
 }
 
+/* QEMU's user mode before 7.1 takes the call for advice, says yes and leaves the pages as they are. */
+static bool find_purge(void)
+{
+    volatile char *page = mmap(NULL, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return false;
+    *page = 1;
+    bool found = madvise((void *)page, hz3_os.page, MADV_DONTNEED) == 0 && *page == 0;
+    munmap((void *)page, hz3_os.page);
+    return found;
+}
+
+/* glibc's stack canary and pointer guard are AT_RANDOM's bytes: no address may tell of one alone. */
+static uint64_t find_random(void)
+{
+    uint64_t half[2] = {0};
+    const void *bytes = (const void *)getauxval(AT_RANDOM);
+    if (call(SYS_getrandom, (long)half, sizeof half[0], GRND_NONBLOCK, 0) != sizeof half[0] && bytes)
+        memcpy(half, bytes, sizeof half);
+    return half[0] * 0x9e3779b97f4a7c15u ^ (half[1] << 32 | half[1] >> 32);
+}
+
 void hz3_os_start(void)
 {
     int saved = errno;
@@ -136,15 +159,18 @@ void hz3_os_start(void)
     struct rlimit limit;
     bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < SIZE_MAX / 1024;
     hz3_os.address_space = limited ? limit.rlim_cur : SIZE_MAX / 1024;
-    const void *bytes = (const void *)getauxval(AT_RANDOM);
-    if (bytes) memcpy(&hz3_os.random, bytes, sizeof hz3_os.random);
+    hz3_os.random = find_random();
+    purges = find_purge();
     errno = saved;
 }
 
 static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
 {
     int saved = errno;
-    void *got = mmap((void *)at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *got = mmap((void *)at, bytes, protection, flags | how, -1, 0);
+    if (got == MAP_FAILED && how == MAP_FIXED_NOREPLACE && errno != EEXIST && errno != ENOMEM) /* never heard of it */
+        got = mmap((void *)at, bytes, protection, flags, -1, 0);
     enum hz3_map_result result = HZ3_MAPPED;
     if (got == MAP_FAILED) {
         result = errno == EEXIST ? HZ3_MAP_TAKEN : HZ3_MAP_NOMEM;
@@ -211,7 +237,7 @@ bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit)
 {
     if (unit) split_ends(at, at + bytes, unit);
     int saved = errno;
-    bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
+    bool done = purges && madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
 }

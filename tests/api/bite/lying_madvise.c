@@ -1,0 +1,20 @@
+/* Proves that calloc's memory is zero where madvise says that it gave pages back and did not, as that of QEMU's user
+ * mode does before 7.1. */
+#include <stddef.h>
+
+#include "hardship.h"
+#include "support.h"
+
+int madvise(void *at, size_t bytes, int advice)
+{
+    (void)at;
+    (void)bytes;
+    (void)advice;
+    return 0;
+}
+
+int main(void)
+{
+    for (int round = 0; round < 3; round++) CHECK(endure(MIB(4)) == 0);
+    return 0;
+}
