@@ -36,7 +36,7 @@ test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LA
 	@$(PYTEST) tests bench peers lab --ignore tests/vm
 
 # Each lane with each of its flags changed, and for longer: half an hour.
-test_variants_long: setup-test
+test_variants_long: setup-test all
 	@$(PYTEST) tests/lanes tests/golden/test_boxes.py --long
 
 $(LANES:%=test_%): test_%: setup-test benches

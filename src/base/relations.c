@@ -19,6 +19,8 @@ _Static_assert(
     "HZ3_S44_OWNER_STASH_PUSH and HZ3_S44_OWNER_STASH_POP are the ends of what HZ3_S44_OWNER_STASH=0 takes away");
 _Static_assert(IMPLIES(HZ3_S44_STASH_MAX_OBJS != 16384, HZ3_S44_OWNER_STASH),
                "HZ3_S44_STASH_MAX_OBJS needs HZ3_S44_OWNER_STASH=1");
+_Static_assert(IMPLIES(S112 && !LIST, HZ3_S44_OWNER_STASH),
+               "HZ3_S112_FULL_DRAIN_EXCHANGE is about the owner stash; needs HZ3_S44_OWNER_STASH=1");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_COUNT, LIST),
                "HZ3_S44_OWNER_STASH_COUNT: a stack of magazines counts itself" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST),
