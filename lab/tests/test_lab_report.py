@@ -15,6 +15,7 @@ from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 from lab import ROOT, LabError, ahead, comparison, goals, judge, readme, report, show, versus
 from lab.page import markdown
 from lab.peers import cells
+from lab.samples import Samples
 
 
 @pytest.fixture(scope="module")
@@ -272,3 +273,12 @@ def test_the_goals_of_the_project_are_of_cells_that_there_are(file):
     commands = [shlex.join(cell.argv) for found in lists for cell in found.values()]
     for asked in goals.read(file):
         assert any(re.search(asked.cells, command) for command in commands), asked.what
+
+
+def test_the_tables_of_goals_in_the_documentation_are_what_the_results_say():
+    text = (ROOT / "docs/figures.md").read_text()
+    tables = re.findall(r"<!-- bin/hz3 goals (.*) -->\n((?:\|.*\n)+)", text)
+    assert len(tables) == 2
+    for files, said in tables:
+        asked, *runs = [ROOT / file for file in files.split()]
+        assert said == goals.table(goals.read(asked), [Samples.load(run) for run in runs]), f"run: bin/hz3 goals {files}"
