@@ -34,7 +34,7 @@ enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numb
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 HZ3_ATOMIC(size_t) hz3_os_broken;
-static bool purges; /* MADV_DONTNEED does what it says: const after start */
+static bool purges; /* MADV_DONTNEED does what it says, where it says so; const after start */
 
 /* Files and futexes without libc's names, since they are used before we can serve, or beside a lock: a library loaded
  * before libc may have taken the names, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper
@@ -125,15 +125,16 @@ static void find_clock(void)
     vdso_clock = (int (*)(clockid_t, struct timespec *))found;
 }
 
-/* QEMU's user mode before 7.1 takes the call for advice, says yes and leaves the pages as they are. */
-static bool find_purge(void)
+/* QEMU's user mode before 7.1 takes the call for advice, says yes and leaves the pages as they are.  (Who refuses it
+ * says so each time.) */
+static bool purge_is_true(void)
 {
     volatile char *page = mmap(NULL, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) return false;
+    if (page == MAP_FAILED) return true;
     *page = 1;
-    bool found = madvise((void *)page, hz3_os.page, MADV_DONTNEED) == 0 && *page == 0;
+    bool lies = madvise((void *)page, hz3_os.page, MADV_DONTNEED) == 0 && *page != 0;
     munmap((void *)page, hz3_os.page);
-    return found;
+    return !lies;
 }
 
 /* glibc's stack canary and pointer guard are AT_RANDOM's bytes: no address may tell of one alone. */
@@ -160,7 +161,7 @@ void hz3_os_start(void)
     bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < SIZE_MAX / 1024;
     hz3_os.address_space = limited ? limit.rlim_cur : SIZE_MAX / 1024;
     hz3_os.random = find_random();
-    purges = find_purge();
+    purges = purge_is_true();
     errno = saved;
 }
 
