@@ -57,23 +57,18 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     return move(p, usable, size);
 }
 
-/* What no realloc has where it is more than there can be. */
-static size_t array_bytes(size_t count, size_t size)
-{
-    size_t bytes;
-    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? bytes : SIZE_MAX;
-}
-
 HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
 {
-    return hz3_realloc(p, array_bytes(count, size));
+    size_t bytes;
+    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? hz3_realloc(p, bytes) : hz3_no_memory();
 }
 
 #if HZ3_OVERRIDE
 /* By the name, as glibc's: a program with a malloc of its own (Firefox, Chromium) need not have this function. */
 HZ3_EXPORT void *reallocarray(void *p, size_t count, size_t size)
 {
-    return realloc(p, array_bytes(count, size));
+    size_t bytes;
+    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? realloc(p, bytes) : hz3_no_memory();
 }
 #endif
 

@@ -42,6 +42,7 @@ void *realloc(void *p, size_t size)
     void *to = malloc(size);
     size_t old = 0;
     CHECK(p == NULL || is_own(p));
+    CHECK(size < sizeof(arena)); /* one that adds a header to what overflowed would wrap */
     if (p != NULL) memcpy(&old, (char *)p - 16, sizeof(old));
     return to != NULL ? memcpy(to, p != NULL ? p : to, old < size ? old : size) : NULL;
 }
