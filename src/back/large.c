@@ -1,6 +1,7 @@
 #include "back/large.h"
 
 #include "back/pages.h"
+#include "back/seams.h"
 #include "back/shelf.h"
 #include "base/check.h"
 
@@ -20,10 +21,8 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
     if (granules + align > INT32_MAX) return NULL;
     struct hz3_span *span = hz3_shelf_take(granules, align);
-    if (!span) {
-        if (!(span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE))) return NULL;
-        span->pieces = 0;
-    }
+    if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+    if (!span) return NULL;
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
     hz3_set(span->freed, false);
@@ -81,7 +80,7 @@ void *hz3_large_realloc(void *p, size_t size)
         span->bytes = bytes;
         return p;
     }
-    if (span->bytes < MOVE_MIN || !hz3_pages_may_move()) return NULL;
+    if (span->bytes < MOVE_MIN || hz3_seams_full()) return NULL;
     struct hz3_span *to = new_block(size, 1);
     if (!to) return NULL;
     size_t old = span->bytes, new = to->bytes;

@@ -56,9 +56,7 @@ struct hz3_span {
     HZ3_ATOMIC(uint32_t) live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
     uint32_t idle;  /* run: free objects that no purge has seen; of a heap's, as of the last retire */
-    uint32_t
-        pieces;   /* large: mappings that its pages are at most; 0: they were not moved, and are a part of another's */
-    size_t bytes; /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
+    size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
     HZ3_ATOMIC(uint64_t) free[HZ3_SPAN_WORDS]; /* bit i: object i is retired */

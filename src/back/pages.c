@@ -1,14 +1,14 @@
 #include "back/pages.h"
 
+#include "back/seams.h"
 #include "back/spans.h"
 #include "base/check.h"
 
 enum {
-    GROW_MIN = 4,       /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 16,      /* within these bounds, and on to the end of a huge page where there are such */
-    HOLE_MIN = 16,      /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
-    PIECES_MAX = 32768, /* of blocks in use: half of what Linux usually allows a process */
-    BROKEN_SHARE = 16,  /* of what is in use: so much may go out of huge pages before they are to stay broken */
+    GROW_MIN = 4,      /* granules mapped at a time: an eighth of what is mapped, */
+    GROW_MAX = 16,     /* within these bounds, and on to the end of a huge page where there are such */
+    HOLE_MIN = 16,     /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
+    BROKEN_SHARE = 16, /* of what is in use: so much may go out of huge pages before they are to stay broken */
     REFUSED_MS = 1000,
     OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
     HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
@@ -21,9 +21,8 @@ static HZ3_ATOMIC(uint32_t) refused_at;   /* ms, when the system last refused to
 
 struct hz3_pages_stats hz3_pages_stats;
 struct hz3_lock hz3_pages_lock;
-static HZ3_ATOMIC(bool) locked;     /* what is mapped is paid for at once */
-static HZ3_ATOMIC(uint32_t) pieces; /* of all blocks in use */
-static HZ3_ATOMIC(size_t) heeded;   /* of hz3_os_broken, by hz3_pages_stay_broken */
+static HZ3_ATOMIC(bool) locked;   /* what is mapped is paid for at once */
+static HZ3_ATOMIC(size_t) heeded; /* of hz3_os_broken, by hz3_pages_stay_broken */
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
@@ -103,12 +102,22 @@ static bool purge(uintptr_t start, size_t bytes)
     return hz3_os_purge(start, bytes, unit);
 }
 
-/* Whether a span whose pages are gone could be mapped again: by hz3_os_map_at unless somebody else has the place now,
- * by hz3_os_map_reserved whatever is there. */
-static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(uintptr_t, size_t))
+/* Whether there were seams in it, which are no more. */
+static bool drop_seams(uintptr_t start, size_t bytes)
 {
-    if (map(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
-    advise(window_of(span), span->start, hz3_span_bytes(span));
+    if (likely(hz3_seams_none())) return false;
+    hz3_lock(&hz3_pages_lock);
+    bool any = hz3_seams_drop(start, bytes);
+    hz3_unlock(&hz3_pages_lock);
+    return any;
+}
+
+/* Whether a range whose pages are gone could be mapped again, as one with what lies beside it: by hz3_os_map_at unless
+ * somebody else has the place now, by hz3_os_map_reserved whatever is there. */
+static bool map_again(uintptr_t start, size_t bytes, enum hz3_map_result (*map)(uintptr_t, size_t))
+{
+    if (map(start, bytes) != HZ3_MAPPED) return false;
+    advise(hz3_window_of((void *)start), start, bytes);
     return true;
 }
 
@@ -116,8 +125,11 @@ static bool map_again(const struct hz3_span *span, enum hz3_map_result (*map)(ui
  * for a mapping.  Says what it is now. */
 static enum hz3_span_kind renew(const struct hz3_span *span)
 {
-    bool mapped = purge(span->start, hz3_span_bytes(span)) || map_again(span, hz3_os_map_reserved);
-    return mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
+    uintptr_t start = span->start;
+    size_t bytes = hz3_span_bytes(span);
+    if (purge(start, bytes)) return HZ3_SPAN_CLEAN;
+    drop_seams(start, bytes);
+    return map_again(start, bytes, hz3_os_map_reserved) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
 }
 
 /* Of a huge page, which the system makes unasked or is to be asked for; 1: of none. */
@@ -175,7 +187,7 @@ static bool extend(size_t granules, bool for_reserve)
 static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = take(HZ3_SPAN_UNMAPPED, granules, align, kind);
-    if (!span || map_again(span, hz3_os_map_at)) return span;
+    if (!span || map_again(span->start, hz3_span_bytes(span), hz3_os_map_at)) return span;
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start);
     hz3_spans_unmake(span);
@@ -260,20 +272,20 @@ static bool leaves_hole(const struct hz3_window *window, size_t granules)
 }
 
 /* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
- * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped.
- * anew: it is to be one mapping with what lies beside it. */
-static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules, bool anew)
+ * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped. */
+static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool mapped = anew && !hz3_get(locked) && hz3_os_map_reserved(start, bytes) == HZ3_MAPPED;
-    if (mapped) advise(window, start, bytes);
-    bool purged = mapped || purge(start, bytes);
-    bool unmapped = (!purged || leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
+    bool hole = leaves_hole(window, granules), purged = purge(start, bytes);
+    if (purged && !hole && !hz3_get(locked) && drop_seams(start, bytes))
+        purged = map_again(start, bytes, hz3_os_map_reserved) || purge(start, bytes);
+    bool unmapped = (hole || !purged) && hz3_os_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }
+    if (unmapped) drop_seams(start, bytes);
     if (HZ3_FREE_CHECK) {
         uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
         uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
@@ -297,7 +309,7 @@ static void begin_purge(struct hz3_span *span)
 }
 
 /* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
-static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages, bool anew)
+static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
 {
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
@@ -308,7 +320,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
         if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(unit - 1);
         if (to <= from) from = to = end;
     }
-    enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from, anew) : HZ3_SPAN_DIRTY;
+    enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;
     if (kind == HZ3_SPAN_DIRTY) from = to = end;
     size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
 
@@ -393,10 +405,6 @@ static void heed_limits(void)
 
 void hz3_pages_free(struct hz3_span *span)
 {
-    if (span->kind == HZ3_SPAN_LARGE && span->pieces) { /* free, they would be a part of mappings for ever */
-        hz3_pages_discard(span, true);
-        return;
-    }
     give_up(span, HZ3_SPAN_DIRTY);
     heed_limits();
 }
@@ -410,12 +418,8 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, kind);
-    if (span->pieces)
-        begin_purge(hz3_spans_make(window, first + granules, rest, kind));
-    else
-        hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
+    hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
     hz3_unlock(&hz3_pages_lock);
-    if (span->pieces) purge_span(span + granules, now, true, true);
     heed_limits();
 }
 
@@ -438,11 +442,6 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     return grown;
 }
 
-bool hz3_pages_may_move(void)
-{
-    return hz3_get(pieces) < PIECES_MAX;
-}
-
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     withdraw(from); /* else what was asked for would go along */
@@ -450,13 +449,13 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
-    /* What was moved, in as many pieces as before, and what `to` is longer by. */
-    uint32_t more = from->pieces ? 1 : 2;
-    to->pieces += from->pieces + more;
-    hz3_add(pieces, more);
+    hz3_lock(&hz3_pages_lock);
+    hz3_seams_move(to->start, from->start, hz3_span_bytes(from));
+    hz3_unlock(&hz3_pages_lock);
     advise(window_of(to), to->start, hz3_span_bytes(to));
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);
-    give_up(from, !hole && map_again(from, hz3_os_map_at) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    bool mapped = !hole && map_again(from->start, hz3_span_bytes(from), hz3_os_map_at);
+    give_up(from, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
 
@@ -471,12 +470,10 @@ void hz3_pages_locked(void)
 size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
 {
     clear_tags(span);
-    bool moved = span->pieces;
-    hz3_sub(pieces, span->pieces);
     hz3_lock(&hz3_pages_lock);
     begin_purge(span);
     hz3_unlock(&hz3_pages_lock);
-    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages || moved, moved);
+    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages);
 }
 
 static void resume_purged(struct hz3_span *span)
@@ -515,7 +512,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
         begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
         left -= hz3_min(left, hz3_span_bytes(span));
-        purged += purge_span(span, now, break_huge_pages, false);
+        purged += purge_span(span, now, break_huge_pages);
     }
     return purged;
 }
@@ -533,7 +530,7 @@ static void purge_again(struct hz3_window *window, size_t granule)
         granule += whole ? span->granules : 1;
         if (clean) begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
-        if (clean) hz3_sub(hz3_pages_stats.purged, purge_span(span, now, true, false)); /* counted when it went first */
+        if (clean) hz3_sub(hz3_pages_stats.purged, purge_span(span, now, true)); /* counted when it went first */
     }
 }
 

@@ -23,10 +23,8 @@ size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);
 bool hz3_pages_grow(struct hz3_span *span, size_t granules);
 /* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller) and frees `from`; or fails and
- * frees `to`.  Pages that were moved are mappings of their own, of which the system has no end: may_move says whether
- * there may be more. */
+ * frees `to`.  Not while back/seams is full. */
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
-bool hz3_pages_may_move(void);
 
 /* Purges free spans that are dirty since before now - age ms, oldest first, until at most `keep` dirty bytes
  * are left or no span is that old.  Returns the bytes purged. */
