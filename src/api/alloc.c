@@ -57,18 +57,22 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     return move(p, usable, size);
 }
 
-HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
+static void *resize_array(void *(*resize)(void *, size_t), void *p, size_t count, size_t size)
 {
     size_t bytes;
-    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? hz3_realloc(p, bytes) : hz3_no_memory();
+    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? resize(p, bytes) : hz3_no_memory();
+}
+
+HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
+{
+    return resize_array(hz3_realloc, p, count, size);
 }
 
 #if HZ3_OVERRIDE
 /* By the name, as glibc's: a program with a malloc of its own (Firefox, Chromium) need not have this function. */
 HZ3_EXPORT void *reallocarray(void *p, size_t count, size_t size)
 {
-    size_t bytes;
-    return likely(!__builtin_mul_overflow(count, size, &bytes)) ? realloc(p, bytes) : hz3_no_memory();
+    return resize_array(realloc, p, count, size);
 }
 #endif
 
