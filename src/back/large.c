@@ -1,7 +1,6 @@
 #include "back/large.h"
 
 #include "back/pages.h"
-#include "back/seams.h"
 #include "back/shelf.h"
 #include "base/check.h"
 
@@ -80,7 +79,7 @@ void *hz3_large_realloc(void *p, size_t size)
         span->bytes = bytes;
         return p;
     }
-    if (span->bytes < MOVE_MIN || hz3_seams_full()) return NULL;
+    if (span->bytes < MOVE_MIN || !hz3_pages_may_move(span)) return NULL;
     struct hz3_span *to = new_block(size, 1);
     if (!to) return NULL;
     size_t old = span->bytes, new = to->bytes;

@@ -102,34 +102,49 @@ static bool purge(uintptr_t start, size_t bytes)
     return hz3_os_purge(start, bytes, unit);
 }
 
-/* Whether there were seams in it, which are no more. */
-static bool drop_seams(uintptr_t start, size_t bytes)
+static bool was_moved(uintptr_t start, size_t bytes)
 {
     if (likely(hz3_seams_none())) return false;
     hz3_lock(&hz3_pages_lock);
-    bool any = hz3_seams_drop(start, bytes);
+    bool moved = hz3_seams_moved(start, bytes);
     hz3_unlock(&hz3_pages_lock);
-    return any;
+    return moved;
 }
 
-/* Whether a range whose pages are gone could be mapped again, as one with what lies beside it: by hz3_os_map_at unless
- * somebody else has the place now, by hz3_os_map_reserved whatever is there. */
-static bool map_again(uintptr_t start, size_t bytes, enum hz3_map_result (*map)(uintptr_t, size_t))
+static void drop_seams(uintptr_t start, size_t bytes)
 {
-    if (map(start, bytes) != HZ3_MAPPED) return false;
-    advise(hz3_window_of((void *)start), start, bytes);
+    if (likely(hz3_seams_none())) return;
+    hz3_lock(&hz3_pages_lock);
+    hz3_seams_drop(start, bytes);
+    hz3_unlock(&hz3_pages_lock);
+}
+
+/* Whether a span that is not mapped could be mapped again: unless somebody else has the place now. */
+static bool map_again(const struct hz3_span *span)
+{
+    if (hz3_os_map_at(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
+    advise(window_of(span), span->start, hz3_span_bytes(span));
     return true;
 }
 
-/* The same for a span that may still be mapped, or in part: where it is as a whole, purging it does, and needs no room
+/* The same for a range without pages, whatever is there: as one with what lies beside it. */
+static bool map_anew(uintptr_t start, size_t bytes)
+{
+    if (hz3_os_map_reserved(start, bytes) != HZ3_MAPPED) return false;
+    advise(hz3_window_of((void *)start), start, bytes);
+    drop_seams(start, bytes);
+    return true;
+}
+
+/* Makes what may still be mapped, or in part, ready for use: where it is as a whole, purging it does, and needs no room
  * for a mapping.  Says what it is now. */
 static enum hz3_span_kind renew(const struct hz3_span *span)
 {
     uintptr_t start = span->start;
     size_t bytes = hz3_span_bytes(span);
-    if (purge(start, bytes)) return HZ3_SPAN_CLEAN;
+    if (purge(start, bytes) || map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
     drop_seams(start, bytes);
-    return map_again(start, bytes, hz3_os_map_reserved) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED;
+    return HZ3_SPAN_UNMAPPED;
 }
 
 /* Of a huge page, which the system makes unasked or is to be asked for; 1: of none. */
@@ -187,7 +202,7 @@ static bool extend(size_t granules, bool for_reserve)
 static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
 {
     struct hz3_span *span = take(HZ3_SPAN_UNMAPPED, granules, align, kind);
-    if (!span || map_again(span->start, hz3_span_bytes(span), hz3_os_map_at)) return span;
+    if (!span || map_again(span)) return span;
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start);
     hz3_spans_unmake(span);
@@ -278,8 +293,8 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
     bool hole = leaves_hole(window, granules), purged = purge(start, bytes);
-    if (purged && !hole && !hz3_get(locked) && drop_seams(start, bytes))
-        purged = map_again(start, bytes, hz3_os_map_reserved) || purge(start, bytes);
+    if (purged && !hole && !hz3_get(locked) && was_moved(start, bytes))
+        purged = map_anew(start, bytes) || purge(start, bytes);
     bool unmapped = (hole || !purged) && hz3_os_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
@@ -442,6 +457,16 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     return grown;
 }
 
+bool hz3_pages_may_move(const struct hz3_span *span)
+{
+    if (hz3_seams_full()) return false;
+    if (!hz3_os.counts_mapped) return true;
+    hz3_lock(&hz3_pages_lock);
+    bool one = !hz3_seams_inside(span->start, hz3_span_bytes(span));
+    hz3_unlock(&hz3_pages_lock);
+    return one;
+}
+
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     withdraw(from); /* else what was asked for would go along */
@@ -454,8 +479,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     hz3_unlock(&hz3_pages_lock);
     advise(window_of(to), to->start, hz3_span_bytes(to));
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);
-    bool mapped = !hole && map_again(from->start, hz3_span_bytes(from), hz3_os_map_at);
-    give_up(from, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    give_up(from, !hole && map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
 

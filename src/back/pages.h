@@ -1,8 +1,8 @@
 /* The page pool: spans of granules, for runs and large blocks.  Free spans stay dirty for the decay
  * time (a block freed and asked for again costs no system call), then are purged and stay as clean address
  * space, or are unmapped where what is mapped counts.  Neighbours of the same state merge.  Everything here is under
- * one lock, which is never held during a purge.  Talks to the map below; must not know of objects, classes or
- * threads. */
+ * one lock, which is never held during a purge.  Talks to the map, spans and seams below; must not know of objects,
+ * classes or threads. */
 #ifndef HZ3_BACK_PAGES_H
 #define HZ3_BACK_PAGES_H
 
@@ -23,8 +23,11 @@ size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);
 bool hz3_pages_grow(struct hz3_span *span, size_t granules);
 /* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller) and frees `from`; or fails and
- * frees `to`.  Not while back/seams is full. */
+ * frees `to`. */
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
+/* Not while back/seams is full; nor, where what is mapped counts, of more than one mapping: the system may have no room
+ * half-way. */
+bool hz3_pages_may_move(const struct hz3_span *span);
 
 /* Purges free spans that are dirty since before now - age ms, oldest first, until at most `keep` dirty bytes
  * are left or no span is that old.  Returns the bytes purged. */

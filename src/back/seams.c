@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-static uintptr_t seams[HZ3_SEAMS_MAX]; /* ascending */
+enum { MOVED = 1 }; /* what follows a seam was moved, and is a mapping of its own up to the next */
+
+static uintptr_t seams[HZ3_SEAMS_MAX]; /* ascending; address | MOVED, or the end of what was moved */
 static HZ3_ATOMIC(uint32_t) count;
 
 bool hz3_seams_none(void)
@@ -12,10 +14,10 @@ bool hz3_seams_none(void)
 
 bool hz3_seams_full(void)
 {
-    return hz3_get(count) == HZ3_SEAMS_MAX;
+    return hz3_get(count) >= HZ3_SEAMS_FULL;
 }
 
-/* Of the first seam from this address on. */
+/* Of the first seam that is not before this address. */
 static size_t index_of(uintptr_t at)
 {
     size_t low = 0, high = hz3_get(count);
@@ -29,50 +31,61 @@ static size_t index_of(uintptr_t at)
     return low;
 }
 
-/* What no longer fits is not known of. */
-static void put(uintptr_t at)
+/* Of the first after it. */
+static size_t index_after(uintptr_t at)
 {
-    size_t i = index_of(at), n = hz3_get(count);
-    if (n == HZ3_SEAMS_MAX || (i < n && seams[i] == at)) return;
+    return index_of(at + MOVED + 1);
+}
+
+/* Whether what lies right before the i-th seam was moved: MOVED or 0. */
+static uintptr_t moved_before(size_t i)
+{
+    return i ? seams[i - 1] & MOVED : 0;
+}
+
+/* What no longer fits is forgotten. */
+static void put(uintptr_t seam)
+{
+    size_t i = index_of(seam), n = hz3_get(count);
+    if (n == HZ3_SEAMS_MAX) return;
     memmove(&seams[i + 1], &seams[i], (n - i) * sizeof(*seams));
-    seams[i] = at;
+    seams[i] = seam;
     hz3_set(count, (uint32_t)n + 1);
 }
 
-bool hz3_seams_drop(uintptr_t start, size_t bytes)
+/* The range is one mapping that was moved, or none of its own. */
+static void assign(uintptr_t start, uintptr_t end, uintptr_t moved)
 {
-    size_t from = index_of(start), to = index_of(start + bytes), n = hz3_get(count);
+    size_t from = index_of(start), to = index_after(end), n = hz3_get(count);
+    uintptr_t before = moved_before(from), after = moved_before(to);
     memmove(&seams[from], &seams[to], (n - to) * sizeof(*seams));
     hz3_set(count, (uint32_t)(n - (to - from)));
-    return to > from;
-}
-
-static void reverse(size_t from, size_t to)
-{
-    for (; from + 1 < to; from++) {
-        uintptr_t last = seams[--to];
-        seams[to] = seams[from];
-        seams[from] = last;
-    }
-}
-
-/* Exchanges seams [from, middle) and [middle, to). */
-static void rotate(size_t from, size_t middle, size_t to)
-{
-    reverse(from, middle);
-    reverse(middle, to);
-    reverse(from, to);
+    if (moved || before) put(start | moved);
+    if (moved || after) put(end | after);
 }
 
 void hz3_seams_move(uintptr_t to, uintptr_t from, size_t bytes)
 {
-    hz3_seams_drop(to, bytes);
-    size_t first = index_of(from), end = index_of(from + bytes), place = index_of(to);
-    for (size_t i = first; i < end; i++) seams[i] += to - from;
-    if (place <= first)
-        rotate(place, first, end);
-    else
-        rotate(first, end, place);
-    put(to);
-    put(to + bytes);
+    assign(to, to + bytes, MOVED);
+    uintptr_t at = from;
+    for (size_t i; (i = index_after(at)) < hz3_get(count) && seams[i] < from + bytes;) {
+        at = seams[i] & ~(uintptr_t)MOVED;
+        put((at - from + to) | MOVED);
+    }
+    assign(from, from + bytes, 0);
+}
+
+bool hz3_seams_inside(uintptr_t start, size_t bytes)
+{
+    return index_after(start) < index_of(start + bytes);
+}
+
+bool hz3_seams_moved(uintptr_t start, size_t bytes)
+{
+    return moved_before(index_after(start)) || hz3_seams_inside(start, bytes);
+}
+
+void hz3_seams_drop(uintptr_t start, size_t bytes)
+{
+    assign(start, start + bytes, 0);
 }

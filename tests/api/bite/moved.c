@@ -7,7 +7,7 @@
 
 #include "support.h"
 
-enum { BLOCKS = 22000, SIZE = KIB(600), LARGER = KIB(1300), SMALLER = KIB(900), FEW = 1000, MOST = 40000 };
+enum { BLOCKS = 22000, SIZE = KIB(600), LARGER = KIB(1300), SMALLER = KIB(900), FEW = 1000, MOST = 40000, ROUNDS = 70 };
 
 static char *block[BLOCKS];
 
@@ -32,6 +32,35 @@ static void resize_all(size_t size)
     CHECK(mappings() < MOST);
 }
 
+static char *touched(size_t size)
+{
+    char *p = malloc(size);
+    CHECK(p != NULL);
+    *p = 1;
+    return p;
+}
+
+/* Blocks that were moved are cut up for others, and what got their middle stays. */
+static void keep_middles_of_moved(void)
+{
+    static char *moved[1000], *between[1000], *front[1000], *back[1000];
+    for (size_t i = 0; i < 1000; i++) {
+        moved[i] = touched(KIB(576));
+        between[i] = touched(KIB(192));
+        moved[i] = realloc(moved[i], KIB(704));
+        back[i] = touched(KIB(192));
+    }
+    for (size_t i = 0; i < 1000; i++) free(moved[i]);
+    for (size_t i = 0; i < 1000; i++) {
+        front[i] = touched(KIB(192));
+        touched(KIB(192));
+        moved[i] = touched(KIB(320));
+    }
+    for (size_t i = 0; i < 1000; i++) free(front[i]), free(moved[i]), free(between[i]), free(back[i]);
+    malloc_trim(0);
+    CHECK(mappings() < MOST);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < BLOCKS; i++) {
@@ -47,5 +76,6 @@ int main(void)
     for (size_t i = 0; i < BLOCKS; i++) free(block[i]);
     malloc_trim(0);
     CHECK(mappings() < FEW);
+    for (int round = 0; round < ROUNDS; round++) keep_middles_of_moved();
     return 0;
 }
