@@ -457,25 +457,30 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     return grown;
 }
 
-bool hz3_pages_may_move(const struct hz3_span *span)
+static bool is_one_mapping(const struct hz3_span *span)
 {
-    if (hz3_seams_full()) return false;
-    if (!hz3_os.counts_mapped) return true;
     hz3_lock(&hz3_pages_lock);
     bool one = !hz3_seams_inside(span->start, hz3_span_bytes(span));
     hz3_unlock(&hz3_pages_lock);
     return one;
 }
 
+bool hz3_pages_may_move(const struct hz3_span *span)
+{
+    return !hz3_seams_full() && (!hz3_os.counts_mapped || is_one_mapping(span));
+}
+
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     withdraw(from); /* else what was asked for would go along */
-    if (!hz3_os_move(to->start, from->start, hz3_span_bytes(from))) {
+    /* The longer the one mapping gets the fewer there are; but pages that `to` already has are worth more. */
+    size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
+    if (!hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
     hz3_lock(&hz3_pages_lock);
-    hz3_seams_move(to->start, from->start, hz3_span_bytes(from));
+    hz3_seams_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     advise(window_of(to), to->start, hz3_span_bytes(to));
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);

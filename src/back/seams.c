@@ -64,9 +64,9 @@ static void assign(uintptr_t start, uintptr_t end, uintptr_t moved)
     if (moved || after) put(end | after);
 }
 
-void hz3_seams_move(uintptr_t to, uintptr_t from, size_t bytes)
+void hz3_seams_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes)
 {
-    assign(to, to + bytes, MOVED);
+    assign(to, to + to_bytes, MOVED);
     uintptr_t at = from;
     for (size_t i; (i = index_after(at)) < hz3_get(count) && seams[i] < from + bytes;) {
         at = seams[i] & ~(uintptr_t)MOVED;

@@ -13,8 +13,9 @@ enum { HZ3_SEAMS_MAX = 32768, HZ3_SEAMS_FULL = HZ3_SEAMS_MAX - 1024 };
 bool hz3_seams_none(void);
 bool hz3_seams_full(void);
 
-/* The pages of [from, from + bytes) are at `to` now, in place of what was there.  (The ranges do not overlap.) */
-void hz3_seams_move(uintptr_t to, uintptr_t from, size_t bytes);
+/* The pages of [from, from + bytes) are at `to` now, in place of what was there, and their last mapping goes on to
+ * to + to_bytes.  (The ranges do not overlap.) */
+void hz3_seams_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes);
 /* Whether the range, or a part of it, is what was moved. */
 bool hz3_seams_moved(uintptr_t start, size_t bytes);
 /* Whether it is more than one mapping. */

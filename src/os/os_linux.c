@@ -243,10 +243,10 @@ bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit)
     return done;
 }
 
-bool hz3_os_move(uintptr_t to, uintptr_t from, size_t bytes)
+bool hz3_os_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes)
 {
     int saved = errno;
-    void *got = mremap((void *)from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to);
+    void *got = mremap((void *)from, bytes, to_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to);
     errno = saved;
     return got != MAP_FAILED;
 }

@@ -13,7 +13,7 @@ static uintptr_t at(size_t place)
     return BASE + place * STEP;
 }
 
-static void model_move(size_t to, size_t from, size_t places)
+static void model_move(size_t to, size_t to_places, size_t from, size_t places)
 {
     static int last;
     int before = -1;
@@ -23,6 +23,7 @@ static void model_move(size_t to, size_t from, size_t places)
         origin[to + i] = last;
         origin[from + i] = 0;
     }
+    for (size_t i = places; i < to_places; i++) origin[to + i] = last;
 }
 
 static void compare(void)
@@ -38,13 +39,14 @@ static void they_are_between_places_of_two_origins(void **state)
     (void)state;
     srand(1);
     for (int i = 0; i < 10000; i++) {
-        size_t places = 1 + (size_t)rand() % 30, one = (size_t)rand() % (PLACES / 2 - places),
-               other = PLACES / 2 + (size_t)rand() % (PLACES / 2 - places);
+        size_t places = 1 + (size_t)rand() % 30, to_places = places + (size_t)rand() % 2 * 5;
+        size_t one = (size_t)rand() % (PLACES / 2 - to_places),
+               other = PLACES / 2 + (size_t)rand() % (PLACES / 2 - to_places);
         bool up = rand() % 2;
         size_t to = up ? other : one, from = up ? one : other;
         if (rand() % 2) {
-            hz3_seams_move(at(to), at(from), places * STEP);
-            model_move(to, from, places);
+            hz3_seams_move(at(to), to_places * STEP, at(from), places * STEP);
+            model_move(to, to_places, from, places);
         } else {
             hz3_seams_drop(at(to), places * STEP);
             memset(&origin[to], 0, places * sizeof(*origin));
@@ -59,10 +61,10 @@ static void it_fills_up_and_goes_on(void **state)
 {
     (void)state;
     size_t blocks = 0;
-    for (; !hz3_seams_full(); blocks++) hz3_seams_move(at(10 * blocks), at(10 * blocks + 5), 2 * STEP);
+    for (; !hz3_seams_full(); blocks++) hz3_seams_move(at(10 * blocks), 2 * STEP, at(10 * blocks + 5), 2 * STEP);
     assert_int_equal(blocks, HZ3_SEAMS_FULL / 2);
     for (size_t more = 0; more < HZ3_SEAMS_MAX; more++, blocks++)
-        hz3_seams_move(at(10 * blocks), at(10 * blocks + 5), 2 * STEP);
+        hz3_seams_move(at(10 * blocks), 2 * STEP, at(10 * blocks + 5), 2 * STEP);
     for (size_t i = 0; i < HZ3_SEAMS_MAX / 2; i++) {
         assert_true(hz3_seams_moved(at(10 * i), 5 * STEP));
         hz3_seams_drop(at(10 * i), 5 * STEP);
