@@ -102,15 +102,6 @@ static bool purge(uintptr_t start, size_t bytes)
     return hz3_os_purge(start, bytes, unit);
 }
 
-static bool was_moved(uintptr_t start, size_t bytes)
-{
-    if (likely(hz3_seams_none())) return false;
-    hz3_lock(&hz3_pages_lock);
-    bool moved = hz3_seams_moved(start, bytes);
-    hz3_unlock(&hz3_pages_lock);
-    return moved;
-}
-
 static void drop_seams(uintptr_t start, size_t bytes)
 {
     if (likely(hz3_seams_none())) return;
@@ -292,10 +283,8 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool hole = leaves_hole(window, granules), purged = purge(start, bytes);
-    if (purged && !hole && !hz3_get(locked) && was_moved(start, bytes))
-        purged = map_anew(start, bytes) || purge(start, bytes);
-    bool unmapped = (hole || !purged) && hz3_os_unmap(start, bytes);
+    bool purged = purge(start, bytes);
+    bool unmapped = (!purged || leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
@@ -323,6 +312,37 @@ static void begin_purge(struct hz3_span *span)
     hz3_add(being_purged, 1);
 }
 
+/* With the lock of the filing: a fork between the two would leave a purge that nobody ends. */
+static void end_purge(void)
+{
+    hz3_sub(being_purged, 1);
+    purging_here = false;
+}
+
+/* What of a clean span is to be mapped anew, since that leaves fewer mappings: out of the lists.  Or NULL. */
+static struct hz3_span *take_seams(struct hz3_span *span)
+{
+    uintptr_t start = span->start;
+    size_t bytes = hz3_span_bytes(span);
+    if (hz3_seams_none() || hz3_get(locked) || !hz3_seams_narrow(&start, &bytes)) return NULL;
+    size_t first = hz3_granule_of(window_of(span), (void *)start);
+    span = cut(span, first, bytes >> HZ3_GRANULE_SHIFT, HZ3_SPAN_PURGING);
+    begin_purge(span);
+    return span;
+}
+
+static void mend_seams(struct hz3_span *span)
+{
+    struct hz3_window *window = window_of(span);
+    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    enum hz3_span_kind kind = map_anew(span->start, hz3_span_bytes(span)) ? HZ3_SPAN_CLEAN : renew(span);
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_unmake(span);
+    hz3_spans_file(window, first, granules, kind, 0);
+    end_purge();
+    hz3_unlock(&hz3_pages_lock);
+}
+
 /* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
 static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
 {
@@ -342,12 +362,13 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    if (to > from) hz3_spans_file(window, from, to - from, kind, 0);
+    struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
     if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
-    hz3_sub(being_purged, 1);
-    purging_here = false;
+    end_purge();
+    struct hz3_span *seamed = kind == HZ3_SPAN_CLEAN ? take_seams(filed) : NULL;
     hz3_unlock(&hz3_pages_lock);
     hz3_add(hz3_pages_stats.purged, purged);
+    if (seamed) mend_seams(seamed);
     return purged;
 }
 
@@ -473,7 +494,7 @@ bool hz3_pages_may_move(const struct hz3_span *span)
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     withdraw(from); /* else what was asked for would go along */
-    /* The longer the one mapping gets the fewer there are; but pages that `to` already has are worth more. */
+    /* Longer, it stays one mapping, which can be moved again; but pages that `to` already has are worth more. */
     size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
     if (!hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         give_up(to, renew(to)); /* some kernels have unmapped it by then */

@@ -80,9 +80,13 @@ bool hz3_seams_inside(uintptr_t start, size_t bytes)
     return index_after(start) < index_of(start + bytes);
 }
 
-bool hz3_seams_moved(uintptr_t start, size_t bytes)
+bool hz3_seams_narrow(uintptr_t *start, size_t *bytes)
 {
-    return moved_before(index_after(start)) || hz3_seams_inside(start, bytes);
+    size_t first = index_of(*start), end = index_after(*start + *bytes);
+    if (end - first < 2) return false;
+    *start = seams[first] & ~(uintptr_t)MOVED;
+    *bytes = (seams[end - 1] & ~(uintptr_t)MOVED) - *start;
+    return end - first > moved_before(first) + moved_before(end);
 }
 
 void hz3_seams_drop(uintptr_t start, size_t bytes)

@@ -16,9 +16,10 @@ bool hz3_seams_full(void);
 /* The pages of [from, from + bytes) are at `to` now, in place of what was there, and their last mapping goes on to
  * to + to_bytes.  (The ranges do not overlap.) */
 void hz3_seams_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes);
-/* Whether the range, or a part of it, is what was moved. */
-bool hz3_seams_moved(uintptr_t start, size_t bytes);
-/* Whether it is more than one mapping. */
+/* Narrows a range to what lies between its first seam and its last.  Whether there would be fewer seams if that was
+ * mapped anew. */
+bool hz3_seams_narrow(uintptr_t *start, size_t *bytes);
+/* Whether the range is more than one mapping because of moves. */
 bool hz3_seams_inside(uintptr_t start, size_t bytes);
 /* The range was mapped anew, or is not mapped. */
 void hz3_seams_drop(uintptr_t start, size_t bytes);

@@ -147,7 +147,8 @@ struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, 
     return span->kind == kind ? &window->spans[(span->start - window->base) >> HZ3_GRANULE_SHIFT] : NULL;
 }
 
-void hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind, uint32_t since)
+struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
+                                uint32_t since)
 {
     struct hz3_span *left = hz3_spans_neighbour(window, first - 1, kind);
     struct hz3_span *right = hz3_spans_neighbour(window, first + granules, kind);
@@ -167,4 +168,5 @@ void hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, en
     span->since = since;
     bin_insert(span);
     if (kind == HZ3_SPAN_DIRTY) age_append(span);
+    return span;
 }

@@ -11,7 +11,8 @@ struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t 
 void hz3_spans_unmake(struct hz3_span *span);
 
 /* Files granules that belong to nobody as a free span, dirty since `since` (ms), merged with its neighbours. */
-void hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind, uint32_t since);
+struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
+                                uint32_t since);
 
 /* A free span of the kind with room for so many granules from a multiple of align (granules, a power of two) on, close
  * to the smallest; or NULL. */

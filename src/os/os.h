@@ -38,9 +38,9 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes);
  * huge pages that there may be of it, 0: there are none. */
 bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit);
 extern HZ3_ATOMIC(size_t) hz3_os_broken; /* bytes, ever, that were a part of a huge page */
-/* Moves the pages at `from` over those at `to`; [from, from + bytes) is unmapped then.  What is one mapping may be made
- * longer on the way; Linux before 6.17 moves nothing else.  False: nothing may
- * be mapped at `to`, and they are where they were, unless there was no room half-way for more than one mapping. */
+/* Moves the pages at `from` over those at `to`; [from, from + bytes) is unmapped then.  Only what is one mapping may be
+ * made longer on the way; before 6.17 Linux moves nothing else at all.  False: nothing may be mapped at `to`, and they
+ * are where they were, unless there was no room half-way for more than one mapping. */
 bool hz3_os_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes);
 bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted); /* whether the system heard it */
 

@@ -173,19 +173,33 @@ static void resizing_in_place(void **state)
     hz3_pages_free(span);
 }
 
-static void pages_move(void **state)
+/* What `to` has beyond the moved pages stays: zero where it is new, and else as it was. */
+static void pages_move_to(bool clean)
 {
-    (void)state;
+    if (clean) hz3_pages_purge(0, 0, true);
     struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(6, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(to->zeroed, clean);
     memset((void *)from->start, 0x5a, bytes_of(from));
+    if (!clean) memset((void *)to->start, 0x77, bytes_of(to));
     size_t before = all_bytes();
     uintptr_t old = from->start;
     assert_true(hz3_pages_move(to, from));
     const unsigned char *p = (void *)to->start;
-    for (size_t i = 0; i < 4 * (size_t)HZ3_GRANULE; i += 64) assert_int_equal(p[i], 0x5a);
+    size_t i = 0;
+    for (; i < 4 * (size_t)HZ3_GRANULE; i += 64) assert_int_equal(p[i], 0x5a);
+    for (; i < bytes_of(to); i += 64) assert_int_equal(p[i], clean ? 0 : 0x77);
+    memset((void *)to->start, 1, bytes_of(to));
     assert_int_equal(all_bytes(), before);
     assert_int_equal(*(const unsigned char *)old, 0); /* mapped again */
     hz3_pages_free(to);
+}
+
+static void pages_move(void **state)
+{
+    (void)state;
+    pages_move_to(true);
+    hz3_pages_free(hz3_pages_alloc(16, 1, HZ3_SPAN_LARGE)); /* dirty now */
+    pages_move_to(false);
 }
 
 enum { MANY = 2000 }; /* more granules than are free in one place */

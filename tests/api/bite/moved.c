@@ -9,7 +9,8 @@
 
 enum { BLOCKS = 22000, SIZE = KIB(600), LARGER = KIB(1300), SMALLER = KIB(900), FEW = 1000, MOST = 40000, ROUNDS = 70 };
 
-static char *block[BLOCKS];
+static char *block[BLOCKS], *kept[ROUNDS * 1000];
+static size_t keeping;
 
 static size_t mappings(void)
 {
@@ -53,12 +54,33 @@ static void keep_middles_of_moved(void)
     for (size_t i = 0; i < 1000; i++) free(moved[i]);
     for (size_t i = 0; i < 1000; i++) {
         front[i] = touched(KIB(192));
-        touched(KIB(192));
+        kept[keeping++] = touched(KIB(192));
         moved[i] = touched(KIB(320));
     }
     for (size_t i = 0; i < 1000; i++) free(front[i]), free(moved[i]), free(between[i]), free(back[i]);
     malloc_trim(0);
     CHECK(mappings() < MOST);
+}
+
+/* Those that are free again become small blocks, of which every second goes. */
+static void purge_parts_of_moved(void)
+{
+    enum { MOVED = 3000, BATCH = 150, PARTS = 11 * BATCH };
+    static char *part[PARTS];
+    for (size_t i = 0; i < MOVED; i++) {
+        block[i] = touched(KIB(1152));
+        kept[keeping++] = touched(KIB(192));
+        block[i] = realloc(block[i], KIB(1408));
+        CHECK(block[i] != NULL);
+    }
+    size_t before = mappings();
+    for (size_t first = 0; first < MOVED; first += BATCH) {
+        for (size_t i = first; i < first + BATCH; i++) free(block[i]);
+        for (size_t i = 0; i < PARTS; i++) part[i] = touched(KIB(128));
+        for (size_t i = 0; i < PARTS; i += 2) free(part[i]);
+        malloc_trim(0);
+    }
+    CHECK(before > FEW && mappings() <= before);
 }
 
 int main(void)
@@ -77,5 +99,9 @@ int main(void)
     malloc_trim(0);
     CHECK(mappings() < FEW);
     for (int round = 0; round < ROUNDS; round++) keep_middles_of_moved();
+    while (keeping) free(kept[--keeping]);
+    malloc_trim(0);
+    CHECK(mappings() < FEW);
+    purge_parts_of_moved();
     return 0;
 }
