@@ -312,7 +312,7 @@ static void begin_purge(struct hz3_span *span)
     hz3_add(being_purged, 1);
 }
 
-/* With the lock of the filing: a fork between the two would leave a purge that nobody ends. */
+/* Under the lock that the span is filed under: a fork in between would leave the child a purge that nobody ends. */
 static void end_purge(void)
 {
     hz3_sub(being_purged, 1);
@@ -324,7 +324,7 @@ static struct hz3_span *take_seams(struct hz3_span *span)
 {
     uintptr_t start = span->start;
     size_t bytes = hz3_span_bytes(span);
-    if (hz3_seams_none() || hz3_get(locked) || !hz3_seams_narrow(&start, &bytes)) return NULL;
+    if (hz3_get(locked) || !hz3_seams_narrow(&start, &bytes)) return NULL;
     size_t first = hz3_granule_of(window_of(span), (void *)start);
     span = cut(span, first, bytes >> HZ3_GRANULE_SHIFT, HZ3_SPAN_PURGING);
     begin_purge(span);

@@ -236,9 +236,10 @@ static void split_ends(uintptr_t at, uintptr_t end, size_t unit)
 
 bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit)
 {
-    if (purges && unit) split_ends(at, at + bytes, unit);
+    if (!purges) return false;
+    if (unit) split_ends(at, at + bytes, unit);
     int saved = errno;
-    bool done = purges && madvise((void *)at, bytes, MADV_DONTNEED) == 0;
+    bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
 }
