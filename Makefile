@@ -12,8 +12,8 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
 
-.PHONY: all benches clean docs run test test_model_long test_variants_long test_vm peers
-.PHONY: setup-build setup-run setup-test setup-vm setup-peers
+.PHONY: all benches clean docs run test fuzz test_model_long test_variants_long test_vm peers
+.PHONY: setup-build setup-run setup-test setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
@@ -60,13 +60,21 @@ test_vm: setup-vm benches
 	@cp -L build/scale/libhakozuna_hz3_scale.so .
 	@$(PYTEST) tests/vm
 
+# tests/fuzz under AFL++; what fails is in build/fuzz/found.
+FUZZ_SECONDS ?= 600
+fuzz: setup-fuzz
+	@mkdir -p build
+	@{ cmake -S . -B build/fuzz -DCMAKE_C_COMPILER=afl-clang-fast -DHZ3_LANE=scale -DHZ3_BENCH=OFF && \
+	    cmake --build build/fuzz -j$(JOBS) --target fuzz; } >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
+	@tests/fuzz/guided.sh build/fuzz/tests/fuzz/fuzz build/fuzz/found $(FUZZ_SECONDS)
+
 # The allocators to compare with, into build/peers.
 peers: setup-peers
 	@.venv/bin/python peers/build.py
 
-setup-build setup-run setup-test setup-vm setup-peers: setup-%:
+setup-build setup-run setup-test setup-fuzz setup-vm setup-peers: setup-%:
 	@tools/setup.sh $*
-setup-vm: setup-test
+setup-fuzz setup-vm: setup-test
 
 # The page in docs/ that is made from the registry.
 docs: setup-build

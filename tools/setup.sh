@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|run|test|vm|peers|lab]: brings what building, or building and the demo, the tests, those in a virtual
-# machine, the peers or the lab, needs; says nothing when all is there.
+# setup.sh [build|run|test|fuzz|vm|peers|lab]: brings what building, or building and the demo, the tests, the fuzzer, the
+# tests in a virtual machine, the peers or the lab, needs; says nothing when all is there.
 # Debian packages come by apt-get where that is allowed, Python packages into .venv.
 set -eu
 
@@ -24,12 +24,13 @@ case $purpose in
         wanted="g++ clang-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
             sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
+    fuzz) needed="$needed afl++" ;;
     vm) wanted="qemu-system-x86 busybox-static $kernel" ;;
     peers)
         needed="$needed python3-venv"
         requirements=tests
         wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
-    *) echo "usage: $0 [build|run|test|vm|peers|lab]" >&2; exit 2 ;;
+    *) echo "usage: $0 [build|run|test|fuzz|vm|peers|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -52,6 +53,7 @@ is_here() { # PACKAGE: it or its equal, however it came
         qemu-system-x86) command -v qemu-system-x86_64 ;;
         busybox-static) command -v busybox ;;
         "$kernel") ls build/vm/vmlinuz ;;
+        afl++) command -v afl-clang-fast ;;
         gcc-*) command -v "${1#gcc-}-gcc" ;;
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;

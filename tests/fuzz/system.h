@@ -1,0 +1,20 @@
+/* The system under the fuzzer's hand: linked with --wrap, so that what hz3 asks of it comes by here first. */
+#ifndef HZ3_FUZZ_SYSTEM_H
+#define HZ3_FUZZ_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAGE 4096
+
+/* Bit i: the i-th of the next 64 calls that map, unmap, move, purge or protect is refused with ENOMEM. */
+extern uint64_t system_refuses;
+extern unsigned system_refused; /* how many were, or were by the system itself, so far */
+
+extern uint64_t system_ms; /* what hz3 takes for the time */
+
+/* Makes mappings of their own of [p, p + bytes), as a program may of its memory, or has them be like all others again.
+ * p is a multiple of PAGE. */
+void system_mark(void *p, size_t bytes, bool differs);
+#endif
