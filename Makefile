@@ -60,13 +60,13 @@ test_vm: setup-vm benches
 	@cp -L build/scale/libhakozuna_hz3_scale.so .
 	@$(PYTEST) tests/vm
 
-# tests/fuzz under AFL++; what fails is in build/fuzz/found.
+# tests/fuzz under AFL++, for so long; what fails is in build/found/default/crashes, and the next run goes on there.
 FUZZ_SECONDS ?= 600
 fuzz: setup-fuzz
 	@mkdir -p build
 	@{ cmake -S . -B build/fuzz -DCMAKE_C_COMPILER=afl-clang-fast -DHZ3_LANE=scale -DHZ3_BENCH=OFF && \
 	    cmake --build build/fuzz -j$(JOBS) --target fuzz; } >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
-	@tests/fuzz/guided.sh build/fuzz/tests/fuzz/fuzz build/fuzz/found $(FUZZ_SECONDS)
+	@tests/fuzz/guided.sh build/fuzz/tests/fuzz/fuzz build/found $(FUZZ_SECONDS)
 
 # The allocators to compare with, into build/peers.
 peers: setup-peers
@@ -82,7 +82,7 @@ docs: setup-build
 	@$(call CONFIGURE,scale,)
 	@cp build/scale/lanes.md docs/lanes.md
 
-# The peers stay: they take minutes to build and do not depend on us.  So do samples, and copies of libraries that were
-# set aside to be compared: nothing makes them again.
+# The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of
+# libraries that were set aside to be compared: nothing makes them again.
 clean:
-	@rm -rf $(filter-out build/peers build/compare build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so)
+	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so)

@@ -1,10 +1,11 @@
 /* An input is a program for the allocator: operations of one byte, each with its operands, which four threads carry out
  * in turn, while the system refuses what the input says and time passes when it says.  Whatever the input,
  *
- *     a block is aligned, holds what was put there until it is freed, and moves with it; calloc's is zero;
- *     what fails, fails with ENOMEM, changes nothing, and only if the system refused something meanwhile;
- *     what succeeds leaves errno alone;
- *     and once all is freed nothing counts as allocated, and, a while after the last refusal, no free page is kept.
+ *     a block is aligned, holds what was put there, in all bytes that are usable, until it is freed, and moves with it;
+ *     calloc's is zero;
+ *     what fails, fails with ENOMEM, changes nothing, and only where the system had no room meanwhile; what shrinks
+ * does not fail; what succeeds leaves errno alone; and once all is freed and collected no run is left, nothing is
+ * cached, and no free page kept.
  *
  * What a block should hold is kept beside it, never in it. */
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "hz3.h"
+#include "os/os.h"
 #include "support.h"
 #include "system.h"
 #include "watch/stats.h"
@@ -19,22 +21,21 @@
 enum {
     ACTORS = 4, /* the first is the thread that runs the input */
     BLOCKS = 4096,
-    MANY = 256,
-    GRANULE = 65536,
+    FREED_AT_ONCE = 256,
     LARGEST_LOG = 22,
-    FILLED = 4096,  /* bytes of a block that are looked at; of what follows, the first EDGE of each granule, */
-    EDGE = 64,      /* and the last */
-    ALIGNMENT = 16, /* of every block */
+    FIRST = 4096, /* bytes of a block that are looked at, */
+    EDGE = 64,    /* and of what follows */
     ERRNO = 1234,
 };
-#define LIVE_MAX MIB(64)
+#define LIVE_MAX  MIB(64)
+#define MOVES_MIN KIB(512) /* blocks from here on are moved, not copied */
 
 static struct block {
     char *p;
     size_t size, usable, alignment;
     uint64_t id; /* its last 32 bits are 0 */
 } blocks[BLOCKS];
-static size_t live;
+static size_t live;                                  /* bytes */
 static char *lowest = (char *)UINTPTR_MAX, *highest; /* that any block ever reached */
 
 /* ---- the input ---- */
@@ -59,14 +60,29 @@ static struct block *take_block(void)
     return &blocks[take(2) % BLOCKS];
 }
 
-/* Evenly spread over the doublings, or close to where one begins; some are larger than there can be. */
+/* The first from there on that is live, and no smaller; NULL: none is. */
+static struct block *take_live(size_t least)
+{
+    size_t from = take(2);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        struct block *block = &blocks[(from + i) % BLOCKS];
+        if (block->p && block->usable >= least) return block;
+    }
+    return NULL;
+}
+
+/* Close to a power of two, where things begin, or evenly spread between two; often small; 0; or more than there is. */
 static size_t take_size(void)
 {
+    enum { ZERO = 29, MOST, HALF };
     unsigned kind = (unsigned)take(1), log = kind % 32;
     uint64_t more = take(2);
-    if (log > LARGEST_LOG) return log == 31 ? (size_t)PTRDIFF_MAX + more : more; /* 0, too */
+    if (log == ZERO) return 0;
+    if (log == MOST) return SIZE_MAX - more;
+    if (log == HALF) return (size_t)PTRDIFF_MAX + more;
+    if (log > LARGEST_LOG) return more;
     size_t from = (size_t)1 << log;
-    return kind & 128 ? from + (int8_t)more : from + (from * more >> 16);
+    return kind & 128 ? from + (more & 15) - hz3_min(from, 8) : from + (from * more >> 16);
 }
 
 static bool is_absurd(size_t size)
@@ -76,43 +92,43 @@ static bool is_absurd(size_t size)
 
 /* ---- what a block holds ---- */
 
-/* Fills [from, to) of a block, as far as it is within `size`, or tells whether it is still there. */
-static bool visit_part(const struct block *block, size_t from, size_t to, size_t size, bool write)
+/* Fills [from, to) of a block, or tells whether it is still there. */
+static bool visit_part(const struct block *block, size_t from, size_t to, bool write)
 {
-    size_t end = to < size ? to : size;
-    if (from >= end) return true;
-    if (!write) return is_filled(block->p + from, end - from, block->id + from);
-    fill(block->p + from, end - from, block->id + from);
+    if (from >= to) return true;
+    if (!write) return is_filled(block->p + from, to - from, block->id + from);
+    fill(block->p + from, to - from, block->id + from);
     return true;
 }
 
-/* The same of all that is looked at. */
-static bool visit(const struct block *block, size_t size, bool write)
+/* The same, below `end`, of what is looked at: the first bytes, an edge of each page, or, where there are many, of each
+ * granule, and the last bytes. */
+static bool visit(const struct block *block, size_t end, bool write)
 {
     bool whole = true;
-    size_t edge = EDGE, to = 0;
-    for (size_t from = 0; from < block->size; from += GRANULE) {
-        to = from + (from ? edge : FILLED);
-        whole &= visit_part(block, from, to, size, write);
+    size_t edge = EDGE, step = block->usable <= HZ3_GRANULE ? hz3_os.page : HZ3_GRANULE, to = 0;
+    for (size_t from = 0; from < block->usable; from = hz3_round_up(to, step)) {
+        to = from + (from ? edge : FIRST);
+        whole &= visit_part(block, from, hz3_min(to, end), write);
     }
-    size_t last = block->size > to + edge ? block->size - edge : to;
-    return whole & visit_part(block, last, block->size, size, write);
+    size_t last = block->usable > to + edge ? block->usable - edge : to;
+    return whole & visit_part(block, last, end, write);
 }
 
 /* ---- operations ---- */
 
-static unsigned refused_before;
+static unsigned before;
 
 static void begin(void)
 {
-    refused_before = system_refused;
+    before = system_had_no_room;
     errno = ERRNO;
 }
 
 static void failed(size_t size)
 {
     CHECK(errno == ENOMEM);
-    CHECK(is_absurd(size) || system_refused != refused_before);
+    CHECK(is_absurd(size) || system_had_no_room != before);
 }
 
 /* What a call that began gave for `size` bytes, if anything, is this block. */
@@ -128,8 +144,8 @@ static void got(struct block *block, void *p, size_t size, size_t alignment)
     static uint64_t last_id;
     *block = (struct block){p, size, hz3_malloc_usable_size(p), alignment, last_id += (uint64_t)1 << 32};
     CHECK(block->usable >= size);
-    visit(block, size, true);
-    live += size;
+    visit(block, block->usable, true);
+    live += block->usable;
     if (block->p < lowest) lowest = block->p;
     if (block->p + block->usable > highest) highest = block->p + block->usable;
 }
@@ -137,11 +153,11 @@ static void got(struct block *block, void *p, size_t size, size_t alignment)
 static void release(struct block *block)
 {
     if (!block->p) return;
-    CHECK(visit(block, block->size, false));
+    CHECK(visit(block, block->usable, false));
     CHECK(hz3_malloc_usable_size(block->p) == block->usable);
-    live -= block->size;
+    live -= block->usable;
     begin();
-    if (block->alignment > ALIGNMENT)
+    if (block->alignment > HZ3_UNIT)
         hz3_free_aligned_sized(block->p, block->alignment, block->size);
     else if (block->size % 2)
         hz3_free_sized(block->p, block->size);
@@ -164,7 +180,7 @@ static void do_malloc(void)
     struct block *block = empty_block(size);
     if (!block) return;
     begin();
-    got(block, hz3_malloc(size), size, ALIGNMENT);
+    got(block, hz3_malloc(size), size, HZ3_UNIT);
 }
 
 static void do_calloc(void)
@@ -173,9 +189,9 @@ static void do_calloc(void)
     struct block *block = empty_block(size);
     if (!block) return;
     begin();
-    char *p = hz3_calloc(1, size);
-    for (size_t at = 0; p && at < size; at += GRANULE) CHECK(is_zero(p + at, size - at < FILLED ? size - at : FILLED));
-    got(block, p, size, ALIGNMENT);
+    char *p = hz3_calloc(is_absurd(size) ? 2 : 1, size); /* the product is small again */
+    for (size_t at = 0; p && at < size; at += HZ3_GRANULE) CHECK(is_zero(p + at, hz3_min(size - at, FIRST)));
+    got(block, p, size, HZ3_UNIT);
 }
 
 static void do_aligned(void)
@@ -184,52 +200,67 @@ static void do_aligned(void)
     struct block *block = empty_block(size);
     if (!block) return;
     begin();
-    got(block, hz3_aligned_alloc(alignment, size), size, alignment < ALIGNMENT ? ALIGNMENT : alignment);
+    got(block, hz3_aligned_alloc(alignment, size), size, hz3_max(alignment, HZ3_UNIT));
 }
 
-static void do_realloc(void)
+static void resize(struct block *block, size_t size)
 {
-    struct block *block = take_block(), old = *block;
-    size_t size = take_size();
-    if (!is_absurd(size) && live - (old.p ? old.size : 0) + size > LIVE_MAX) return;
-    if (old.p) CHECK(visit(&old, old.size, false));
+    struct block old = *block;
+    size_t had = old.p ? old.usable : 0;
+    if (!is_absurd(size) && live - had + size > LIVE_MAX) return;
+    CHECK(visit(&old, had, false));
     begin();
     char *p = hz3_realloc(old.p, size);
     if (!p && (size || !old.p)) {
+        CHECK(size > had || !old.p);
         failed(size);
         return;
     }
-    live -= old.p ? old.size : 0;
+    live -= had;
     block->p = NULL;
     if (!p) {
         CHECK(errno == ERRNO);
         return;
     }
-    size_t kept = old.size < size ? old.size : size;
-    if (old.p) CHECK(visit(&(struct block){.p = p, .size = old.size, .id = old.id}, kept, false));
-    got(block, p, size, ALIGNMENT);
+    old.p = p;
+    CHECK(visit(&old, hz3_min(had, size), false));
+    got(block, p, size, HZ3_UNIT);
+}
+
+static void do_realloc(void)
+{
+    struct block *block = take_live(0);
+    resize(block ? block : blocks, take_size());
+}
+
+static void do_grow(void)
+{
+    struct block *block = take_live(MOVES_MIN);
+    size_t share = take(1);
+    if (block) resize(block, block->usable + block->usable * share / 128);
 }
 
 static void do_free(void)
 {
-    release(take_block());
+    struct block *block = take_live(0);
+    if (block) release(block);
 }
 
 static void do_make_many(void)
 {
     size_t size = take_size(), first = take(2);
-    for (size_t i = 0, count = take(1); i <= count && live + size <= LIVE_MAX; i++) {
+    for (size_t i = 0, count = take(1); i <= count && !is_absurd(size) && live + size <= LIVE_MAX; i++) {
         struct block *block = &blocks[(first + i) % BLOCKS];
         if (block->p) continue;
         begin();
-        got(block, hz3_malloc(size), size, ALIGNMENT);
+        got(block, hz3_malloc(size), size, HZ3_UNIT);
     }
 }
 
 static void do_free_many(void)
 {
     size_t first = take(2), step = take(1) + 1;
-    for (size_t i = 0; i < MANY; i++) release(&blocks[(first + i * step) % BLOCKS]);
+    for (size_t i = 0; i < FREED_AT_ONCE; i++) release(&blocks[(first + i * step) % BLOCKS]);
 }
 
 static void do_collect(void)
@@ -241,7 +272,7 @@ static void do_collect(void)
 
 static void do_refuse(void)
 {
-    system_refuses = take(4);
+    system_refuses = (uint32_t)take(4);
 }
 
 static void do_wait(void)
@@ -253,11 +284,11 @@ static bool marked;
 
 static void do_mark(void)
 {
-    const struct block *block = take_block();
-    size_t from = take(1) * PAGE, bytes = (take(1) + 1) * PAGE;
-    size_t skipped = -(uintptr_t)block->p % PAGE; /* to the first page that is all the block's */
-    if (!block->p || skipped + from + bytes > block->usable) return;
-    system_mark(block->p + skipped + from, bytes, true);
+    const struct block *block = take_live(MOVES_MIN);
+    size_t from = take(1) * hz3_os.page, bytes = (take(1) + 1) * hz3_os.page;
+    if (!block) return;
+    from %= block->usable;
+    system_mark(block->p + from, hz3_min(bytes, block->usable - from), true);
     marked = true;
 }
 
@@ -273,8 +304,8 @@ static struct actor {
 static unsigned act(void)
 {
     static void (*const operations[])(void) = {
-        do_malloc,    do_calloc,  do_aligned, do_realloc, do_realloc, do_free, do_make_many,
-        do_free_many, do_collect, do_refuse,  do_wait,    do_mark,    NULL,
+        do_malloc,    do_calloc,    do_aligned, do_realloc, do_grow, do_grow, do_free,
+        do_make_many, do_free_many, do_collect, do_refuse,  do_wait, do_mark, NULL,
     };
     while (left) {
         void (*operation)(void) = operations[take(1) % COUNT_OF(operations)];
@@ -284,7 +315,7 @@ static unsigned act(void)
     return 0;
 }
 
-static unsigned turn;
+static unsigned turn; /* bits 0 and 1: whose it is next; with bit 7 whom bits 2 and 3 name ends before */
 
 static void *live_as(void *arg)
 {
@@ -328,11 +359,15 @@ static void free_all(void)
     for (struct block *block = blocks; block < blocks + BLOCKS; block++) release(block);
 }
 
-static struct hz3_stats stats(void)
+static void check_nothing_left(void)
 {
     struct hz3_stats stats;
+    hz3_collect(true);
     hz3_stats_read(&stats);
-    return stats;
+    CHECK(stats.allocated == 0);
+    CHECK(stats.active == 0);
+    CHECK(stats.cached == 0);
+    CHECK(stats.dirty == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -347,12 +382,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     free_all();
     for (struct actor *actor = actors; actor < actors + ACTORS; actor++) end(actor);
-    CHECK(stats().allocated == 0);
-    if (marked) system_mark((char *)((uintptr_t)lowest & -PAGE), (size_t)(highest - lowest), false);
+    if (marked) system_mark((char *)((uintptr_t)lowest & -hz3_os.page), (size_t)(highest - lowest), false);
     marked = false;
     system_refuses = 0;
-    system_ms += 10000;
-    hz3_collect(true);
-    CHECK(stats().dirty == 0);
+    system_ms += 10000; /* what was refused is asked for again */
+    check_nothing_left();
     return 0;
 }

@@ -3,7 +3,7 @@
  *     fuzz FILE...
  *     fuzz random SEED COUNT
  *
- * hz3 is not started anew for each, so an input may need those before it: SEED and COUNT repeat all of them. */
+ * hz3 is not started anew for each, so an input by chance may need those before it: SEED and COUNT repeat all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +28,22 @@ static void run_file(const char *name)
 {
     FILE *file = fopen(name, "rb");
     CHECK(file);
-    LLVMFuzzerTestOneInput(data, fread(data, 1, sizeof data, file));
-    CHECK(!ferror(file));
+    size_t size = fread(data, 1, sizeof data, file);
+    CHECK(feof(file));
+    LLVMFuzzerTestOneInput(data, size);
     fclose(file);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "random") == 0)
-        run_random(strtoull(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));
+    bool random = argc == 4 && strcmp(argv[1], "random") == 0;
+    unsigned long count = random ? strtoul(argv[3], NULL, 0) : 0;
+    if (argc == 1 || (random && !count)) {
+        fputs("usage: fuzz FILE... | random SEED COUNT\n", stderr);
+        return 2;
+    }
+    if (random)
+        run_random(strtoull(argv[2], NULL, 0), count);
     else
         for (int i = 1; i < argc; i++) run_file(argv[i]);
     return 0;

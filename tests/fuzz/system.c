@@ -3,27 +3,30 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-uint64_t system_refuses, system_ms = 1;
-unsigned system_refused;
+#include "support.h"
+
+uint32_t system_refuses;
+unsigned system_had_no_room;
+uint64_t system_ms = UINT32_MAX - 300000; /* it wraps soon */
 
 static bool refuses(void)
 {
     bool refused = system_refuses & 1;
     system_refuses >>= 1;
-    system_refused += refused;
     if (refused) errno = ENOMEM;
     return refused;
 }
 
 static void *mapped(void *p)
 {
-    system_refused += p == MAP_FAILED && errno == ENOMEM;
+    system_had_no_room += p == MAP_FAILED && errno == ENOMEM;
     return p;
 }
 
+/* Of what hz3 maps itself the system may have too many mappings to cut one up, and no other complaint. */
 static int done(int status)
 {
-    system_refused += status != 0;
+    CHECK(status == 0 || errno == ENOMEM);
     return status;
 }
 
@@ -31,38 +34,40 @@ void *__real_mmap(void *at, size_t bytes, int protection, int flags, int file, o
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 {
-    return refuses() ? MAP_FAILED : mapped(__real_mmap(at, bytes, protection, flags, file, offset));
+    return mapped(refuses() ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, file, offset));
 }
 
-void *__real_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to);
-void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to);
 int __real_munmap(void *at, size_t bytes);
-void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to)
-{
-    if (!refuses()) return mapped(__real_mremap(from, bytes, to_bytes, flags, to));
-    __real_munmap(to, to_bytes); /* Linux has done so, by the time it finds that it has no room */
-    errno = ENOMEM;
-    return MAP_FAILED;
-}
-
 int __wrap_munmap(void *at, size_t bytes);
 int __wrap_munmap(void *at, size_t bytes)
 {
-    return refuses() ? -1 : done(__real_munmap(at, bytes));
+    return done(refuses() ? -1 : __real_munmap(at, bytes));
 }
 
-int __real_madvise(void *at, size_t bytes, int advice);
-int __wrap_madvise(void *at, size_t bytes, int advice);
-int __wrap_madvise(void *at, size_t bytes, int advice)
+void *__real_mremap(void *from, size_t bytes, size_t to_bytes, int flags, ...);
+void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to);
+void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to)
 {
-    return refuses() ? -1 : done(__real_madvise(at, bytes, advice));
+    if (!refuses()) return mapped(__real_mremap(from, bytes, to_bytes, flags, to));
+    if (refuses()) __real_munmap(to, to_bytes); /* Linux may have done so by the time it finds that it has no room */
+    errno = ENOMEM;
+    return mapped(MAP_FAILED);
 }
 
 int __real_mprotect(void *at, size_t bytes, int protection);
 int __wrap_mprotect(void *at, size_t bytes, int protection);
 int __wrap_mprotect(void *at, size_t bytes, int protection)
 {
-    return refuses() ? -1 : done(__real_mprotect(at, bytes, protection));
+    int status = done(refuses() ? -1 : __real_mprotect(at, bytes, protection));
+    system_had_no_room += status != 0;
+    return status;
+}
+
+int __real_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice)
+{
+    return refuses() ? -1 : __real_madvise(at, bytes, advice);
 }
 
 uint64_t __wrap_hz3_os_now_ms(void);
@@ -70,6 +75,10 @@ uint64_t __wrap_hz3_os_now_ms(void)
 {
     return system_ms;
 }
+
+/* A thread of its own would have a turn of its own. */
+void __wrap_hz3_collector_allow_background(void);
+void __wrap_hz3_collector_allow_background(void) {}
 
 void system_mark(void *p, size_t bytes, bool differs)
 {

@@ -6,15 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAGE 4096
-
-/* Bit i: the i-th of the next 64 calls that map, unmap, move, purge or protect is refused with ENOMEM. */
-extern uint64_t system_refuses;
-extern unsigned system_refused; /* how many were, or were by the system itself, so far */
+/* Bit i: the i-th of the next 32 calls that map, unmap, move, purge or protect is refused with ENOMEM. */
+extern uint32_t system_refuses;
+extern unsigned system_had_no_room; /* how often what hz3 cannot do without was refused, here or by the system itself */
 
 extern uint64_t system_ms; /* what hz3 takes for the time */
 
 /* Makes mappings of their own of [p, p + bytes), as a program may of its memory, or has them be like all others again.
- * p is a multiple of PAGE. */
+ * p is a multiple of the page size. */
 void system_mark(void *p, size_t bytes, bool differs);
 #endif
