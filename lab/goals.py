@@ -80,10 +80,10 @@ def reached(goal: Goal, ratios: list[float]) -> str:
 
 
 def table(goals: list[Goal], runs: list[Samples]) -> str:
-    """Of each goal and lane the geometric mean over the cells of all runs, the smallest and the largest, and in how
-    many of them the goal is reached."""
+    """Of each goal, and of each lane that is in all runs, the geometric mean over the cells, the smallest and the
+    largest, and in how many of them the goal is reached."""
     comparisons = [Comparison(run) for run in runs]
-    lanes = list(dict.fromkeys(lane for comparison in comparisons for lane in comparison.lanes))
+    lanes = [lane for lane in comparisons[0].lanes if all(lane in c.lanes for c in comparisons)]
     rows = []
     for goal in goals:
         found = [[ratio for c in comparisons for ratio in goal.ratios(c, lane)] for lane in lanes]
