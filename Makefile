@@ -60,7 +60,7 @@ test_vm: setup-vm benches
 	@cp -L build/scale/libhakozuna_hz3_scale.so .
 	@$(PYTEST) tests/vm
 
-# tests/fuzz under AFL++, for so long; what fails is in build/found/default/crashes, and the next run goes on there.
+# tests/fuzz under AFL++, for so long.  What it finds is in build/found, where the next run goes on.
 FUZZ_SECONDS ?= 600
 fuzz: setup-fuzz
 	@mkdir -p build

@@ -1,8 +1,8 @@
 /* An input is a program for the allocator: operations of one byte, each with its operands, which four threads carry out
  * in turn, while the system refuses what the input says and time passes when it says.  Whatever the input,
  *
- *     a block is aligned, holds what was put there, in all bytes that are usable, until it is freed, and moves with it;
- *     calloc's is zero;
+ *     a block is aligned, holds what was put there, beyond what was asked for, too, until it is freed, and takes it
+ *     along; calloc's is zero;
  *     what fails, fails with ENOMEM, changes nothing, and only where the system had no room meanwhile; what shrinks
  * does not fail; what succeeds leaves errno alone; and once all is freed and collected no run is left, nothing is
  * cached, and no free page kept.
@@ -28,7 +28,7 @@ enum {
     ERRNO = 1234,
 };
 #define LIVE_MAX  MIB(64)
-#define MOVES_MIN KIB(512) /* blocks from here on are moved, not copied */
+#define MOVES_MIN KIB(512) /* as in back/large: blocks from here on are moved, not copied */
 
 static struct block {
     char *p;
@@ -189,7 +189,7 @@ static void do_calloc(void)
     struct block *block = empty_block(size);
     if (!block) return;
     begin();
-    char *p = hz3_calloc(is_absurd(size) ? 2 : 1, size); /* the product is small again */
+    char *p = hz3_calloc(is_absurd(size) ? 2 : 1, size); /* the product wraps */
     for (size_t at = 0; p && at < size; at += HZ3_GRANULE) CHECK(is_zero(p + at, hz3_min(size - at, FIRST)));
     got(block, p, size, HZ3_UNIT);
 }

@@ -1,6 +1,6 @@
 /* Runs inputs without a fuzzer: those of files, or made up by chance.
  *
- *     fuzz FILE...
+ *     fuzz FILE
  *     fuzz random SEED COUNT
  *
  * hz3 is not started anew for each, so an input by chance may need those before it: SEED and COUNT repeat all. */
@@ -29,22 +29,22 @@ static void run_file(const char *name)
     FILE *file = fopen(name, "rb");
     CHECK(file);
     size_t size = fread(data, 1, sizeof data, file);
-    CHECK(feof(file));
-    LLVMFuzzerTestOneInput(data, size);
+    CHECK(getc(file) == EOF && !ferror(file));
     fclose(file);
+    LLVMFuzzerTestOneInput((const uint8_t *)"##SI", 4); /* as AFL++ does first in each of its processes */
+    LLVMFuzzerTestOneInput(data, size);
 }
 
 int main(int argc, char **argv)
 {
-    bool random = argc == 4 && strcmp(argv[1], "random") == 0;
-    unsigned long count = random ? strtoul(argv[3], NULL, 0) : 0;
-    if (argc == 1 || (random && !count)) {
-        fputs("usage: fuzz FILE... | random SEED COUNT\n", stderr);
+    unsigned long count = argc == 4 && strcmp(argv[1], "random") == 0 ? strtoul(argv[3], NULL, 0) : 0;
+    if (count) {
+        run_random(strtoull(argv[2], NULL, 0), count);
+    } else if (argc == 2) {
+        run_file(argv[1]);
+    } else {
+        fputs("usage: fuzz FILE | random SEED COUNT\n", stderr);
         return 2;
     }
-    if (random)
-        run_random(strtoull(argv[2], NULL, 0), count);
-    else
-        for (int i = 1; i < argc; i++) run_file(argv[i]);
     return 0;
 }

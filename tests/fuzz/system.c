@@ -17,12 +17,6 @@ static bool refuses(void)
     return refused;
 }
 
-static void *mapped(void *p)
-{
-    system_had_no_room += p == MAP_FAILED && errno == ENOMEM;
-    return p;
-}
-
 /* Of what hz3 maps itself the system may have too many mappings to cut one up, and no other complaint. */
 static int done(int status)
 {
@@ -34,7 +28,9 @@ void *__real_mmap(void *at, size_t bytes, int protection, int flags, int file, o
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 {
-    return mapped(refuses() ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, file, offset));
+    void *p = refuses() ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, file, offset);
+    system_had_no_room += p == MAP_FAILED && errno == ENOMEM;
+    return p;
 }
 
 int __real_munmap(void *at, size_t bytes);
@@ -48,19 +44,19 @@ void *__real_mremap(void *from, size_t bytes, size_t to_bytes, int flags, ...);
 void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to);
 void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to)
 {
-    if (!refuses()) return mapped(__real_mremap(from, bytes, to_bytes, flags, to));
+    if (!refuses()) return __real_mremap(from, bytes, to_bytes, flags, to);
     if (refuses()) __real_munmap(to, to_bytes); /* Linux may have done so by the time it finds that it has no room */
     errno = ENOMEM;
-    return mapped(MAP_FAILED);
+    return MAP_FAILED;
 }
 
 int __real_mprotect(void *at, size_t bytes, int protection);
 int __wrap_mprotect(void *at, size_t bytes, int protection);
 int __wrap_mprotect(void *at, size_t bytes, int protection)
 {
-    int status = done(refuses() ? -1 : __real_mprotect(at, bytes, protection));
-    system_had_no_room += status != 0;
-    return status;
+    if (!refuses()) return done(__real_mprotect(at, bytes, protection));
+    system_had_no_room++;
+    return -1;
 }
 
 int __real_madvise(void *at, size_t bytes, int advice);

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bit i: the i-th of the next 32 calls that map, unmap, move, purge or protect is refused with ENOMEM. */
+/* Bit i: the i-th of the next 32 calls that map, unmap, move, purge or protect is refused with ENOMEM.  (A refused move
+ * counts twice.) */
 extern uint32_t system_refuses;
 extern unsigned system_had_no_room; /* how often what hz3 cannot do without was refused, here or by the system itself */
 
