@@ -71,6 +71,36 @@ bool is_filled(const void *p, size_t n, uint64_t id)
     return memcmp(bytes + at, &last, n - at) == 0;
 }
 
+static bool visit_part(char *p, size_t from, size_t to, uint64_t id, bool write)
+{
+    if (from >= to) return true;
+    if (!write) return is_filled(p + from, to - from, id + from);
+    fill(p + from, to - from, id + from);
+    return true;
+}
+
+static bool visit(char *p, size_t n, size_t step, uint64_t id, size_t kept, bool write)
+{
+    bool whole = true;
+    size_t line = 64, first = KIB(8), end = kept < n ? kept : n, to = 0;
+    for (size_t from = 0; from < n; from = (to + step - 1) / step * step) {
+        to = from + (from ? line : first);
+        whole &= visit_part(p, from, to < end ? to : end, id, write);
+    }
+    size_t last = n > to + line ? n - line : to;
+    return whole & visit_part(p, last, end, id, write);
+}
+
+void fill_sparsely(void *p, size_t n, size_t step, uint64_t id)
+{
+    visit((char *)p, n, step, id, n, true);
+}
+
+bool is_filled_sparsely(const void *p, size_t n, size_t step, uint64_t id, size_t kept)
+{
+    return visit((char *)p, n, step, id, kept, false);
+}
+
 bool is_zero(const void *p, size_t n)
 {
     const char *bytes = (const char *)p;

@@ -30,6 +30,10 @@ void *forget(void *p);
 void fill(void *p, size_t n, uint64_t id);
 bool is_filled(const void *p, size_t n, uint64_t id);
 bool is_zero(const void *p, size_t n);
+/* The same of a block of which it would take too long to look at all: of the first 8 KiB, of a line at every multiple
+ * of `step` bytes, and of the last line.  kept: how many bytes of the n there still are. */
+void fill_sparsely(void *p, size_t n, size_t step, uint64_t id);
+bool is_filled_sparsely(const void *p, size_t n, size_t step, uint64_t id, size_t kept);
 
 uint64_t next_random(uint64_t *state);
 

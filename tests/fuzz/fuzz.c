@@ -23,8 +23,6 @@ enum {
     BLOCKS = 4096,
     FREED_AT_ONCE = 256,
     LARGEST_LOG = 22,
-    FIRST = 4096, /* bytes of a block that are looked at, */
-    EDGE = 64,    /* and of what follows */
     ERRNO = 1234,
 };
 #define LIVE_MAX  MIB(64)
@@ -92,27 +90,14 @@ static bool is_absurd(size_t size)
 
 /* ---- what a block holds ---- */
 
-/* Fills [from, to) of a block, or tells whether it is still there. */
-static bool visit_part(const struct block *block, size_t from, size_t to, bool write)
+static size_t step_of(const struct block *block)
 {
-    if (from >= to) return true;
-    if (!write) return is_filled(block->p + from, to - from, block->id + from);
-    fill(block->p + from, to - from, block->id + from);
-    return true;
+    return block->usable <= HZ3_GRANULE ? hz3_os.page : HZ3_GRANULE;
 }
 
-/* The same, below `end`, of what is looked at: the first bytes, an edge of each page, or, where there are many, of each
- * granule, and the last bytes. */
-static bool visit(const struct block *block, size_t end, bool write)
+static bool holds(const struct block *block, size_t kept)
 {
-    bool whole = true;
-    size_t edge = EDGE, step = block->usable <= HZ3_GRANULE ? hz3_os.page : HZ3_GRANULE, to = 0;
-    for (size_t from = 0; from < block->usable; from = hz3_round_up(to, step)) {
-        to = from + (from ? edge : FIRST);
-        whole &= visit_part(block, from, hz3_min(to, end), write);
-    }
-    size_t last = block->usable > to + edge ? block->usable - edge : to;
-    return whole & visit_part(block, last, end, write);
+    return is_filled_sparsely(block->p, block->usable, step_of(block), block->id, kept);
 }
 
 /* ---- operations ---- */
@@ -144,7 +129,7 @@ static void got(struct block *block, void *p, size_t size, size_t alignment)
     static uint64_t last_id;
     *block = (struct block){p, size, hz3_malloc_usable_size(p), alignment, last_id += (uint64_t)1 << 32};
     CHECK(block->usable >= size);
-    visit(block, block->usable, true);
+    fill_sparsely(p, block->usable, step_of(block), block->id);
     live += block->usable;
     if (block->p < lowest) lowest = block->p;
     if (block->p + block->usable > highest) highest = block->p + block->usable;
@@ -153,7 +138,7 @@ static void got(struct block *block, void *p, size_t size, size_t alignment)
 static void release(struct block *block)
 {
     if (!block->p) return;
-    CHECK(visit(block, block->usable, false));
+    CHECK(holds(block, block->usable));
     CHECK(hz3_malloc_usable_size(block->p) == block->usable);
     live -= block->usable;
     begin();
@@ -190,7 +175,7 @@ static void do_calloc(void)
     if (!block) return;
     begin();
     char *p = hz3_calloc(is_absurd(size) ? 2 : 1, size); /* the product wraps */
-    for (size_t at = 0; p && at < size; at += HZ3_GRANULE) CHECK(is_zero(p + at, hz3_min(size - at, FIRST)));
+    for (size_t at = 0; p && at < size; at += HZ3_GRANULE) CHECK(is_zero(p + at, hz3_min(size - at, KIB(4))));
     got(block, p, size, HZ3_UNIT);
 }
 
@@ -208,7 +193,7 @@ static void resize(struct block *block, size_t size)
     struct block old = *block;
     size_t had = old.p ? old.usable : 0;
     if (!is_absurd(size) && live - had + size > LIVE_MAX) return;
-    CHECK(visit(&old, had, false));
+    CHECK(holds(&old, had));
     begin();
     char *p = hz3_realloc(old.p, size);
     if (!p && (size || !old.p)) {
@@ -223,7 +208,7 @@ static void resize(struct block *block, size_t size)
         return;
     }
     old.p = p;
-    CHECK(visit(&old, hz3_min(had, size), false));
+    CHECK(holds(&old, hz3_min(had, size)));
     got(block, p, size, HZ3_UNIT);
 }
 

@@ -1,4 +1,4 @@
-/* Runs inputs without a fuzzer: those of files, or made up by chance.
+/* Runs inputs without a fuzzer: that of a file, or some made up by chance.
  *
  *     fuzz FILE
  *     fuzz random SEED COUNT

@@ -25,7 +25,7 @@
 #define malloc_usable_size hz3_malloc_usable_size
 #endif
 
-enum { MOST_THREADS = 256, LIVE = 400, MAILBOX = 512, LIFE = 20000, FILLED_WHOLE = 8192 };
+enum { MOST_THREADS = 256, LIVE = 400, MAILBOX = 512, LIFE = 20000 };
 
 /* Passes from thread to thread with its block, through the mailbox. */
 struct shadow {
@@ -55,37 +55,13 @@ static size_t any_size(uint64_t *seed)
     return next_random(seed) % MIB(3);
 }
 
-/* Small blocks to the last byte; of large ones both ends and a line of each page. */
-static void write_pattern(const struct shadow *s)
-{
-    char *p = (char *)s->p;
-    if (s->size <= FILLED_WHOLE) {
-        fill(p, s->size, s->id);
-        return;
-    }
-    for (size_t at = 0; at + 64 <= s->size; at += KIB(4)) fill(p + at, 64, s->id + at);
-    fill(p + s->size - 64, 64, s->id);
-}
-
-static void check_pattern(const struct shadow *s, size_t size)
-{
-    const char *p = (const char *)s->p;
-    if (s->size <= FILLED_WHOLE) {
-        CHECK(is_filled(p, size < s->size ? size : s->size, s->id));
-        return;
-    }
-    for (size_t at = 0; at + 64 <= s->size - 64 && at + 64 <= size; at += KIB(4))
-        CHECK(is_filled(p + at, 64, s->id + at));
-    CHECK(size < s->size || is_filled(p + s->size - 64, 64, s->id));
-}
-
 static void own(struct shadow *s, void *p, size_t size)
 {
     CHECK(p != NULL && (uintptr_t)p % 16 == 0);
     s->p = p;
     s->size = size;
     s->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED) << 32;
-    write_pattern(s);
+    fill_sparsely(p, size, KIB(4), s->id);
 }
 
 static void take(struct shadow *s, uint64_t *seed)
@@ -104,13 +80,13 @@ static void resize(struct shadow *s, uint64_t *seed)
     size_t size = any_size(seed) + 1;
     s->p = realloc(s->p, size);
     CHECK(s->p != NULL);
-    check_pattern(s, size);
+    CHECK(is_filled_sparsely(s->p, s->size, KIB(4), s->id, size));
     own(s, s->p, size);
 }
 
 static void drop(struct shadow *s)
 {
-    check_pattern(s, s->size);
+    CHECK(is_filled_sparsely(s->p, s->size, KIB(4), s->id, s->size));
     free(s->p);
     s->p = NULL;
 }
