@@ -14,7 +14,7 @@ HZ3_API void *hz3_malloc(size_t size)
     if (unlikely(!p)) return hz3_malloc_slow(units);
     HZ3_FORGET_MEMORY(p);
     hz3_thread.top[cls]--;
-    return hz3_mark_live(p);
+    return hz3_mark_live(p, cls);
 }
 
 /* Budget: 16 instructions on a hit without HZ3_FREE_CHECK, HZ3_ADOPT_MIN included; no lock prefix, no call. */
@@ -27,8 +27,8 @@ HZ3_API void hz3_free(void *p)
     void **top = hz3_thread.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
     if (HZ3_FREE_CHECK) {
-        if (unlikely(!hz3_is_live(p))) return hz3_free_slow(p);
-        *hz3_state_of(p) = 0;
+        if (unlikely(!hz3_is_live(p, cls))) return hz3_free_slow(p);
+        *hz3_state_of(p, cls) = 0;
     }
     *top = p;
     hz3_thread.top[cls]++; /* one read-modify-write, since the store above may have changed anything */

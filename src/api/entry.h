@@ -7,20 +7,18 @@
 #include "front/thread_cache.h"
 #include "hz3.h"
 
-enum { HZ3_STATE_LIVE = 1 };
-
-/* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object (of a class: large
- * blocks know it themselves). */
-HZ3_INLINE void *hz3_mark_live(void *p)
+/* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object of a size class (large
+ * blocks know it themselves).  Its state is 1 more than its address's low byte: never 0, since p is aligned. */
+HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
 {
-    if (HZ3_FREE_CHECK) *hz3_state_of(p) = HZ3_STATE_LIVE;
+    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = (uint8_t)((uintptr_t)p + 1);
     return p;
 }
 
 /* HZ3_FREE_CHECK: whether p, in a granule of ours, is the start of a live object. */
-HZ3_INLINE bool hz3_is_live(const void *p)
+HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
 {
-    return (uintptr_t)p % HZ3_UNIT == 0 && *hz3_state_of(p) == HZ3_STATE_LIVE;
+    return *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);
 }
 
 /* The class of the block that p must be the start of (a size class or LARGE).  NONE: p is not ours, and the

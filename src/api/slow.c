@@ -45,7 +45,7 @@ static void *small(unsigned cls)
         find_memory();
         p = hz3_cache_malloc(cls);
     }
-    return p ? hz3_mark_live(p) : hz3_no_memory();
+    return p ? hz3_mark_live(p, cls) : hz3_no_memory();
 }
 
 HZ3_NOINLINE void *hz3_malloc_large(size_t size)
@@ -82,7 +82,7 @@ static bool is_block(const void *p, unsigned cls)
 
 static bool is_live(const void *p, unsigned cls)
 {
-    return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p);
+    return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p, cls);
 }
 
 unsigned hz3_block_class(const void *p)
@@ -139,7 +139,7 @@ static void free_any(void *p)
         hz3_collector_tick();
         return;
     }
-    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
+    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
     if (hz3_goes_home(hz3_window_of(p), p, cls))
         hz3_remote_free(p, cls, hz3_owner_at(p));
     else
@@ -158,12 +158,12 @@ HZ3_NOINLINE void hz3_free_home(void *p)
 {
     const struct hz3_tag *tag = &hz3_windows[0].tags[hz3_granule_of(&hz3_windows[0], p)];
     unsigned cls = tag->cls, owner = hz3_get(tag->owner);
-    bool sound = cls != HZ3_CLASS_NONE && (uintptr_t)p % HZ3_UNIT == 0 && (!HZ3_FREE_CHECK || hz3_is_live(p));
+    bool sound = cls != HZ3_CLASS_NONE && (HZ3_FREE_CHECK ? hz3_is_live(p, cls) : (uintptr_t)p % HZ3_UNIT == 0);
     if (unlikely(!sound)) {
         hz3_free_slow(p);
         return;
     }
-    if (HZ3_FREE_CHECK) *hz3_state_of(p) = 0;
+    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
     if (likely(hz3_remote_free_quick(p, cls, owner))) return;
     hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     hz3_remote_free(p, cls, owner);

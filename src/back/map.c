@@ -1,5 +1,6 @@
 #include "back/map.h"
 
+#include "base/sizeclass.h"
 #include "os/os.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
-uint8_t *hz3_states;
+uint8_t *hz3_states, hz3_state_shift[HZ3_BINS];
+unsigned hz3_state_tables;
 
 enum {
     PLACE_TRIES = 8,
@@ -16,9 +18,6 @@ enum {
     FOREIGN_OWNER = 1,      /* of a granule that was skipped, beside HZ3_CLASS_NONE */
 };
 #define WINDOW_MIN HZ3_MIB(4)
-/* Windows start at multiples of it: with whole huge pages, and with whole pages of state bytes, however large those
- * are. */
-#define WINDOW_ALIGN HZ3_MIB(2)
 /* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
  * Nothing is reserved there: chunks are mapped one by one and a chunk that is taken is skipped, so
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
@@ -26,6 +25,8 @@ static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)
 /* Where the state bytes of all places are, so that one addition finds the byte of any address. */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
+/* Windows start at multiples of it: with whole huge pages, and with whole pages of state bytes, however large. */
+static size_t window_align;
 static size_t magazine_area_bytes, magazine_used, magazine_mapped;
 
 static size_t spans_bytes(size_t window_bytes)
@@ -46,7 +47,7 @@ static size_t states_bytes(size_t window_bytes)
 /* Of the tables right before a window. */
 static size_t tables_bytes(size_t window_bytes)
 {
-    return hz3_round_up(spans_bytes(window_bytes) + tags_bytes(window_bytes), WINDOW_ALIGN);
+    return hz3_round_up(spans_bytes(window_bytes) + tags_bytes(window_bytes), window_align);
 }
 
 static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
@@ -54,7 +55,7 @@ static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
     return reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
 }
 
-/* magazines | spans | tags | window; `at` and `magazines` are multiples of WINDOW_ALIGN */
+/* magazines | spans | tags | window; `at` and `magazines` are multiples of window_align */
 static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t magazines, bool reserved)
 {
     uintptr_t spans = at + magazines, base = spans + tables_bytes(bytes), tags = base - tags_bytes(bytes);
@@ -100,7 +101,7 @@ static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazi
     for (int i = 0; i < PLACE_TRIES; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         uintptr_t slack = place_bytes - layout_bytes(bytes, magazines);
-        uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(WINDOW_ALIGN - 1));
+        uintptr_t at = place_low + ((uintptr_t)(random >> 16) % (slack + 1) & ~(uintptr_t)(window_align - 1));
         if (is_taken(at, layout_bytes(bytes, magazines)) || !place(window, at, bytes, magazines, false)) continue;
         if (!hz3_states) hz3_states = (uint8_t *)(place_states - (place_low >> HZ3_UNIT_SHIFT));
         return true;
@@ -110,10 +111,10 @@ static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazi
 
 static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t magazines)
 {
-    size_t total = states_bytes(bytes) + layout_bytes(bytes, magazines) + WINDOW_ALIGN;
+    size_t total = states_bytes(bytes) + layout_bytes(bytes, magazines) + window_align;
     uintptr_t got = hz3_os_reserve(total);
     if (!got) return false;
-    uintptr_t at = hz3_round_up(got + states_bytes(bytes), WINDOW_ALIGN), states = at - states_bytes(bytes);
+    uintptr_t at = hz3_round_up(got + states_bytes(bytes), window_align), states = at - states_bytes(bytes);
     if (!place(window, at, bytes, magazines, true)) {
         hz3_os_unmap(got, total);
         return false;
@@ -123,15 +124,26 @@ static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t
     return true;
 }
 
+static void use_state_tables(unsigned tables)
+{
+    hz3_state_tables = HZ3_FREE_CHECK ? tables : 0;
+    bool coarse = hz3_state_tables == HZ3_STATE_TABLES;
+    window_align = coarse ? HZ3_KIB(64) << HZ3_COARSE_SHIFT : HZ3_MIB(2);
+    for (unsigned cls = 0; cls < HZ3_BINS; cls++)
+        hz3_state_shift[cls] = (uint8_t)hz3_state_table_shift(coarse && hz3_class_size(cls) >> HZ3_COARSE_SHIFT);
+}
+
 static bool open_window(size_t bytes, size_t least, bool first)
 {
     struct hz3_window *window = &hz3_windows[hz3_get(hz3_window_count)];
     uint64_t seed = hz3_os.random + hz3_get(hz3_window_count);
+    if (first) use_state_tables(HZ3_STATE_TABLES);
     for (size_t try = bytes; try >= least; try /= 2)
         if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
+    if (first) use_state_tables(1); /* there would be no room for the other */
     /* A half is left to the rest of the process. */
     for (size_t try = bytes / 2; try >= least; try /= 2)
-        if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, WINDOW_ALIGN) : 0)) return true;
+        if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, window_align) : 0)) return true;
     *window = (struct hz3_window){0};
     return false;
 }
@@ -182,9 +194,11 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
     uint32_t upto = window->frontier + granules;
     enum hz3_map_result result =
         grow_table((uintptr_t)window->spans, sizeof(struct hz3_span), &window->spans_mapped, upto, window->reserved);
-    if (result == HZ3_MAPPED && HZ3_FREE_CHECK)
-        result = grow_table((uintptr_t)hz3_state_of((void *)window->base), HZ3_GRANULE / HZ3_UNIT,
-                            &window->states_mapped, upto, window->reserved && window == &hz3_windows[0]);
+    for (unsigned i = 0; result == HZ3_MAPPED && i < hz3_state_tables; i++) {
+        unsigned shift = hz3_state_table_shift(i);
+        result = grow_table((uintptr_t)hz3_state_at(window->base, shift), HZ3_GRANULE >> shift,
+                            &window->states_mapped[i], upto, window->reserved && window == &hz3_windows[0]);
+    }
     if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
     if (result == HZ3_MAP_TAKEN) window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT); /* the end of it */
     if (result != HZ3_MAPPED) return result;
@@ -261,8 +275,9 @@ size_t hz3_map_metadata_bytes(void)
     size_t bytes = magazine_mapped;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
-        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(struct hz3_tag) +
-                 (size_t)window->states_mapped * (HZ3_GRANULE / HZ3_UNIT);
+        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(struct hz3_tag);
+        for (unsigned table = 0; table < HZ3_STATE_TABLES; table++)
+            bytes += (size_t)window->states_mapped[table] * (HZ3_GRANULE >> hz3_state_table_shift(table));
     }
     return bytes;
 }

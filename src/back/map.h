@@ -6,8 +6,10 @@
  *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window: size class and owner; 0 where
  *                              nothing is ours, and in a large block after its first granule
  *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
- *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 1 where
- *                                a live object starts
+ *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 0, or which
+ *                                address that ends so is the start of a live object; for objects of 256 bytes
+ *                [address >> 8]  and more 1 byte per 256: no two start in one.  The two tables never meet, since no
+ *                                window lies 16 times as high as another
  *
  * The first window is the one of every fast path.  Far windows are opened when it is used up (or could
  * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling. */
@@ -73,15 +75,21 @@ struct hz3_tag {
     HZ3_ATOMIC(uint8_t) owner;
 };
 
+enum { HZ3_STATE_TABLES = 2, HZ3_COARSE_SHIFT = 8 };
+HZ3_INLINE unsigned hz3_state_table_shift(unsigned table)
+{
+    return table ? HZ3_COARSE_SHIFT : HZ3_UNIT_SHIFT;
+}
+
 struct hz3_window {
     uintptr_t base;
     size_t bytes;
     struct hz3_tag *tags;
     struct hz3_span *spans;
-    uint32_t frontier;      /* granules below it were mapped at some time */
-    uint32_t tags_writable; /* granules whose tags are */
-    uint32_t spans_mapped;  /* granules whose descriptors are */
-    uint32_t states_mapped; /* granules whose state bytes are */
+    uint32_t frontier;                        /* granules below it were mapped at some time */
+    uint32_t tags_writable;                   /* granules whose tags are */
+    uint32_t spans_mapped;                    /* granules whose descriptors are */
+    uint32_t states_mapped[HZ3_STATE_TABLES]; /* granules whose state bytes are, fine and coarse */
     /* Granules below it are to have no new huge pages: hz3_pages_stay_broken. */
     HZ3_ATOMIC(uint32_t) broken;
     bool reserved; /* the whole of it is ours already, not readable yet */
@@ -90,7 +98,10 @@ struct hz3_window {
 enum { HZ3_WINDOWS_MAX = 48 };
 extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
 extern HZ3_ATOMIC(uint32_t) hz3_window_count;
-extern HZ3_HIDDEN uint8_t *hz3_states; /* const after start; an address that was never mapped has none */
+/* Const after start; an address that was never mapped has no state bytes. */
+extern HZ3_HIDDEN uint8_t *hz3_states;
+extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_BINS]; /* by class */
+extern unsigned hz3_state_tables;                    /* the first so many are in use */
 
 /* bytes: of the first window, halved until the system agrees. */
 void hz3_map_start(size_t bytes);
@@ -151,10 +162,16 @@ HZ3_INLINE unsigned hz3_owner_at(const void *p)
     return hz3_get(window->tags[hz3_granule_of(window, p)].owner);
 }
 
-/* The state byte of the unit p lies in.  p's tag is, or is about to be, not NONE. */
-HZ3_INLINE uint8_t *hz3_state_of(const void *p)
+/* p's state byte in the table of one byte for 1 << shift. */
+HZ3_INLINE uint8_t *hz3_state_at(uintptr_t p, unsigned shift)
 {
-    return (uint8_t *)((uintptr_t)hz3_states + ((uintptr_t)p >> HZ3_UNIT_SHIFT));
+    return (uint8_t *)((uintptr_t)hz3_states + (p >> shift));
+}
+
+/* That of a class's object that p lies in the first bytes of.  p's tag is, or is about to be, cls. */
+HZ3_INLINE uint8_t *hz3_state_of(const void *p, unsigned cls)
+{
+    return hz3_state_at((uintptr_t)p, hz3_state_shift[cls]);
 }
 
 /* The descriptor of the run that p lies in.  (Every granule of a run knows where the run starts; those of a

@@ -91,9 +91,12 @@ static void advise(const struct hz3_window *window, uintptr_t start, size_t byte
 /* Where there are huge pages: none of state bytes, of which every purge would break one. */
 static void advise_states(uintptr_t start, size_t bytes)
 {
-    uintptr_t states = (uintptr_t)hz3_state_of((void *)start) & ~(uintptr_t)(hz3_os.page - 1);
-    if (hz3_os.huge_page || hz3_pages_huge_never)
-        hz3_os_huge_pages(states, (uintptr_t)hz3_state_of((void *)(start + bytes)) - states, false);
+    if (!hz3_os.huge_page && !hz3_pages_huge_never) return;
+    for (unsigned i = 0; i < hz3_state_tables; i++) {
+        unsigned shift = hz3_state_table_shift(i);
+        uintptr_t states = (uintptr_t)hz3_state_at(start, shift) & ~(uintptr_t)(hz3_os.page - 1);
+        hz3_os_huge_pages(states, (uintptr_t)hz3_state_at(start + bytes, shift) - states, false);
+    }
 }
 
 static bool purge(uintptr_t start, size_t bytes)
@@ -174,7 +177,7 @@ static int64_t extend_window(struct hz3_window *window, size_t granules, bool fo
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     advise(window, start, step << HZ3_GRANULE_SHIFT);
     if (for_reserve) ask_for_huge_pages(start, start + (step << HZ3_GRANULE_SHIFT));
-    if (HZ3_FREE_CHECK) advise_states(start, step << HZ3_GRANULE_SHIFT);
+    advise_states(start, step << HZ3_GRANULE_SHIFT);
     hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     return 0;
 }
@@ -290,11 +293,10 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         return HZ3_SPAN_DIRTY;
     }
     if (unmapped) drop_seams(start, bytes);
-    if (HZ3_FREE_CHECK) {
-        uintptr_t from = (uintptr_t)hz3_state_of((void *)start);
-        uintptr_t to = from + (granules << (HZ3_GRANULE_SHIFT - HZ3_UNIT_SHIFT));
-        from = hz3_round_up(from, hz3_os.page);
-        to &= ~(uintptr_t)(hz3_os.page - 1);
+    for (unsigned i = 0; i < hz3_state_tables; i++) {
+        unsigned shift = hz3_state_table_shift(i);
+        uintptr_t from = hz3_round_up((uintptr_t)hz3_state_at(start, shift), hz3_os.page);
+        uintptr_t to = (uintptr_t)hz3_state_at(start + bytes, shift) & ~(uintptr_t)(hz3_os.page - 1);
         if (to > from) hz3_os_purge(from, to - from, 0);
     }
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;

@@ -9,7 +9,7 @@ from registry import FLAGS
 from variants import variant
 
 LIMIT = {"hz3_malloc": 13, "hz3_free": 16}
-CHECK = {"hz3_malloc": 4, "hz3_free": 7}  # what HZ3_FREE_CHECK may add
+CHECK = {"hz3_malloc": 7, "hz3_free": 10}  # what HZ3_FREE_CHECK may add
 ADOPT_MIN = 3  # what it may add to the free of a class that is adopted
 OWNER = 8  # what it adds to a free that may have to go home: two loads of owners, a comparison, and the way to them
 

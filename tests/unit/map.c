@@ -53,7 +53,8 @@ static void far_windows_are_found(void **state)
     char *p = (char *)far->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     *p = 1;
     assert_ptr_equal(hz3_window_of(p), far);
-    if (HZ3_FREE_CHECK) assert_int_equal(*hz3_state_of(p), 0);
+    for (unsigned i = 0; i < hz3_state_tables; i++)
+        assert_int_equal(*hz3_state_at((uintptr_t)p, hz3_state_table_shift(i)), 0);
 }
 
 /* And so, with their state bytes, at whole pages of any size. */
@@ -62,7 +63,9 @@ static void windows_start_at_whole_huge_pages(void **state)
     (void)state;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         assert_int_equal(hz3_windows[i].base % HZ3_MIB(2), 0);
-        assert_int_equal((uintptr_t)hz3_state_of((void *)hz3_windows[i].base) % HZ3_KIB(64), 0);
+        for (unsigned table = 0; table < hz3_state_tables; table++)
+            assert_int_equal((uintptr_t)hz3_state_at(hz3_windows[i].base, hz3_state_table_shift(table)) % HZ3_KIB(64),
+                             0);
     }
 }
 
@@ -98,11 +101,16 @@ static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
 static void a_window_ends_where_a_table_cannot_grow(void **state)
 {
     (void)state;
-    struct hz3_window *first = &hz3_windows[0], *far = hz3_map_open_window(HZ3_GRANULE);
-    assert_true(hz3_map_extend(far, 1) >= 0);
-    ends_before(far, (uintptr_t)far->spans, far->spans_mapped * sizeof(struct hz3_span));
-    if (HZ3_FREE_CHECK)
-        ends_before(first, (uintptr_t)hz3_state_of((void *)first->base), first->states_mapped * HZ3_GRANULE / HZ3_UNIT);
+    struct hz3_window *window = hz3_map_open_window(HZ3_GRANULE);
+    assert_true(hz3_map_extend(window, 1) >= 0);
+    ends_before(window, (uintptr_t)window->spans, window->spans_mapped * sizeof(struct hz3_span));
+    for (unsigned i = 0; i < hz3_state_tables; i++) {
+        window = i ? hz3_map_open_window(HZ3_GRANULE) : &hz3_windows[0];
+        assert_true(hz3_map_extend(window, 1) >= 0);
+        unsigned shift = hz3_state_table_shift(i);
+        ends_before(window, (uintptr_t)hz3_state_at(window->base, shift),
+                    window->states_mapped[i] * HZ3_GRANULE >> shift);
+    }
 }
 
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
