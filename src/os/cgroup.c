@@ -23,7 +23,8 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
     char *line = strncmp(groups, "0::/", 4) ? strstr(groups, "\n0::/") : groups;
     if (!line) return SIZE_MAX;
     char *group = strchr(line, '/');
-    group[strcspn(group, "\n")] = 0;
+    size_t length = strcspn(group, "\n");
+    group[length > 1 ? length : 0] = 0; /* "/" is the root itself, not a group in it */
     size_t limit = SIZE_MAX;
     for (char *slash = group + strlen(group); slash; slash = strrchr(group, '/')) {
         *slash = 0; /* from the group itself up to the root */
