@@ -79,11 +79,11 @@ HZ3_INLINE size_t hz3_pages_waiting(void)
     return hz3_get(stats->dirty) + hz3_get(stats->shelved) + hz3_get(stats->reserved) + hz3_get(stats->idle);
 }
 
-/* The soft limit counts the state bytes too. */
+/* The soft limit counts state bytes too: as many as runs of small objects, in use and freed, have at most. */
 HZ3_INLINE bool hz3_pages_above_limit(void)
 {
-    size_t resident = hz3_pages_resident();
-    return unlikely(resident + (HZ3_FREE_CHECK ? resident / HZ3_UNIT : 0) > hz3_pages_soft_limit);
+    size_t described = hz3_get(hz3_pages_stats.small) + hz3_get(hz3_pages_stats.dirty);
+    return unlikely(hz3_pages_resident() + (HZ3_FREE_CHECK ? described / HZ3_UNIT : 0) > hz3_pages_soft_limit);
 }
 
 /* Above it with something to give back: what is in use, or was never touched, would press for ever. */
