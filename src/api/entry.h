@@ -15,7 +15,8 @@ HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
     return p;
 }
 
-/* HZ3_FREE_CHECK: whether p, in a granule of ours, is the start of a live object. */
+/* HZ3_FREE_CHECK: whether p, any pointer into a granule of the class, is the start of a live object.  (Compared in
+ * int: in a byte, what 0 stands for would be the address that ends in 0xff.) */
 HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
 {
     return *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);

@@ -8,7 +8,7 @@
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
-uint8_t *hz3_states, hz3_state_shift[HZ3_BINS];
+uint8_t hz3_state_shift[HZ3_BINS] HZ3_CACHE_ALIGNED, *hz3_states;
 unsigned hz3_state_tables;
 
 enum {
@@ -22,10 +22,11 @@ enum {
  * Nothing is reserved there: chunks are mapped one by one and a chunk that is taken is skipped, so
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
-/* Where the state bytes of all places are, so that one addition finds the byte of any address. */
+/* Where the state bytes of all places are, so that one addition finds the byte of any address; the coarse ones come to
+ * lie below.  (A far window may be a reservation anywhere.  Where its table would meet another, the chunk is taken.) */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
-/* Windows start at multiples of it: with whole huge pages, and with whole pages of state bytes, however large. */
+/* Windows start at multiples of it: with whole huge pages, and with whole steps of the tables of state bytes. */
 static size_t window_align;
 static size_t magazine_area_bytes, magazine_used, magazine_mapped;
 
@@ -128,7 +129,7 @@ static void use_state_tables(unsigned tables)
 {
     hz3_state_tables = HZ3_FREE_CHECK ? tables : 0;
     bool coarse = hz3_state_tables == HZ3_STATE_TABLES;
-    window_align = coarse ? HZ3_KIB(64) << HZ3_COARSE_SHIFT : HZ3_MIB(2);
+    window_align = coarse ? (size_t)TABLE_STEP << HZ3_COARSE_SHIFT : HZ3_MIB(2);
     for (unsigned cls = 0; cls < HZ3_BINS; cls++)
         hz3_state_shift[cls] = (uint8_t)hz3_state_table_shift(coarse && hz3_class_size(cls) >> HZ3_COARSE_SHIFT);
 }
@@ -140,7 +141,7 @@ static bool open_window(size_t bytes, size_t least, bool first)
     if (first) use_state_tables(HZ3_STATE_TABLES);
     for (size_t try = bytes; try >= least; try /= 2)
         if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
-    if (first) use_state_tables(1); /* there would be no room for the other */
+    if (first) use_state_tables(1); /* the other would lie outside the reservation */
     /* A half is left to the rest of the process. */
     for (size_t try = bytes / 2; try >= least; try /= 2)
         if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, window_align) : 0)) return true;
@@ -276,8 +277,8 @@ size_t hz3_map_metadata_bytes(void)
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
         bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(struct hz3_tag);
-        for (unsigned table = 0; table < HZ3_STATE_TABLES; table++)
-            bytes += (size_t)window->states_mapped[table] * (HZ3_GRANULE >> hz3_state_table_shift(table));
+        for (unsigned i = 0; i < hz3_state_tables; i++)
+            bytes += (size_t)window->states_mapped[i] * (HZ3_GRANULE >> hz3_state_table_shift(i));
     }
     return bytes;
 }

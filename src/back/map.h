@@ -1,15 +1,14 @@
 /* The map: from a pointer to what its granule holds, and from a span's first granule to its
  * descriptor.  Everything about objects is here, out of band; nothing is ever written into free ones.
  *
- * A window's address range is described by two flat tables beside it and one for all windows:
+ * A window's address range is described by two flat tables beside it and two for all windows:
  *
  *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window: size class and owner; 0 where
  *                              nothing is ours, and in a large block after its first granule
  *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
- *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 0, or which
- *                                address that ends so is the start of a live object; for objects of 256 bytes
- *                [address >> 8]  and more 1 byte per 256: no two start in one.  The two tables never meet, since no
- *                                window lies 16 times as high as another
+ *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 0, or 1 more
+ *                                than the low byte of the address where a live object starts; for objects of
+ *                [address >> 8]  256 bytes and more 1 byte per 256, in which no two start
  *
  * The first window is the one of every fast path.  Far windows are opened when it is used up (or could
  * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling. */
@@ -98,7 +97,7 @@ struct hz3_window {
 enum { HZ3_WINDOWS_MAX = 48 };
 extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
 extern HZ3_ATOMIC(uint32_t) hz3_window_count;
-/* Const after start; an address that was never mapped has no state bytes. */
+/* Const once there is a window; an address that was never mapped has no state bytes. */
 extern HZ3_HIDDEN uint8_t *hz3_states;
 extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_BINS]; /* by class */
 extern unsigned hz3_state_tables;                    /* the first so many are in use */

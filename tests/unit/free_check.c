@@ -1,9 +1,11 @@
-/* HZ3_FREE_CHECK: of all addresses in and between objects of a class, the starts of live ones are live and no others.
- */
+/* HZ3_FREE_CHECK: of all addresses in and between objects of a class, the starts of live ones are live and no others;
+ * large objects have few state bytes, which go back with what they describe and not with its neighbours. */
 #include "unit.h"
 
 #include "api/entry.h"
 #include "base/sizeclass.h"
+
+#include <sys/mman.h>
 
 enum { OBJECTS = 20 };
 
@@ -30,4 +32,42 @@ static void only_starts_of_live_objects_are_live(void **state)
     }
 }
 
-RUN(cmocka_unit_test(only_starts_of_live_objects_are_live))
+/* Pages of the coarse table that are resident. */
+static size_t resident_states(void)
+{
+    const struct hz3_window *window = &hz3_windows[0];
+    size_t bytes = window->states_mapped[1] * (HZ3_GRANULE >> HZ3_COARSE_SHIFT), pages = 0;
+    static unsigned char resident[1024];
+    assert_true(bytes / hz3_os.page < sizeof resident);
+    assert_int_equal(mincore(hz3_state_at(window->base, HZ3_COARSE_SHIFT), bytes, resident), 0);
+    for (size_t i = 0; i * hz3_os.page < bytes; i++) pages += resident[i] & 1;
+    return pages;
+}
+
+static void state_bytes_of_large_objects_are_few_and_go_back(void **state)
+{
+    (void)state;
+    if (!HZ3_FREE_CHECK) skip();
+    assert_false(hz3_windows[0].reserved);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        assert_int_equal(hz3_state_shift[cls], hz3_class_size(cls) < 256 ? 4 : 8);
+
+    enum { MANY = 16 * 1024, SIZE = 512 };
+    static char *many[MANY];
+    for (unsigned i = 0; i < MANY; i++) assert_non_null(many[i] = hz3_malloc(SIZE));
+    for (unsigned i = 0; i < MANY; i++)
+        if ((uintptr_t)many[i] / HZ3_GRANULE % 2) hz3_free(many[i]);
+    hz3_collect(true);
+    for (unsigned i = 0; i < MANY; i++)
+        if ((uintptr_t)many[i] / HZ3_GRANULE % 2 == 0) assert_true(hz3_is_live(many[i], hz3_class_of(SIZE)));
+
+    for (unsigned i = 0; i < MANY; i++)
+        if ((uintptr_t)many[i] / HZ3_GRANULE % 2) assert_non_null(many[i] = hz3_malloc(SIZE));
+    size_t before = resident_states();
+    for (unsigned i = 0; i < MANY; i++) hz3_free(many[i]);
+    hz3_collect(true);
+    assert_true(resident_states() + MANY * (size_t)SIZE / 256 / hz3_os.page / 2 < before);
+}
+
+RUN(cmocka_unit_test(only_starts_of_live_objects_are_live),
+    cmocka_unit_test(state_bytes_of_large_objects_are_few_and_go_back))

@@ -80,6 +80,13 @@ static void nothing_is_at_strange_addresses(void **state)
     assert_int_equal(hz3_class_at(beyond), HZ3_CLASS_NONE);
 }
 
+static struct hz3_window *another_window(void)
+{
+    struct hz3_window *window = hz3_map_open_window(HZ3_GRANULE);
+    assert_true(hz3_map_extend(window, 1) >= 0);
+    return window;
+}
+
 static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
 {
     char *theirs = put_page(hz3_round_up(table + used, HZ3_KIB(64)));
@@ -101,15 +108,13 @@ static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
 static void a_window_ends_where_a_table_cannot_grow(void **state)
 {
     (void)state;
-    struct hz3_window *window = hz3_map_open_window(HZ3_GRANULE);
-    assert_true(hz3_map_extend(window, 1) >= 0);
+    struct hz3_window *window = another_window();
     ends_before(window, (uintptr_t)window->spans, window->spans_mapped * sizeof(struct hz3_span));
     for (unsigned i = 0; i < hz3_state_tables; i++) {
-        window = i ? hz3_map_open_window(HZ3_GRANULE) : &hz3_windows[0];
-        assert_true(hz3_map_extend(window, 1) >= 0);
+        window = another_window();
         unsigned shift = hz3_state_table_shift(i);
         ends_before(window, (uintptr_t)hz3_state_at(window->base, shift),
-                    window->states_mapped[i] * HZ3_GRANULE >> shift);
+                    window->states_mapped[i] * (HZ3_GRANULE >> shift));
     }
 }
 
