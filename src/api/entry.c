@@ -26,10 +26,8 @@ HZ3_API void hz3_free(void *p)
     if (unlikely(hz3_goes_home(window, p, cls))) return hz3_free_home(p);
     void **top = hz3_thread.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
-    if (HZ3_FREE_CHECK) {
-        if (unlikely(!hz3_is_live(p, cls))) return hz3_free_slow(p);
-        *hz3_state_of(p, cls) = 0;
-    }
+    if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(p, cls))) return hz3_free_slow(p);
+    hz3_mark_freed(p, cls);
     *top = p;
     hz3_thread.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
 }

@@ -15,6 +15,12 @@ HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
     return p;
 }
 
+/* HZ3_FREE_CHECK: the object p of a size class is live no more. */
+HZ3_INLINE void hz3_mark_freed(const void *p, unsigned cls)
+{
+    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
+}
+
 /* HZ3_FREE_CHECK: whether p, any pointer into a granule of the class, is the start of a live object.  (Compared in
  * int: in a byte, what 0 stands for would be the address that ends in 0xff.) */
 HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)

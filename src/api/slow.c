@@ -139,7 +139,7 @@ static void free_any(void *p)
         hz3_collector_tick();
         return;
     }
-    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
+    hz3_mark_freed(p, cls);
     if (hz3_goes_home(hz3_window_of(p), p, cls))
         hz3_remote_free(p, cls, hz3_owner_at(p));
     else
@@ -163,7 +163,7 @@ HZ3_NOINLINE void hz3_free_home(void *p)
         hz3_free_slow(p);
         return;
     }
-    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
+    hz3_mark_freed(p, cls);
     if (likely(hz3_remote_free_quick(p, cls, owner))) return;
     hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     hz3_remote_free(p, cls, owner);

@@ -277,8 +277,8 @@ size_t hz3_map_metadata_bytes(void)
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
         bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(struct hz3_tag);
-        for (unsigned i = 0; i < hz3_state_tables; i++)
-            bytes += (size_t)window->states_mapped[i] * (HZ3_GRANULE >> hz3_state_table_shift(i));
+        for (unsigned table = 0; table < hz3_state_tables; table++)
+            bytes += (size_t)window->states_mapped[table] * (HZ3_GRANULE >> hz3_state_table_shift(table));
     }
     return bytes;
 }

@@ -44,6 +44,11 @@ static size_t resident_states(void)
     return pages;
 }
 
+static bool is_in_odd_granule(const void *p)
+{
+    return (uintptr_t)p / HZ3_GRANULE % 2;
+}
+
 static void state_bytes_of_large_objects_are_few_and_go_back(void **state)
 {
     (void)state;
@@ -56,13 +61,13 @@ static void state_bytes_of_large_objects_are_few_and_go_back(void **state)
     static char *many[MANY];
     for (unsigned i = 0; i < MANY; i++) assert_non_null(many[i] = hz3_malloc(SIZE));
     for (unsigned i = 0; i < MANY; i++)
-        if ((uintptr_t)many[i] / HZ3_GRANULE % 2) hz3_free(many[i]);
+        if (is_in_odd_granule(many[i])) hz3_free(many[i]);
     hz3_collect(true);
     for (unsigned i = 0; i < MANY; i++)
-        if ((uintptr_t)many[i] / HZ3_GRANULE % 2 == 0) assert_true(hz3_is_live(many[i], hz3_class_of(SIZE)));
+        if (!is_in_odd_granule(many[i])) assert_true(hz3_is_live(many[i], hz3_class_of(SIZE)));
 
     for (unsigned i = 0; i < MANY; i++)
-        if ((uintptr_t)many[i] / HZ3_GRANULE % 2) assert_non_null(many[i] = hz3_malloc(SIZE));
+        if (is_in_odd_granule(many[i])) assert_non_null(many[i] = hz3_malloc(SIZE));
     size_t before = resident_states();
     for (unsigned i = 0; i < MANY; i++) hz3_free(many[i]);
     hz3_collect(true);
