@@ -104,8 +104,8 @@ extern unsigned hz3_state_tables;                    /* the first so many are in
 
 /* bytes: of the first window, halved until the system agrees. */
 void hz3_map_start(size_t bytes);
-/* A further window twice the size of the last, with room for `least` bytes; or NULL.  Caller holds the page pool's
- * lock, also for the next. */
+/* A further window with room for `least` bytes, twice the size of the last as long as there is space for that; or NULL.
+ * Caller holds the page pool's lock, also for the next. */
 struct hz3_window *hz3_map_open_window(size_t least);
 /* Takes `granules` of never used address space, mapped, with its tables: the index of the first, or a reason. */
 enum { HZ3_MAP_FULL = -1, HZ3_MAP_REFUSED = -2 };

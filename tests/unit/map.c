@@ -1,5 +1,5 @@
-/* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found, and a window
- * ends where a table of it cannot grow. */
+/* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found, a window ends
+ * where a table of it cannot grow, and all windows there may be can be opened. */
 #include "unit.h"
 
 #include "back/pages.h"
@@ -83,6 +83,7 @@ static void nothing_is_at_strange_addresses(void **state)
 static struct hz3_window *another_window(void)
 {
     struct hz3_window *window = hz3_map_open_window(HZ3_GRANULE);
+    assert_non_null(window);
     assert_true(hz3_map_extend(window, 1) >= 0);
     return window;
 }
@@ -118,6 +119,20 @@ static void a_window_ends_where_a_table_cannot_grow(void **state)
     }
 }
 
+/* And do not overlap: what was written through one is still there. */
+static void all_windows_can_be_opened(void **state)
+{
+    (void)state;
+    uint32_t first = hz3_get(hz3_window_count);
+    for (uint32_t i = first; i < HZ3_WINDOWS_MAX; i++) {
+        struct hz3_window *window = another_window();
+        *(uint32_t *)window->base = i;
+    }
+    assert_null(hz3_map_open_window(HZ3_GRANULE));
+    for (uint32_t i = first; i < HZ3_WINDOWS_MAX; i++) assert_int_equal(*(uint32_t *)hz3_windows[i].base, i);
+}
+
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
     cmocka_unit_test(far_windows_are_found), cmocka_unit_test(windows_start_at_whole_huge_pages),
-    cmocka_unit_test(nothing_is_at_strange_addresses), cmocka_unit_test(a_window_ends_where_a_table_cannot_grow))
+    cmocka_unit_test(nothing_is_at_strange_addresses), cmocka_unit_test(a_window_ends_where_a_table_cannot_grow),
+    cmocka_unit_test(all_windows_can_be_opened))
