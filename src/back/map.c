@@ -202,7 +202,10 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
                             &window->states_mapped[i], upto, window->reserved && window == &hz3_windows[0]);
     }
     if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
-    if (result == HZ3_MAP_TAKEN) window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT); /* the end of it */
+    if (result == HZ3_MAP_TAKEN) { /* the window ends; granules from here on have no descriptors, mapped or not */
+        window->spans_mapped = hz3_min(window->spans_mapped, window->frontier);
+        window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT);
+    }
     if (result != HZ3_MAPPED) return result;
     return map_part(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
                     (size_t)granules << HZ3_GRANULE_SHIFT, window->reserved);

@@ -99,6 +99,7 @@ static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
     }
     assert_int_equal(granule, HZ3_MAP_FULL);
     assert_true(hz3_map_was_used(last));
+    assert_false(hz3_map_was_used(last + HZ3_GRANULE));
     assert_false(hz3_map_was_used((char *)window->base + window->bytes - 1));
     assert_int_equal(theirs[7], 42);
     struct hz3_span *elsewhere = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE); /* more than the pool has */
