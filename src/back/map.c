@@ -30,14 +30,25 @@ static const uintptr_t place_states = (uintptr_t)3 << 43;
 static size_t window_align;
 static size_t magazine_area_bytes, magazine_used, magazine_mapped;
 
+/* Of a table with an entry for each granule. */
+static size_t table_bytes(size_t window_bytes, size_t entry)
+{
+    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * entry, HZ3_GRANULE);
+}
+
 static size_t spans_bytes(size_t window_bytes)
 {
-    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * sizeof(struct hz3_span), HZ3_GRANULE);
+    return table_bytes(window_bytes, sizeof(struct hz3_span));
+}
+
+static size_t free_bytes(size_t window_bytes)
+{
+    return table_bytes(window_bytes, sizeof *hz3_windows[0].free);
 }
 
 static size_t tags_bytes(size_t window_bytes)
 {
-    return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * sizeof(struct hz3_tag), HZ3_GRANULE);
+    return table_bytes(window_bytes, sizeof(struct hz3_tag));
 }
 
 static size_t states_bytes(size_t window_bytes)
@@ -48,7 +59,7 @@ static size_t states_bytes(size_t window_bytes)
 /* Of the tables right before a window. */
 static size_t tables_bytes(size_t window_bytes)
 {
-    return hz3_round_up(spans_bytes(window_bytes) + tags_bytes(window_bytes), window_align);
+    return hz3_round_up(spans_bytes(window_bytes) + free_bytes(window_bytes) + tags_bytes(window_bytes), window_align);
 }
 
 static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
@@ -56,7 +67,7 @@ static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
     return reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
 }
 
-/* magazines | spans | tags | window; `at` and `magazines` are multiples of window_align */
+/* magazines | spans | free | tags | window; `at` and `magazines` are multiples of window_align */
 static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t magazines, bool reserved)
 {
     uintptr_t spans = at + magazines, base = spans + tables_bytes(bytes), tags = base - tags_bytes(bytes);
@@ -67,6 +78,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
         .bytes = bytes,
         .tags = (struct hz3_tag *)tags,
         .spans = (struct hz3_span *)spans,
+        .free = (void *)(spans + spans_bytes(bytes)),
         .reserved = reserved,
         .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
     };
@@ -196,6 +208,9 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
     uint32_t upto = window->frontier + granules;
     enum hz3_map_result result =
         grow_table((uintptr_t)window->spans, sizeof(struct hz3_span), &window->spans_mapped, upto, window->reserved);
+    if (result == HZ3_MAPPED)
+        result =
+            grow_table((uintptr_t)window->free, sizeof *window->free, &window->free_mapped, upto, window->reserved);
     for (unsigned i = 0; result == HZ3_MAPPED && i < hz3_state_tables; i++) {
         unsigned shift = hz3_state_table_shift(i);
         result = grow_table((uintptr_t)hz3_state_at(window->base, shift), HZ3_GRANULE >> shift,
@@ -280,7 +295,8 @@ size_t hz3_map_metadata_bytes(void)
     size_t bytes = magazine_mapped;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
-        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->tags_writable * sizeof(struct hz3_tag);
+        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->free_mapped * sizeof *window->free +
+                 window->tags_writable * sizeof(struct hz3_tag);
         for (unsigned table = 0; table < hz3_state_tables; table++)
             bytes += (size_t)window->states_mapped[table] * (HZ3_GRANULE >> hz3_state_table_shift(table));
     }

@@ -1,11 +1,12 @@
 /* The map: from a pointer to what its granule holds, and from a span's first granule to its
  * descriptor.  Everything about objects is here, out of band; nothing is ever written into free ones.
  *
- * A window's address range is described by two flat tables beside it and two for all windows:
+ * A window's address range is described by three flat tables beside it and two for all windows:
  *
  *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window: size class and owner; 0 where
  *                              nothing is ours, and in a large block after its first granule
  *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
+ *     free    [offset >> 16]   one bitmap a granule, mapped as far as spans are: for runs of more than 64 objects
  *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 0, or 1 more
  *                                than the low byte of the address where a live object starts; for objects of
  *                [address >> 8]  256 bytes and more 1 byte per 256, in which no two start
@@ -35,11 +36,11 @@ enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
  * span repeats `kind` and `start` for its right neighbour.
  *
  * For runs:  live = objects handed out (to magazines or the program), and
- *            objects in `free` + live == bump <= the class's objects.
+ *            objects in the bitmap of free ones + live == bump <= the class's objects.
  *   const while the run lives: start, granules, kind, cls
  *   bump:      the holder (with its heap's lock); atomic, since others look whether an object is below it
  *   owner, held, bucket, links, since, idle: central's lock of the class
- *   free, live: atomic, since the holder takes while others retire */
+ *   live and the bitmap: atomic, since the holder takes while others retire */
 enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
 struct hz3_span {
     uintptr_t start;
@@ -60,12 +61,12 @@ struct hz3_span {
     size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
-    HZ3_ATOMIC(uint64_t) free[HZ3_SPAN_WORDS]; /* bit i: object i is retired */
+    HZ3_ATOMIC(uint64_t) free; /* run of up to 64 objects: bit i: object i is retired; else hz3_window.free */
     /* HZ3_S121_PAGE_LOCAL_REMOTE.  Not cleared when the span changes its use: a list may still lead here. */
     HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
     struct hz3_span *next_announced; /* written by the one that set `announced` */
     HZ3_ATOMIC(bool) announced;      /* in an owner's list, or about to be */
-};
+} HZ3_CACHE_ALIGNED;                 /* neighbours are other heaps' */
 
 /* The class changes only while no object in the granule is live.  The owner (number of a heap) may change at any time:
  * it is advice, and whoever read the old one errs in nothing but speed. */
@@ -85,10 +86,12 @@ struct hz3_window {
     size_t bytes;
     struct hz3_tag *tags;
     struct hz3_span *spans;
-    uint32_t frontier;                        /* granules below it were mapped at some time */
-    uint32_t tags_writable;                   /* granules whose tags are */
-    uint32_t spans_mapped;                    /* granules whose descriptors are */
-    uint32_t states_mapped[HZ3_STATE_TABLES]; /* granules whose state bytes are, fine and coarse */
+    HZ3_ATOMIC(uint64_t) (*free)[HZ3_SPAN_WORDS]; /* bit i of a run's: object i is retired */
+    uint32_t frontier;                            /* granules below it were mapped at some time */
+    uint32_t tags_writable;                       /* granules whose tags are */
+    uint32_t spans_mapped;                        /* granules whose descriptors are */
+    uint32_t free_mapped;                         /* granules whose bitmaps are */
+    uint32_t states_mapped[HZ3_STATE_TABLES];     /* granules whose state bytes are, fine and coarse */
     /* Granules below it are to have no new huge pages: hz3_pages_stay_broken. */
     HZ3_ATOMIC(uint32_t) broken;
     bool reserved; /* the whole of it is ours already, not readable yet */

@@ -11,6 +11,14 @@ size_t hz3_run_index(const struct hz3_span *run, const void *p)
     return ((uintptr_t)p - run->start) * hz3_class_info[run->cls].magic >> 40;
 }
 
+/* The bitmap of its retired objects. */
+static HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
+{
+    if (hz3_class_info[run->cls].objects <= WORD) return &run->free;
+    struct hz3_window *window = hz3_window_of((void *)run->start);
+    return window->free[hz3_granule_of(window, (void *)run->start)];
+}
+
 bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 {
     size_t i = hz3_run_index(run, p);
@@ -36,7 +44,8 @@ struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **res
     run->owner = (uint8_t)owner;
     hz3_set(run->bump, 0);
     hz3_set(run->live, 0);
-    for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(run->free[w], 0);
+    HZ3_ATOMIC(uint64_t) *words = free_words(run);
+    for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(words[w], 0);
     for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
     hz3_map_tag(run->start, run->granules, cls, owner);
     count(run, &hz3_pages_stats.small, true);
@@ -61,15 +70,16 @@ void hz3_run_free(struct hz3_span *run)
 static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want)
 {
     size_t size = hz3_class_size(run->cls);
-    unsigned got = 0, words = (hz3_get(run->bump) + WORD - 1u) / WORD;
-    for (unsigned w = 0; w < words && got < want; w++) {
-        uint64_t bits = hz3_get(run->free[w]), left = bits;
+    HZ3_ATOMIC(uint64_t) *words = free_words(run);
+    unsigned got = 0, bump = hz3_get(run->bump);
+    for (unsigned w = 0; w * WORD < bump && got < want; w++) {
+        uint64_t bits = hz3_get(words[w]), left = bits;
         for (; left && got < want; left &= left - 1) {
             size_t i = w * WORD + (unsigned)__builtin_ctzll(left);
             objects[got++] = (void *)(run->start + i * size);
         }
         /* Acquire: with the release of who retired meanwhile it orders the last use of the object before its next. */
-        if (bits != left) hz3_fetch_and(run->free[w], ~(bits ^ left), memory_order_acquire);
+        if (bits != left) hz3_fetch_and(words[w], ~(bits ^ left), memory_order_acquire);
     }
     return got;
 }
@@ -90,14 +100,15 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
 void hz3_run_retire(struct hz3_span *run, void *p, bool held)
 {
     if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
-    size_t i = hz3_run_index(run, p), w = i / WORD;
+    size_t i = hz3_run_index(run, p);
+    HZ3_ATOMIC(uint64_t) *word = &free_words(run)[i / WORD];
     uint64_t was, bit = (uint64_t)1 << i % WORD;
     if (held) {
-        was = hz3_fetch_or(run->free[w], bit, memory_order_release);
+        was = hz3_fetch_or(*word, bit, memory_order_release);
         hz3_sub(run->live, 1);
     } else {
-        was = hz3_get(run->free[w]);
-        hz3_set(run->free[w], was | bit);
+        was = hz3_get(*word);
+        hz3_set(*word, was | bit);
         hz3_set(run->live, hz3_get(run->live) - 1);
     }
     if (unlikely(was & bit)) hz3_crime("double free", p);
@@ -117,9 +128,10 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
     size_t huge_page = hz3_huge_page_at(run->start);
     size_t unit = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
     uintptr_t from = run->start;
+    HZ3_ATOMIC(uint64_t) *words = free_words(run);
     unsigned bump = hz3_get(run->bump);
     for (unsigned w = 0; w * WORD < bump; w++) {
-        uint64_t live = ~hz3_get(run->free[w]);
+        uint64_t live = ~hz3_get(words[w]);
         if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
         for (; live; live &= live - 1) {
             uintptr_t object = run->start + (w * WORD + (unsigned)__builtin_ctzll(live)) * size;

@@ -112,6 +112,8 @@ static void a_window_ends_where_a_table_cannot_grow(void **state)
     (void)state;
     struct hz3_window *window = another_window();
     ends_before(window, (uintptr_t)window->spans, window->spans_mapped * sizeof(struct hz3_span));
+    window = another_window();
+    ends_before(window, (uintptr_t)window->free, window->free_mapped * sizeof *window->free);
     for (unsigned i = 0; i < hz3_state_tables; i++) {
         window = another_window();
         unsigned shift = hz3_state_table_shift(i);

@@ -1,5 +1,5 @@
-/* A run hands out each object once, lowest address first, takes them back in any order, and purges no page with a live
- * one. */
+/* A run hands out each object once, lowest address first, takes them back in any order whatever happens in the next
+ * one, and purges no page with a live one. */
 #include "unit.h"
 
 #include "back/pages.h"
@@ -20,11 +20,13 @@ static unsigned take_all(struct hz3_span *run, void **objects)
 static void every_object_once_in_order(void **state)
 {
     (void)state;
-    static void *objects[4096], *again[4096];
+    static void *objects[4096], *again[4096], *others[4096];
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls += 3) {
-        struct hz3_span *run = hz3_run_new(cls, 0, &reserve);
+        struct hz3_span *run = hz3_run_new(cls, 0, &reserve), *other = hz3_run_new(cls, 0, &reserve);
         assert_non_null(run);
+        assert_non_null(other);
         unsigned n = take_all(run, objects);
+        assert_int_equal(take_all(other, others), n);
         assert_int_equal(n, hz3_class_info[cls].objects);
         for (unsigned i = 0; i < n; i++) {
             assert_int_equal((uintptr_t)objects[i], run->start + i * hz3_class_size(cls));
@@ -38,7 +40,10 @@ static void every_object_once_in_order(void **state)
         assert_int_equal(take_all(run, again), n);
         assert_memory_equal(objects, again, n * sizeof *objects);
         for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[i], false);
+        assert_int_equal(hz3_run_take(other, again, 1), 0);
+        for (unsigned i = 0; i < n; i++) hz3_run_retire(other, others[i], false);
         hz3_run_free(run);
+        hz3_run_free(other);
     }
 }
 
