@@ -172,8 +172,9 @@ struct hz3_window *hz3_map_open_window(size_t least)
 {
     uint32_t count = hz3_get(hz3_window_count);
     if (count == HZ3_WINDOWS_MAX) return NULL;
-    size_t twice = count ? hz3_min(2 * hz3_windows[count - 1].bytes, place_bytes / 4) : WINDOW_MIN;
-    size_t bytes = hz3_max(least, twice);
+    /* No more than there is likely to be in one piece, between the windows before it. */
+    size_t usual = count ? hz3_min(2 * hz3_windows[count - 1].bytes, place_bytes / 4) : WINDOW_MIN;
+    size_t bytes = hz3_max(least, usual);
     if (bytes > place_bytes / 2) return NULL;
     if (!open_window(bytes, least, count == 0)) return NULL;
     hz3_store(hz3_window_count, count + 1, memory_order_release);
