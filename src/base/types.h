@@ -9,6 +9,8 @@
  *   object       what malloc returns; its state is kept out of band, never in it
  *   magazine     a 256-byte block that holds up to 30 pointers to free objects of one class
  *   loaded, previous   the two magazines a thread holds per class (Bonwick & Adams, USENIX 2001)
+ *   to claim     to take bytes of the budget that all threads' magazines share, by earning capacity
+ *   to lend      to let others claim, while one sleeps, what one claimed and does not use
  *   heap         (the work orders' shard) what threads carve new objects from
  *   owner        the heap that carved an object's run last; advice, never correctness
  *   remote free  a free by a thread of another heap than the object's owner

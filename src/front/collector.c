@@ -22,6 +22,7 @@ enum {
     STACK_BYTES = 1024 * 1024, /* if it is the last thread, the process's exit handlers run on it */
     RETRY_MS = 1000,           /* after the system had no room for the thread */
     SLICES = 8,                /* of a pass */
+    SLEEP_MS = 250,            /* without a slow call: a thread sleeps */
     WORTH = 8,                 /* of what waits: a pass that gives less of it back was in vain */
 };
 #define SLICE_MIN HZ3_MIB(2)
@@ -78,6 +79,16 @@ size_t hz3_collector_run(bool force)
     return pass(all ? 0 : decay, 0, 1, all);
 }
 
+/* Under the lock.  What a thread does between two slow calls seldom takes longer. */
+static void look_after_sleepers(void)
+{
+    static uint32_t last;
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if (!hz3_ms_passed(last, SLEEP_MS, now)) return;
+    last = now;
+    hz3_cache_lend();
+}
+
 /* Slices in succession that gave nothing to speak of back; under the lock.  After a decay in vain a turn breaks huge
  * pages. */
 static uint32_t vain;
@@ -85,6 +96,7 @@ static uint32_t vain;
 static void pass_slice(uint32_t slice)
 {
     bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && waiting_bytes() >= SLICE_MIN;
+    look_after_sleepers();
     size_t bytes = pass(decay, slice % SLICES, SLICES, break_huge_pages);
     bool worth = bytes > waiting_bytes() / WORTH / SLICES && !break_huge_pages;
     vain = worth || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES ? 0 : vain + 1;
@@ -115,6 +127,7 @@ static int pass_in_background(bool all, int futile)
 {
     hz3_lock(&hz3_collector_lock);
     all |= is_pressed();
+    look_after_sleepers();
     size_t bytes = pass(all ? 0 : decay, 0, 1, all || futile > PASSES_PER_DECAY);
     vain = 0;
     hz3_unlock(&hz3_collector_lock);

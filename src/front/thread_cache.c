@@ -28,12 +28,15 @@ _Thread_local struct hz3_thread hz3_thread = {
 
 struct hz3_lock hz3_threads_lock;
 static struct hz3_thread *threads;
-static HZ3_ATOMIC(unsigned) joined; /* threads now: written under hz3_threads_lock, as the two below */
+static unsigned joined;             /* threads now; under hz3_threads_lock, as the two below */
 static unsigned crowd;              /* the most since a crowd dispersed */
 static struct hz3_cache_stats dead; /* the counters of threads that left */
 static struct hz3_counters dead_counters;
-static size_t thread_budget, total_budget;
-static HZ3_ATOMIC(size_t) total_reserved;
+static size_t thread_budget;
+static intptr_t total_budget;
+/* Of it, what no thread has, and what is lent: the total less `reserved - lent` of all threads.  Below 0 after sleepers
+ * took back what others have by then. */
+static HZ3_ATOMIC(intptr_t) unclaimed;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
@@ -96,29 +99,47 @@ static size_t capacity_bytes(unsigned cls, unsigned slots)
     return 2 * (size_t)slots * hz3_class_size(cls);
 }
 
-static void earn_capacity(struct hz3_thread *self, unsigned cls)
-{
-    unsigned now = self->capacity[cls];
-    unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
-    size_t bytes = capacity_bytes(cls, more);
-    self->missed[cls] = true;
-    /* A fair share, so that those who came first do not leave nothing for the others. */
-    size_t share = hz3_min(thread_budget, total_budget / hz3_get(joined));
-    if (!more || self->reserved + bytes > share) return;
-    if (hz3_add(total_reserved, bytes) + bytes > total_budget) {
-        hz3_sub(total_reserved, bytes);
-        return;
-    }
-    self->reserved += bytes;
-    self->capacity[cls] = (uint8_t)(now + more);
-}
-
 static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slots)
 {
     size_t bytes = capacity_bytes(cls, slots);
     self->capacity[cls] = (uint8_t)(self->capacity[cls] - slots);
     self->reserved -= bytes;
-    hz3_sub(total_reserved, bytes);
+    hz3_add(unclaimed, (intptr_t)bytes);
+}
+
+HZ3_RACY static size_t objects_in_magazines(const struct hz3_thread *thread, unsigned cls)
+{
+    return hz3_magazine_objects(thread->top[cls]) + hz3_magazine_objects(thread->previous[cls]);
+}
+
+/* Bytes that are earned, and that no object uses. */
+HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
+{
+    size_t used = 0, reserved = thread->reserved;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        if (thread->capacity[cls] > free_capacity(cls)) used += objects_in_magazines(thread, cls) * hz3_class_size(cls);
+    return reserved - hz3_min(used, reserved);
+}
+
+/* Before a sleeper comes here again it takes back what is lent; until then it may fill its magazines, which is seen the
+ * next time. */
+HZ3_RACY void hz3_cache_lend(void)
+{
+    if (!hz3_trylock(&hz3_threads_lock)) return;
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) {
+        uint32_t calls = thread->slow_calls;
+        bool sleeps = calls == thread->calls_before;
+        thread->calls_before = calls;
+        size_t before = hz3_get(thread->lent), now = sleeps ? unused_bytes(thread) : before;
+        if (now != before && hz3_cas(thread->lent, &before, now, memory_order_relaxed, memory_order_relaxed))
+            hz3_add(unclaimed, (intptr_t)(now - before));
+    }
+    hz3_unlock(&hz3_threads_lock);
+}
+
+static void take_back(struct hz3_thread *thread)
+{
+    if (hz3_get(thread->lent)) hz3_sub(unclaimed, (intptr_t)hz3_exchange(thread->lent, 0, memory_order_relaxed));
 }
 
 /* ---- magazines leave ---- */
@@ -179,6 +200,37 @@ static void discharge_class(struct hz3_thread *self, unsigned cls)
     self->top[cls] = self->previous[cls] = HZ3_STUB_TOP;
     discharge(self, cls, loaded);
     discharge(self, cls, previous);
+}
+
+/* The next class in turn gives half of what it earned, if that is more than `least` bytes, with all it holds if that is
+ * too much then.  Not `cls`: its slow path is under way. */
+static void shrink_another(struct hz3_thread *self, unsigned cls, size_t least)
+{
+    unsigned other = self->donor = (uint8_t)(self->donor % HZ3_CLASSES + 1);
+    unsigned half = (self->capacity[other] - free_capacity(other)) / 2;
+    if (other == cls || capacity_bytes(other, half) <= least) return;
+    give_up_capacity(self, other, half);
+    if (objects_in_magazines(self, other) > 2u * self->capacity[other]) discharge_class(self, other);
+}
+
+/* The class missed: its room doubles.  Nobody takes more than a quarter of what is left for all, as in shared packet
+ * buffers (Choudhury & Hahne 1998, dynamic thresholds): few may have much, and there is some for whoever comes next.
+ * Who has twice as much, since others came after him, gives some back. */
+static void earn_capacity(struct hz3_thread *self, unsigned cls)
+{
+    unsigned now = self->capacity[cls];
+    unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
+    intptr_t left = hz3_get(unclaimed);
+    size_t bytes = capacity_bytes(cls, more), share = hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
+    self->missed[cls] = true;
+    if (self->reserved / 2 > share) {
+        shrink_another(self, cls, 0);
+    } else if (more && self->reserved + bytes > share) {
+        shrink_another(self, cls, capacity_bytes(cls, now));
+    } else if (more && hz3_cas(unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed, memory_order_relaxed)) {
+        self->reserved += bytes;
+        self->capacity[cls] = (uint8_t)(now + more);
+    }
 }
 
 /* What waits, what was drained too much, what was taken for next time. */
@@ -263,13 +315,14 @@ static void strike_off(struct hz3_thread *thread)
     if (thread->spare) hz3_magazine_put_bundle(thread->owner, thread->spare, thread->spares);
     if (*thread->stock) hz3_stock_put(*thread->stock);
     *thread->stock = NULL;
-    hz3_sub(total_reserved, thread->reserved);
+    take_back(thread);
+    hz3_add(unclaimed, (intptr_t)thread->reserved);
     hz3_heap_leave(thread->heap);
     *(thread->prev ? &thread->prev->next : &threads) = thread->next;
     if (thread->next) thread->next->prev = thread->prev;
     add_stats(&dead, &thread->stats);
     if (HZ3_BOXES_ON) bury_counters(thread->counters, thread->rmw);
-    hz3_sub(joined, 1);
+    joined--;
 }
 
 static void leave(void *unused)
@@ -282,9 +335,9 @@ static void leave(void *unused)
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
     strike_off(self);
-    bool dispersed = crowd >= CROWD_MIN && hz3_get(joined) * CROWD_LEFT <= crowd;
-    if (dispersed) crowd = hz3_get(joined);
-    if (!hz3_get(joined)) hz3_collector_nobody_left(true);
+    bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
+    if (dispersed) crowd = joined;
+    if (!joined) hz3_collector_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
     if (dispersed) hz3_collector_run(true);
@@ -310,8 +363,8 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->next = threads;
     if (threads) threads->prev = self;
     threads = self;
-    if (hz3_add(joined, 1) == 0) hz3_collector_nobody_left(false);
-    crowd = hz3_max(crowd, hz3_get(joined));
+    if (joined++ == 0) hz3_collector_nobody_left(false);
+    crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;
 }
@@ -324,7 +377,8 @@ void hz3_cache_start(void)
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
 {
     thread_budget = thread_bytes;
-    total_budget = total_bytes;
+    total_budget = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX);
+    hz3_set(unclaimed, total_budget);
 }
 
 void hz3_cache_after_fork(bool whole)
@@ -344,11 +398,12 @@ void hz3_cache_after_fork(bool whole)
         strike_off(gone);
     }
     self->state = state;
-    crowd = hz3_get(joined);
+    crowd = joined;
     /* Others may have been about to join, or to change their part of the budget. */
     bool counts = state == HZ3_THREAD_JOINED;
     for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
-    hz3_set(total_reserved, counts ? self->reserved : 0);
+    hz3_set(self->lent, 0);
+    hz3_set(unclaimed, total_budget - (counts ? (intptr_t)self->reserved : 0));
 }
 
 /* ---- the slow paths ---- */
@@ -362,6 +417,7 @@ static bool enter(struct hz3_thread *self, bool may_join)
         /* Most of what a thread had may be freed after it left, by other destructors, and nobody else may come by. */
         if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
+    take_back(self);
     if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
         uint32_t epoch = hz3_collector_tick();
         if (unlikely(epoch != self->epoch) && self->state == HZ3_THREAD_JOINED) {
@@ -519,8 +575,7 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
     size_t objects = 0;
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
-        objects += hz3_magazine_objects(thread->top[cls]) + hz3_magazine_objects(thread->previous[cls]) +
-                   stock_objects(*thread->stock, cls);
+        objects += objects_in_magazines(thread, cls) + stock_objects(*thread->stock, cls);
     hz3_unlock(&hz3_threads_lock);
     return objects;
 }

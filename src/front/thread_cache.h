@@ -3,8 +3,9 @@
  * two, then go down the stairs: owner stash (S44), transfer cache (S42), central, a run of the heap's, and, before a
  * new one, whatever waits for other owners.
  *
- * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses,
- * as far as the thread's and the process's byte budgets go; what has not missed for an epoch gives half back.
+ * Capacity is earned: a class starts with small magazines (large ones with none) and doubles them when it misses, as
+ * far as the thread's and the process's byte budgets go (docs/design.md); what has not missed for an epoch gives half
+ * back.
  *
  * Talks to transfer cache, central and heap below.  Must not know of the API's error rules. */
 #ifndef HZ3_FRONT_THREAD_CACHE_H
@@ -36,10 +37,12 @@ struct hz3_thread {
     bool missed[HZ3_BINS];     /* since the thread's last epoch */
     bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
     uint8_t owner;             /* number of `heap` */
+    uint8_t donor;             /* the class that gave room last */
     enum hz3_thread_state state;
     bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
     HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
+    uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;
     struct hz3_stock **stock;      /* where this thread's is, for others: dead threads and statistics */
     struct hz3_counters *counters; /* the same */
@@ -47,6 +50,7 @@ struct hz3_thread {
     struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
     unsigned spares;
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
+    HZ3_ATOMIC(size_t) lent;        /* of these, by hz3_cache_lend; the thread takes it back */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
     struct hz3_cache_stats stats;
 };
@@ -109,6 +113,8 @@ void hz3_cache_adopt(void *p, unsigned cls);
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 void hz3_cache_start(void);
+/* Threads without a slow call since the last time lend what they claim of the total, beyond what they hold. */
+void hz3_cache_lend(void);
 /* Everything this thread caches goes to the transfer cache or to central. */
 void hz3_cache_flush(void);
 /* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they

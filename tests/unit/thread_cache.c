@@ -2,10 +2,13 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
+#include "front/collector.h"
 #include "front/thread_cache.h"
+#include "os/lock.h"
 #include "watch/stats.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,16 +36,24 @@ static void a_flush_leaves_nothing(void **state)
 }
 
 /* The capacity after rounds that would earn it. */
-static unsigned capacity_earned(unsigned cls)
+static unsigned earn(unsigned cls)
 {
     void *objects[300];
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 300; i++) objects[i] = hz3_cache_malloc(cls);
         for (int i = 0; i < 300; i++) hz3_cache_free(objects[i], cls);
     }
-    assert_true(hz3_cache_objects(cls) <= 2u * hz3_class_info[cls].load);
     return hz3_thread.capacity[cls];
 }
+
+static unsigned capacity_earned(unsigned cls)
+{
+    unsigned capacity = earn(cls);
+    assert_true(hz3_cache_objects(cls) <= 2u * hz3_class_info[cls].load);
+    return capacity;
+}
+
+#define PLENTY (SIZE_MAX / 4)
 
 static void capacity_is_earned_within_both_budgets(void **state)
 {
@@ -54,8 +65,262 @@ static void capacity_is_earned_within_both_budgets(void **state)
     assert_int_equal(capacity_earned(cls), first);
     hz3_cache_budgets(SIZE_MAX, 0);
     assert_int_equal(capacity_earned(cls), first);
-    hz3_cache_budgets(SIZE_MAX, SIZE_MAX);
+    hz3_cache_budgets(PLENTY, PLENTY);
     assert_int_equal(capacity_earned(cls), hz3_class_info[cls].load);
+    hz3_cache_flush();
+}
+
+/* Threads that each do something whenever they are told to, and stay. */
+enum { CROWD = 8 };
+static struct member {
+    pthread_t thread;
+    sem_t go, done;
+    void (*act)(struct member *member);
+    size_t claimed, lent, held;   /* bytes */
+    unsigned first, second, gave; /* capacities */
+    uint32_t slow_calls;
+    void *taken;
+} crowd[CROWD];
+
+static void *act_when_told(void *arg)
+{
+    for (struct member *member = arg; sem_wait(&member->go), member->act; sem_post(&member->done)) member->act(member);
+    return NULL;
+}
+
+static void tell(struct member *member, void (*act)(struct member *member))
+{
+    member->act = act;
+    sem_post(&member->go);
+    if (act) sem_wait(&member->done);
+}
+
+static void comes(struct member *member)
+{
+    sem_init(&member->go, 0, 0);
+    sem_init(&member->done, 0, 0);
+    assert_int_equal(pthread_create(&member->thread, NULL, act_when_told, member), 0);
+}
+
+static void goes(struct member *member)
+{
+    tell(member, NULL);
+    pthread_join(member->thread, NULL);
+}
+
+/* No epoch passes meanwhile. */
+static int crowd_comes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CROWD; i++) comes(&crowd[i]);
+    hz3_lock(&hz3_collector_lock);
+    return 0;
+}
+
+static int crowd_goes(void **state)
+{
+    (void)state;
+    hz3_unlock(&hz3_collector_lock);
+    for (int i = 0; i < CROWD; i++) goes(&crowd[i]);
+    hz3_cache_budgets(PLENTY, PLENTY);
+    return 0;
+}
+
+enum { LARGE = 1025 }; /* from here on all room is claimed */
+
+/* What all large classes can use. */
+static size_t full_load(void)
+{
+    size_t bytes = 0;
+    for (unsigned cls = hz3_class_of(LARGE); cls <= HZ3_CLASSES; cls++)
+        bytes += 2 * hz3_class_info[cls].load * hz3_class_size(cls);
+    return bytes;
+}
+
+static void claim_and_hold(struct member *self)
+{
+    for (unsigned cls = hz3_class_of(LARGE); cls <= HZ3_CLASSES; cls++) earn(cls);
+    self->claimed = hz3_thread.reserved;
+}
+
+static void claim_much(struct member *self)
+{
+    claim_and_hold(self);
+    hz3_cache_flush();
+}
+
+static void take_one(struct member *self)
+{
+    self->taken = hz3_cache_malloc(HZ3_CLASSES);
+}
+
+static void put_one(struct member *self)
+{
+    hz3_cache_free(self->taken, HZ3_CLASSES);
+}
+
+static void who_comes_late_finds_room_and_who_has_much_gives_it_back(void **state)
+{
+    (void)state;
+    size_t full = full_load(), left = 6 * full;
+    hz3_cache_budgets(PLENTY, left);
+    for (int i = 0; i < CROWD; i++) {
+        tell(&crowd[i], claim_much);
+        assert_in_range(crowd[i].claimed, left / 16, left / 4);
+        left -= crowd[i].claimed;
+    }
+    assert_int_equal(crowd[0].claimed, full);
+    assert_true(left < 2 * full);
+    tell(&crowd[0], claim_much);
+    left += full - crowd[0].claimed;
+    assert_in_range(crowd[0].claimed, left / 8, left / 2);
+}
+
+static void do_little(struct member *self)
+{
+    (void)self;
+    hz3_cache_flush();
+    hz3_cache_free(hz3_cache_malloc(hz3_class_of(64)), hz3_class_of(64));
+}
+
+/* As if nobody had called since the last time. */
+static void lend(void)
+{
+    hz3_cache_lend();
+    hz3_cache_lend();
+}
+
+static void look(struct member *self)
+{
+    self->slow_calls = hz3_thread.slow_calls;
+    self->claimed = hz3_thread.reserved;
+    self->lent = hz3_get(hz3_thread.lent);
+    self->held = 0;
+    for (unsigned cls = hz3_class_of(LARGE); cls <= HZ3_CLASSES; cls++)
+        self->held += hz3_cache_objects(cls) * hz3_class_size(cls);
+}
+
+static void who_sleeps_lends_what_it_does_not_hold(void **state)
+{
+    (void)state;
+    struct member *first = &crowd[0], *last = &crowd[CROWD - 1];
+    size_t total = 2 * full_load();
+    hz3_cache_budgets(PLENTY, total);
+    tell(first, claim_and_hold);
+    hz3_cache_lend();
+    tell(first, look);
+    assert_int_equal(first->lent, 0); /* it has just been awake */
+    hz3_cache_lend();
+    tell(first, look);
+    assert_true(first->held > first->claimed / 4 && first->lent > 0);
+    assert_int_equal(first->lent, first->claimed - first->held);
+    uint32_t slow_calls = first->slow_calls;
+    for (int i = 0; i < 20; i++) { /* wakes for so little that only the next look sees it */
+        tell(first, i % 2 ? put_one : take_one);
+        hz3_cache_lend();
+        tell(first, look);
+        assert_int_equal(first->lent, first->claimed - first->held);
+    }
+    assert_int_equal(first->slow_calls, slow_calls);
+    tell(first, do_little);
+    tell(first, look);
+    assert_int_equal(first->held + first->lent, 0);
+    for (int i = 1; i < CROWD; i++) tell(&crowd[i], claim_much);
+    assert_in_range(last->claimed, 1, total / 16);
+    lend();
+    tell(last, claim_much);
+    assert_in_range(last->claimed, total / 8, total / 4);
+}
+
+static pthread_key_t late;
+static int freed_late;
+
+static void free_late(void *p)
+{
+    freed_late += hz3_thread.state == HZ3_THREAD_LEFT;
+    hz3_cache_free(p, hz3_class_of(64));
+}
+
+static void claim_much_and_free_late(struct member *self)
+{
+    pthread_setspecific(late, hz3_cache_malloc(hz3_class_of(64)));
+    claim_much(self);
+}
+
+static void what_a_thread_had_is_left_for_the_next(void **state)
+{
+    (void)state;
+    enum { TOTAL = 16 << 20, ROUNDS = 60 };
+    hz3_cache_budgets(PLENTY, TOTAL);
+    assert_int_equal(pthread_key_create(&late, free_late), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        tell(&crowd[0], i % 2 ? claim_much_and_free_late : claim_much);
+        assert_in_range(crowd[0].claimed, TOTAL / 16, TOTAL / 4);
+        if (i % 3 > 0) lend();
+        if (i % 3 > 1) tell(&crowd[0], do_little); /* takes it back */
+        goes(&crowd[0]);
+        comes(&crowd[0]);
+    }
+    pthread_key_delete(late);
+    assert_int_equal(freed_late, ROUNDS / 2);
+}
+
+static void claim_one_class(struct member *self)
+{
+    self->first = earn(hz3_class_of(16384));
+    hz3_cache_flush();
+}
+
+static void who_does_little_leaves_room_for_others(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(16384), load = hz3_class_info[cls].load;
+    hz3_cache_budgets(PLENTY, 2 * load * hz3_class_size(cls) * (CROWD - 1));
+    for (int i = 1; i < CROWD; i++) tell(&crowd[i], do_little);
+    tell(&crowd[0], claim_one_class);
+    assert_int_equal(crowd[0].first, load);
+}
+
+static void claim_two_classes(struct member *self)
+{
+    unsigned large = hz3_class_of(32768), small = hz3_class_of(16384);
+    unsigned before = earn(large);
+    void *objects[2 * HZ3_MAGAZINE_LAST];
+    for (unsigned i = 0; i < 2 * before; i++) objects[i] = hz3_cache_malloc(large);
+    for (unsigned i = 0; i < 2 * before; i++) hz3_cache_free(objects[i], large);
+    self->second = earn(small);
+    self->first = hz3_thread.capacity[large];
+    self->gave = before - self->first;
+    look(self);
+    hz3_cache_flush();
+}
+
+static void a_class_that_misses_gets_room_from_another(void **state)
+{
+    (void)state;
+    const size_t budget = 512 << 10;
+    hz3_cache_budgets(budget, PLENTY);
+    tell(&crowd[0], claim_two_classes);
+    assert_in_range(crowd[0].claimed, 1, budget);
+    assert_in_range(crowd[0].held, 1, crowd[0].claimed);
+    assert_true(crowd[0].gave > 0 && crowd[0].first > 0 && crowd[0].second >= crowd[0].first);
+}
+
+static void the_class_whose_slow_path_is_under_way_gives_nothing(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(LARGE), load = hz3_class_info[cls].load;
+    void *objects[2 * HZ3_MAGAZINE_LAST + 1];
+    assert_int_equal(capacity_earned(cls), load);
+    for (unsigned i = 0; i < 2 * load + 1; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
+    hz3_cache_flush();
+    for (unsigned i = 0; i < 2 * load; i++) hz3_cache_free(objects[i], cls);
+    hz3_cache_budgets(0, PLENTY);
+    hz3_thread.donor = (uint8_t)(cls - 1);
+    hz3_cache_free(objects[2 * load], cls);
+    hz3_cache_budgets(PLENTY, PLENTY);
+    assert_int_equal(hz3_thread.donor, cls);
+    assert_int_equal(hz3_thread.capacity[cls], load);
     hz3_cache_flush();
 }
 
@@ -91,12 +356,19 @@ static void what_is_held_falls_with_the_capacity(void **state)
 static void a_child_counts_its_only_thread(void **state)
 {
     (void)state;
+    unsigned cls = hz3_class_of(LARGE);
+    hz3_cache_budgets(PLENTY, SIZE_MAX);
+    assert_int_equal(earn(cls), hz3_class_info[cls].load);
+    hz3_cache_flush();
+    lend();
+    assert_true(hz3_get(hz3_thread.lent) > 0);
     hz3_add(hz3_heaps[0].threads, 1); /* as join() does first */
     pid_t child = fork();
     if (!child) {
         unsigned users = 0;
         for (unsigned i = 0; i < hz3_heap_count; i++) users += hz3_get(hz3_heaps[i].threads);
-        _exit(users == 1 ? 0 : 1);
+        bool lends = hz3_get(hz3_thread.lent) > 0, may_claim = earn(cls + 1) == hz3_class_info[cls + 1].load;
+        _exit(users == 1 && !lends && may_claim ? 0 : 1);
     }
     hz3_sub(hz3_heaps[0].threads, 1);
     int status = -1;
@@ -174,6 +446,12 @@ static void another_thread_frees(void **state)
 }
 
 RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
+    cmocka_unit_test_setup_teardown(who_comes_late_finds_room_and_who_has_much_gives_it_back, crowd_comes, crowd_goes),
+    cmocka_unit_test_setup_teardown(who_sleeps_lends_what_it_does_not_hold, crowd_comes, crowd_goes),
+    cmocka_unit_test_setup_teardown(what_a_thread_had_is_left_for_the_next, crowd_comes, crowd_goes),
+    cmocka_unit_test_setup_teardown(who_does_little_leaves_room_for_others, crowd_comes, crowd_goes),
+    cmocka_unit_test_setup_teardown(a_class_that_misses_gets_room_from_another, crowd_comes, crowd_goes),
+    cmocka_unit_test(the_class_whose_slow_path_is_under_way_gives_nothing),
     cmocka_unit_test(what_was_earned_is_given_back_after_a_flush_too),
     cmocka_unit_test(what_is_held_falls_with_the_capacity), cmocka_unit_test(a_child_counts_its_only_thread),
     cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine),
