@@ -1,7 +1,7 @@
 #define BENCH_QUESTION "How fast are malloc and free on one thread, with a working set of ws objects of random size?"
 /* --dist uniform: every size from min to max is as likely.  --dist app: small objects prevail, as in
  * programs: 80 % are min-256, 15 % 257-2048, 5 % 2049-max. */
-#include "bench.h"
+#include "churn.h"
 
 enum { ITERS, WS, MIN, MAX, DIST, TOUCH, LATENCY };
 enum { DIST_UNIFORM, DIST_APP };
@@ -30,27 +30,6 @@ static uint64_t random_size(uint64_t *state, uint32_t random_bits)
     return bench_random_size(random_bits, min, max);
 }
 
-static uint64_t churn(void **slots, uint64_t ws)
-{
-    uint64_t state = 0, ops = param[ITERS].value;
-    for (uint64_t i = 0; i < param[ITERS].value; i++) {
-        uint64_t random = bench_random(&state);
-        void **slot = &slots[bench_scale((uint32_t)random, ws)];
-        if (*slot) {
-            bench_free(*slot);
-            *slot = NULL;
-        } else {
-            *slot = bench_alloc(random_size(&state, (uint32_t)(random >> 32)), param[TOUCH].value);
-        }
-    }
-    for (uint64_t i = 0; i < ws; i++) {
-        if (!slots[i]) continue;
-        bench_release(slots[i], 1, param[TOUCH].value);
-        ops++;
-    }
-    return ops;
-}
-
 int main(int argc, char **argv)
 {
     bench_start(argc, argv, param, BENCH_COUNT(param));
@@ -59,7 +38,7 @@ int main(int argc, char **argv)
         bench_refuse("--dist app needs min <= 256 and max >= 2049");
     void **slots = bench_map(param[WS].value * sizeof *slots);
     uint64_t start = bench_now_ns();
-    uint64_t ops = churn(slots, param[WS].value);
+    uint64_t ops = churn(slots, param[WS].value, param[ITERS].value, param[TOUCH].value, 0, random_size);
     bench_print_ops(ops, (double)(bench_now_ns() - start) / 1e9);
     bench_finish();
     return 0;

@@ -39,9 +39,10 @@ QUICK = {
     "bench_thread_churn 30 7": 2 * 30 * 100,
     "bench_handover dead 4": 3 * (4 << 20) // 512,
     "bench_many_threads 20": 2 * 20 * 10,
+    "bench_idle_threads 20 3 10000 50 16 32768 --touch ends": None,
 }
 PROGRAMS = sorted({command.split()[0] for command in QUICK})
-UNTIMED = ("startup", "phase_change", "idle", "churn", "handover", "many_threads")
+UNTIMED = ("startup", "phase_change", "idle", "churn", "handover", "idle_threads", "many_threads")
 TIMED = [command for command in QUICK if not command.split()[0].endswith(UNTIMED)]
 NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
