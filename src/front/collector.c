@@ -96,7 +96,6 @@ static uint32_t vain;
 static void pass_slice(uint32_t slice)
 {
     bool break_huge_pages = vain >= PASSES_PER_DECAY * SLICES && waiting_bytes() >= SLICE_MIN;
-    look_after_sleepers();
     size_t bytes = pass(decay, slice % SLICES, SLICES, break_huge_pages);
     bool worth = bytes > waiting_bytes() / WORTH / SLICES && !break_huge_pages;
     vain = worth || vain + 1 == (PASSES_PER_DECAY + 1) * SLICES ? 0 : vain + 1;
@@ -113,6 +112,7 @@ uint32_t hz3_collector_tick(void)
         slices = hz3_min(slices, (uint32_t)SLICES);
         if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
+        look_after_sleepers();
         if (pressed) hz3_collector_run(true);
         for (uint32_t i = 0; i < slices && !pressed && !hz3_get(running); i++) pass_slice(first + i);
         hz3_unlock(&hz3_collector_lock);

@@ -116,7 +116,7 @@ HZ3_RACY static size_t objects_in_magazines(const struct hz3_thread *thread, uns
 HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
 {
     size_t used = 0, reserved = thread->reserved;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+    for (unsigned cls = 1; reserved && cls <= HZ3_CLASSES; cls++)
         if (thread->capacity[cls] > free_capacity(cls)) used += objects_in_magazines(thread, cls) * hz3_class_size(cls);
     return reserved - hz3_min(used, reserved);
 }
@@ -202,15 +202,30 @@ static void discharge_class(struct hz3_thread *self, unsigned cls)
     discharge(self, cls, previous);
 }
 
-/* The next class in turn gives half of what it earned, if that is more than `least` bytes, with all it holds if that is
- * too much then.  Not `cls`: its slow path is under way. */
-static void shrink_another(struct hz3_thread *self, unsigned cls, size_t least)
+/* The class gives room for `slots` back with its previous magazine, and with the loaded one if that holds too much
+ * then.
+ */
+static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
 {
-    unsigned other = self->donor = (uint8_t)(self->donor % HZ3_CLASSES + 1);
-    unsigned half = (self->capacity[other] - free_capacity(other)) / 2;
-    if (other == cls || capacity_bytes(other, half) <= least) return;
-    give_up_capacity(self, other, half);
-    if (objects_in_magazines(self, other) > 2u * self->capacity[other]) discharge_class(self, other);
+    void **previous = self->previous[cls];
+    self->previous[cls] = HZ3_STUB_TOP;
+    discharge(self, cls, previous);
+    give_up_capacity(self, cls, slots);
+    size_t left = self->capacity[cls];
+    if (!left || hz3_magazine_objects(self->top[cls]) > left) discharge_class(self, cls);
+}
+
+/* The next class in turn gives half of what it earned, if that is more than `least` bytes.  The slow path of `cls` is
+ * under way: it gives room, and no magazine. */
+static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
+{
+    unsigned next = self->donor = (uint8_t)(self->donor % HZ3_CLASSES + 1);
+    unsigned half = (self->capacity[next] - free_capacity(next)) / 2;
+    if (capacity_bytes(next, half) <= least) return;
+    if (next == cls)
+        give_up_capacity(self, cls, half);
+    else
+        shrink(self, next, half);
 }
 
 /* The class missed: its room doubles.  Nobody takes more than a quarter of what is left for all, as in shared packet
@@ -224,9 +239,9 @@ static void earn_capacity(struct hz3_thread *self, unsigned cls)
     size_t bytes = capacity_bytes(cls, more), share = hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
     self->missed[cls] = true;
     if (self->reserved / 2 > share) {
-        shrink_another(self, cls, 0);
+        shrink_next(self, cls, 0);
     } else if (more && self->reserved + bytes > share) {
-        shrink_another(self, cls, capacity_bytes(cls, now));
+        shrink_next(self, cls, capacity_bytes(cls, now));
     } else if (more && hz3_cas(unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed, memory_order_relaxed)) {
         self->reserved += bytes;
         self->capacity[cls] = (uint8_t)(now + more);
@@ -269,12 +284,7 @@ static void pass_epoch(struct hz3_thread *self)
         self->missed[cls] = false;
         unsigned earned = self->capacity[cls] - free_capacity(cls);
         if (missed || (!earned && hz3_is_stub(self->top[cls]))) continue;
-        void **previous = self->previous[cls];
-        self->previous[cls] = HZ3_STUB_TOP;
-        discharge(self, cls, previous);
-        give_up_capacity(self, cls, (earned + 1) / 2);
-        size_t left = self->capacity[cls];
-        if (!left || hz3_magazine_objects(self->top[cls]) > left) discharge_class(self, cls);
+        shrink(self, cls, (earned + 1) / 2);
     }
 }
 
@@ -377,8 +387,9 @@ void hz3_cache_start(void)
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
 {
     thread_budget = thread_bytes;
-    total_budget = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX);
-    hz3_set(unclaimed, total_budget);
+    intptr_t before = total_budget; /* set for the second time, some of it is claimed */
+    total_budget = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX / 2);
+    hz3_add(unclaimed, total_budget - before);
 }
 
 void hz3_cache_after_fork(bool whole)
