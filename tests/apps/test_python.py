@@ -10,6 +10,8 @@ import pytest
 CONTAINERS = "test_dict test_list test_bytes test_unicode test_set test_json test_gc test_weakref test_memoryview"
 THREADS = "test_thread test_threading test_threading_local test_queue"
 CLASSES = ("POSIXProcessTestCase", "ThreadPoolAsCompletedTest", "ThreadPoolInitializerTest", "ThreadPoolShutdownTest")
+# It compares with a search of its own that is wrong when both strings happen to be empty (python/cpython#105639).
+NOT = "--ignore=test_find_periodic_pattern"
 RUNS = {
     "whole": [*THREADS.split(), *CONTAINERS.split()],
     "in part": ["test_subprocess", "test_concurrent_futures", *(f"--match=*.{name}.*" for name in CLASSES)],
@@ -33,6 +35,6 @@ def heed_interrupts():
 @pytest.mark.parametrize("arguments", RUNS.values(), ids=RUNS)
 def test_own_tests(host, python, arguments):
     options = {"stdout": subprocess.PIPE, "preexec_fn": heed_interrupts}
-    with host.running(python, "-m", "test", "-q", "-j4", *arguments, **options) as regrtest:
+    with host.running(python, "-m", "test", "-q", "-j4", NOT, *arguments, **options) as regrtest:
         report, _ = regrtest.communicate()
         assert regrtest.returncode == 0, report.decode()
