@@ -93,6 +93,11 @@ static unsigned free_capacity(unsigned cls)
     return hz3_min(FIRST_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
 }
 
+HZ3_RACY static unsigned earned_capacity(const struct hz3_thread *thread, unsigned cls)
+{
+    return thread->capacity[cls] - free_capacity(cls);
+}
+
 /* Both magazines of the class may fill up. */
 static size_t capacity_bytes(unsigned cls, unsigned slots)
 {
@@ -117,7 +122,7 @@ HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
 {
     size_t used = 0, reserved = thread->reserved;
     for (unsigned cls = 1; reserved && cls <= HZ3_CLASSES; cls++)
-        if (thread->capacity[cls] > free_capacity(cls)) used += objects_in_magazines(thread, cls) * hz3_class_size(cls);
+        if (earned_capacity(thread, cls)) used += objects_in_magazines(thread, cls) * hz3_class_size(cls);
     return reserved - hz3_min(used, reserved);
 }
 
@@ -220,7 +225,7 @@ static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
 static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
 {
     unsigned next = self->donor = (uint8_t)(self->donor % HZ3_CLASSES + 1);
-    unsigned half = (self->capacity[next] - free_capacity(next)) / 2;
+    unsigned half = earned_capacity(self, next) / 2;
     if (capacity_bytes(next, half) <= least) return;
     if (next == cls)
         give_up_capacity(self, cls, half);
@@ -282,7 +287,7 @@ static void pass_epoch(struct hz3_thread *self)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         bool missed = self->missed[cls];
         self->missed[cls] = false;
-        unsigned earned = self->capacity[cls] - free_capacity(cls);
+        unsigned earned = earned_capacity(self, cls);
         if (missed || (!earned && hz3_is_stub(self->top[cls]))) continue;
         shrink(self, cls, (earned + 1) / 2);
     }
