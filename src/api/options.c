@@ -109,6 +109,8 @@ bool hz3_options_load(void)
         size_t value;
         if (text && options[i].parse(text, &value)) *options[i].value = value;
     }
+    hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
+    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
         hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);

@@ -13,6 +13,7 @@ enum {
     OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
     HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
     LOCKED_DIRTY_MAX = 256 << 10,
+    EXCESS_MIN = 32, /* granules that go at a time because more is free than may be */
 };
 
 static HZ3_ATOMIC(uint32_t) being_purged; /* spans that are nobody's while their pages go */
@@ -24,6 +25,8 @@ struct hz3_lock hz3_pages_lock;
 static HZ3_ATOMIC(bool) locked;   /* what is mapped is paid for at once */
 static HZ3_ATOMIC(size_t) heeded; /* of hz3_os_broken, by hz3_pages_stay_broken */
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
+bool hz3_pages_elastic;
+HZ3_ATOMIC(bool) hz3_pages_attended;
 size_t hz3_pages_soft_limit = SIZE_MAX;
 bool hz3_pages_huge_never, hz3_pages_huge_always;
 
@@ -374,6 +377,76 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     return purged;
 }
 
+/* Takes what has been dirty for longest, and for `age`, out of the lists, but no more of it than so many granules, to
+ * the end of a huge page; or NULL. */
+static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
+{
+    struct hz3_span *span = hz3_spans_oldest();
+    if (!span || !hz3_ms_passed(span->since, age, now)) return NULL;
+    size_t first = hz3_granule_of(window_of(span), (void *)span->start);
+    size_t granules = hz3_round_up(first + most, huge_granules()) - first;
+    if (granules < span->granules) span = cut(span, first, granules, HZ3_SPAN_PURGING);
+    begin_purge(span);
+    return span;
+}
+
+/* `most`: granules of one span. */
+static size_t purge_oldest(uint32_t age, size_t keep, size_t most, bool break_huge_pages)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    size_t purged = 0;
+    /* What could not be purged comes back: look at no more than there was. */
+    for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
+        hz3_lock(&hz3_pages_lock);
+        struct hz3_span *span = hz3_get(hz3_pages_stats.dirty) > keep ? take_oldest(age, now, most) : NULL;
+        hz3_unlock(&hz3_pages_lock);
+        if (!span) break;
+        left -= hz3_min(left, hz3_span_bytes(span));
+        purged += purge_span(span, now, break_huge_pages);
+    }
+    return purged;
+}
+
+size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
+{
+    return purge_oldest(age, keep, UINT32_MAX, break_huge_pages);
+}
+
+/* ---- bounds ---- */
+
+/* So much that is free may stay whatever its age. */
+static size_t dirty_max(void)
+{
+    size_t most = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
+    return most - hz3_min(most, hz3_get(hz3_pages_stats.shelved));
+}
+
+static void purge_excess(size_t keep)
+{
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    if (likely(dirty <= keep) || hz3_pages_refused()) return;
+    purge_oldest(0, keep, hz3_max((dirty - keep) >> HZ3_GRANULE_SHIFT, EXCESS_MIN), true);
+    /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
+     * pages. */
+    if (keep < HZ3_PAGES_MUCH)
+        hz3_pages_stay_broken();
+    else
+        hz3_set(heeded, hz3_get(hz3_os_broken));
+}
+
+/* Something was freed.  Where it would not be more than there was before, the collector may see to it. */
+static void heed_limits(void)
+{
+    if (!hz3_pages_elastic || !hz3_get(hz3_pages_attended) || hz3_pages_pressed()) purge_excess(dirty_max());
+}
+
+/* So many bytes were taken that had no pages: as many go where more is free than may be. */
+static void make_up_for(size_t bytes)
+{
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    purge_excess(hz3_max(dirty_max(), dirty - hz3_min(dirty, bytes)));
+}
+
 /* ---- the interface ---- */
 
 /* reserve: where the span may be taken from if it is a run of one granule, else NULL. */
@@ -385,6 +458,7 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         struct hz3_span *span = reserve ? take_for_run(reserve) : take_any(granules, align_granules, kind);
         uint32_t purging = hz3_get(being_purged);
         hz3_unlock(&hz3_pages_lock);
+        if (span && span->zeroed) make_up_for(hz3_span_bytes(span));
         if (span) return span;
         /* What others are purging is nobody's for the moment.  (If we fork, they wait for us.) */
         if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) {
@@ -427,20 +501,6 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
     hz3_unlock(&hz3_pages_lock);
 }
 
-static void heed_limits(void)
-{
-    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
-    keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
-    if (likely(hz3_get(hz3_pages_stats.dirty) <= keep) || hz3_pages_refused()) return;
-    hz3_pages_purge(0, keep, true);
-    /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
-     * pages. */
-    if (keep < HZ3_PAGES_MUCH)
-        hz3_pages_stay_broken();
-    else
-        hz3_set(heeded, hz3_get(hz3_os_broken));
-}
-
 void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
@@ -470,13 +530,14 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
     size_t end = first + have;
     struct hz3_span *right = hz3_spans_neighbour(window, end, HZ3_SPAN_DIRTY);
     if (!right) right = hz3_spans_neighbour(window, end, HZ3_SPAN_CLEAN);
-    bool grown = right && right->granules >= more;
+    bool grown = right && right->granules >= more, clean = grown && right->kind == HZ3_SPAN_CLEAN;
     if (grown) {
         hz3_spans_unmake(cut(right, end, more, kind));
         hz3_spans_unmake(span);
         hz3_spans_make(window, first, granules, kind);
     }
     hz3_unlock(&hz3_pages_lock);
+    if (clean) make_up_for(more << HZ3_GRANULE_SHIFT);
     return grown;
 }
 
@@ -547,26 +608,6 @@ void hz3_pages_after_fork(bool whole)
         hz3_set(being_purged, purging_here);
     else if (hz3_get(being_purged))
         hz3_map_each_span(resume_purged);
-}
-
-size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
-{
-    uint32_t now = (uint32_t)hz3_os_now_ms();
-    size_t purged = 0;
-    /* What could not be purged comes back: look at no more than there was. */
-    for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
-        hz3_lock(&hz3_pages_lock);
-        struct hz3_span *span = hz3_spans_oldest();
-        if (!span || !hz3_ms_passed(span->since, age, now) || hz3_get(hz3_pages_stats.dirty) <= keep) {
-            hz3_unlock(&hz3_pages_lock);
-            break;
-        }
-        begin_purge(span);
-        hz3_unlock(&hz3_pages_lock);
-        left -= hz3_min(left, hz3_span_bytes(span));
-        purged += purge_span(span, now, break_huge_pages);
-    }
-    return purged;
 }
 
 /* Purges what is clean from this granule of the window on. */

@@ -59,9 +59,13 @@ extern struct hz3_pages_stats hz3_pages_stats;
 extern struct hz3_lock hz3_pages_lock; /* for fork */
 
 /* Set from the options. */
-extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age */
+extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age; */
+extern bool hz3_pages_elastic;                 /* more while somebody attends, as far as the heap does not grow */
 extern size_t hz3_pages_soft_limit;            /* bytes resident from which all that waits goes back at once */
 extern bool hz3_pages_huge_never, hz3_pages_huge_always;
+
+/* The background thread is there to purge what grows old; set by the collector. */
+extern HZ3_ATOMIC(bool) hz3_pages_attended;
 
 /* Bytes that may be resident, tables apart. */
 HZ3_INLINE size_t hz3_pages_resident(void)

@@ -140,6 +140,7 @@ static void *background(void *unused)
 {
     sigset_t signals = program_signals;
     do {
+        hz3_set(hz3_pages_attended, true);
         int futile = 0;
         bool refused = false, alone = false;
         while (!alone && waiting_bytes() > DONE_BYTES && !(refused && futile >= FUTILE_MAX) && !hz3_get(forbidden)) {
@@ -150,6 +151,7 @@ static void *background(void *unused)
         }
         /* What cannot be given back (locked memory, say) does not count again. */
         hz3_set(resume_above, HZ3_PAGES_MUCH + (refused || alone ? waiting_bytes() : 0));
+        hz3_set(hz3_pages_attended, false);
         hz3_set(running, false);
         hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
@@ -234,5 +236,6 @@ void hz3_collector_forbid_background(void)
 void hz3_collector_after_fork(void)
 {
     process = getpid();
+    hz3_set(hz3_pages_attended, false);
     hz3_set(running, false);
 }

@@ -53,15 +53,25 @@ static void sizes_have_three_units_and_no_auto(void **state)
         setenv("HZ3_THREAD_CACHE", bad[i], 1);
         setenv("HZ3_CACHE_TOTAL", bad[i], 1);
         setenv("HZ3_TRANSFER_CACHE", bad[i], 1);
-        setenv("HZ3_RETAIN", bad[i], 1);
         setenv("HZ3_WINDOW", bad[i], 1);
         hz3_options_load();
         assert_int_equal(hz3_options.THREAD_CACHE, USUAL(HZ3_MIB(16), HZ3_KIB(512)));
         assert_int_equal(hz3_options.CACHE_TOTAL, USUAL(HZ3_MIB(256), HZ3_MIB(16)));
         assert_int_equal(hz3_options.TRANSFER_CACHE, USUAL(HZ3_MIB(16), HZ3_KIB(64)));
-        assert_int_equal(hz3_options.RETAIN, USUAL(HZ3_MIB(256), HZ3_MIB(16)));
         assert_int_equal(hz3_options.WINDOW, (size_t)1024 << 30);
     }
+}
+
+static void a_bound_that_was_given_is_one(void **state)
+{
+    (void)state;
+    setenv("HZ3_RETAIN", "256M", 1);
+    hz3_options_load();
+    assert_false(hz3_options.retain_auto);
+    setenv("HZ3_RETAIN", "auto", 1);
+    hz3_options_load();
+    assert_true(hz3_options.retain_auto);
+    assert_int_equal(hz3_options.RETAIN, HZ3_MIB(256));
 }
 
 static void instances_are_powers_of_two_up_to_the_build_s(void **state)
@@ -88,5 +98,5 @@ static void instances_are_powers_of_two_up_to_the_build_s(void **state)
 }
 
 RUN(cmocka_unit_test(units_are_understood), cmocka_unit_test(bad_values_leave_the_default),
-    cmocka_unit_test(sizes_have_three_units_and_no_auto),
+    cmocka_unit_test(sizes_have_three_units_and_no_auto), cmocka_unit_test(a_bound_that_was_given_is_one),
     cmocka_unit_test(instances_are_powers_of_two_up_to_the_build_s))
