@@ -17,7 +17,7 @@ static bool options_read;
 static void apply_live_options(void)
 {
     hz3_pages_soft_limit = hz3_options.SOFT_LIMIT;
-    hz3_pages_elastic = hz3_options.retain_auto && !hz3_os.counts_mapped;
+    hz3_pages_elastic = hz3_options.retain_auto && hz3_options.DECAY <= 1000 && !hz3_os.counts_mapped;
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     hz3_pages_huge_always = hz3_options.THP == HZ3_THP_ALWAYS;
     hz3_pages_huge_never = hz3_options.THP == HZ3_THP_NEVER;

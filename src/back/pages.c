@@ -13,7 +13,7 @@ enum {
     OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
     HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
     LOCKED_DIRTY_MAX = 256 << 10,
-    EXCESS_MIN = 32, /* granules that go at a time because more is free than may be */
+    CUT_MIN = 32, /* granules: no less is cut off a long span to be purged */
 };
 
 static HZ3_ATOMIC(uint32_t) being_purged; /* spans that are nobody's while their pages go */
@@ -377,28 +377,28 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     return purged;
 }
 
-/* Takes what has been dirty for longest, and for `age`, out of the lists, but no more of it than so many granules, to
- * the end of a huge page; or NULL. */
+/* Takes what has been dirty for longest, and for `age`, out of the lists, but no more of a long span than so many
+ * bytes, to the end of a huge page; or NULL. */
 static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
 {
     struct hz3_span *span = hz3_spans_oldest();
     if (!span || !hz3_ms_passed(span->since, age, now)) return NULL;
     size_t first = hz3_granule_of(window_of(span), (void *)span->start);
-    size_t granules = hz3_round_up(first + most, huge_granules()) - first;
+    size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
+    granules = hz3_round_up(first + granules, huge_granules()) - first;
     if (granules < span->granules) span = cut(span, first, granules, HZ3_SPAN_PURGING);
     begin_purge(span);
     return span;
 }
 
-/* `most`: granules of one span. */
-static size_t purge_oldest(uint32_t age, size_t keep, size_t most, bool break_huge_pages)
+/* As hz3_pages_purge, `left` bytes. */
+static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_huge_pages)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
     size_t purged = 0;
-    /* What could not be purged comes back: look at no more than there was. */
-    for (size_t left = hz3_get(hz3_pages_stats.dirty); left;) {
+    while (left) {
         hz3_lock(&hz3_pages_lock);
-        struct hz3_span *span = hz3_get(hz3_pages_stats.dirty) > keep ? take_oldest(age, now, most) : NULL;
+        struct hz3_span *span = hz3_get(hz3_pages_stats.dirty) > keep ? take_oldest(age, now, left) : NULL;
         hz3_unlock(&hz3_pages_lock);
         if (!span) break;
         left -= hz3_min(left, hz3_span_bytes(span));
@@ -409,23 +409,19 @@ static size_t purge_oldest(uint32_t age, size_t keep, size_t most, bool break_hu
 
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 {
-    return purge_oldest(age, keep, UINT32_MAX, break_huge_pages);
+    /* What could not be purged comes back: look at no more than there was. */
+    return purge_oldest(age, keep, hz3_get(hz3_pages_stats.dirty), break_huge_pages);
 }
 
 /* ---- bounds ---- */
 
-/* So much that is free may stay whatever its age. */
-static size_t dirty_max(void)
+/* Purges of what is more than may stay free, whatever its age, `most` bytes. */
+static void purge_excess(size_t most)
 {
-    size_t most = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max);
-    return most - hz3_min(most, hz3_get(hz3_pages_stats.shelved));
-}
-
-static void purge_excess(size_t keep)
-{
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max), dirty = hz3_get(hz3_pages_stats.dirty);
+    keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
     if (likely(dirty <= keep) || hz3_pages_refused()) return;
-    purge_oldest(0, keep, hz3_max((dirty - keep) >> HZ3_GRANULE_SHIFT, EXCESS_MIN), true);
+    purge_oldest(0, keep, hz3_min(most, dirty), true);
     /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
      * pages. */
     if (keep < HZ3_PAGES_MUCH)
@@ -434,17 +430,17 @@ static void purge_excess(size_t keep)
         hz3_set(heeded, hz3_get(hz3_os_broken));
 }
 
-/* Something was freed.  Where it would not be more than there was before, the collector may see to it. */
-static void heed_limits(void)
+/* Whether who frees may leave all to the background thread: not near a limit, nor where what is free is paid for, if
+ * only with mappings, which purging mends. */
+static bool may_wait(void)
 {
-    if (!hz3_pages_elastic || !hz3_get(hz3_pages_attended) || hz3_pages_pressed()) purge_excess(dirty_max());
+    return hz3_pages_elastic && hz3_get(hz3_pages_attended) && !hz3_get(locked) && hz3_seams_none() &&
+           hz3_pages_resident() <= hz3_pages_soft_limit / 2;
 }
 
-/* So many bytes were taken that had no pages: as many go where more is free than may be. */
-static void make_up_for(size_t bytes)
+void hz3_pages_heed_limits(void)
 {
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
-    purge_excess(hz3_max(dirty_max(), dirty - hz3_min(dirty, bytes)));
+    if (!may_wait()) purge_excess(SIZE_MAX);
 }
 
 /* ---- the interface ---- */
@@ -458,7 +454,8 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         struct hz3_span *span = reserve ? take_for_run(reserve) : take_any(granules, align_granules, kind);
         uint32_t purging = hz3_get(being_purged);
         hz3_unlock(&hz3_pages_lock);
-        if (span && span->zeroed) make_up_for(hz3_span_bytes(span));
+        /* What had no pages: as much goes, where more is free than may be.  (A run of one granule had the choice.) */
+        if (span && span->zeroed && !reserve) purge_excess(hz3_span_bytes(span));
         if (span) return span;
         /* What others are purging is nobody's for the moment.  (If we fork, they wait for us.) */
         if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) {
@@ -504,7 +501,7 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
-    heed_limits();
+    hz3_pages_heed_limits();
 }
 
 void hz3_pages_shrink(struct hz3_span *span, size_t granules)
@@ -518,7 +515,7 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     hz3_spans_make(window, first, granules, kind);
     hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
     hz3_unlock(&hz3_pages_lock);
-    heed_limits();
+    hz3_pages_heed_limits();
 }
 
 bool hz3_pages_grow(struct hz3_span *span, size_t granules)
@@ -537,7 +534,7 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules)
         hz3_spans_make(window, first, granules, kind);
     }
     hz3_unlock(&hz3_pages_lock);
-    if (clean) make_up_for(more << HZ3_GRANULE_SHIFT);
+    if (clean) purge_excess(more << HZ3_GRANULE_SHIFT);
     return grown;
 }
 

@@ -37,6 +37,9 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
  * once more what is free and clean, which it may have filled till now. */
 void hz3_pages_stay_broken(void);
 
+/* Purges at once what is more than may stay free; called after each free. */
+void hz3_pages_heed_limits(void);
+
 /* The process locks its memory: keep little that is not in use. */
 void hz3_pages_locked(void);
 
@@ -60,7 +63,7 @@ extern struct hz3_lock hz3_pages_lock; /* for fork */
 
 /* Set from the options. */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age; */
-extern bool hz3_pages_elastic;                 /* more while somebody attends, as far as the heap does not grow */
+extern bool hz3_pages_elastic;                 /* more while somebody attends and the heap does not grow */
 extern size_t hz3_pages_soft_limit;            /* bytes resident from which all that waits goes back at once */
 extern bool hz3_pages_huge_never, hz3_pages_huge_always;
 

@@ -231,6 +231,8 @@ void hz3_collector_forbid_background(void)
     hz3_set(allowed, false);
     hz3_set(wanted, false);
     hz3_set(forbidden, true);
+    hz3_set(hz3_pages_attended, false); /* it stops working */
+    hz3_pages_heed_limits();
 }
 
 void hz3_collector_after_fork(void)

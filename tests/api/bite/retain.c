@@ -1,0 +1,65 @@
+/* Proves that what a thread frees may wait for the background thread, if it is there and nobody set a bound; and that
+ * else it goes at once: under a bound that was given (argument "given"), and where there is to be no such thread. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "support.h"
+
+enum { BLOCKS = 640, FIRST = 64, BOUND = 256, SLACK = 48 }; /* MiB */
+
+static void *block[BLOCKS];
+
+static void take(void)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        CHECK((block[i] = malloc(MIB(1))) != NULL);
+        memset(block[i], 1, MIB(1));
+    }
+}
+
+static void release(int from, int to)
+{
+    for (int i = from; i < to; i++) free(block[i]);
+}
+
+static void release_without_privileges(void *arg)
+{
+    release(FIRST, BLOCKS / 2);
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    release(BLOCKS / 2, BLOCKS);
+    CHECK(resident_bytes() <= *(size_t *)arg + MIB(BOUND + SLACK));
+}
+
+static bool nothing_is_overcommitted(void)
+{
+    char mode = 0;
+    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY);
+    if (fd >= 0 && read(fd, &mode, 1) == 1) close(fd);
+    return mode == '2';
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    bool given = argc > 1;
+    if (nothing_is_overcommitted()) skip_test("what is free counts here");
+    size_t before = resident_bytes();
+    take();
+    release(0, FIRST);
+    for (double until = now() + 5; status_number("Threads:") < 2 && now() < until;) sleep_for(0.001);
+    CHECK(status_number("Threads:") == 2);
+    sleep_for(0.01); /* it has begun */
+    expect_success(in_child(release_without_privileges, &before), 30);
+    release(FIRST, BLOCKS);
+    size_t after = resident_bytes();
+    if (given)
+        CHECK(after <= before + MIB(BOUND + SLACK));
+    else
+        CHECK(after >= before + MIB(BLOCKS - SLACK));
+    for (double until = now() + 10; resident_bytes() > before + MIB(SLACK) && now() < until;) sleep_for(0.02);
+    CHECK(resident_bytes() <= before + MIB(SLACK));
+    return 0;
+}

@@ -1,0 +1,107 @@
+/* What is free is bounded at once, or, while somebody attends to it, where the heap grows. */
+#include "unit.h"
+
+#include "back/pages.h"
+
+enum { MANY = 2000 }; /* more granules than are free in one place */
+
+/* The bound of what is free is 4 MiB, or what the arguments make of it. */
+static void bound(bool elastic, bool attended)
+{
+    hz3_set(hz3_pages_dirty_max, HZ3_MIB(4));
+    hz3_pages_elastic = elastic;
+    hz3_set(hz3_pages_attended, attended);
+    hz3_pages_purge(0, 0, true);
+}
+
+static void unbound(void)
+{
+    bound(false, false);
+    hz3_set(hz3_pages_dirty_max, HZ3_MIB(256));
+}
+
+/* Frees every other of `count` spans of 1 MiB. */
+static void make_holes(struct hz3_span **spans, int count)
+{
+    for (int i = 0; i < count; i++) assert_non_null(spans[i] = hz3_pages_alloc(16, 1, HZ3_SPAN_LARGE));
+    for (int i = 0; i < count; i += 2) hz3_pages_free(spans[i]);
+}
+
+static void free_others(struct hz3_span **spans, int count)
+{
+    for (int i = 1; i < count; i += 2) hz3_pages_free(spans[i]);
+    unbound();
+}
+
+enum { SPANS = 64 };
+
+static void what_is_free_is_bounded_at_once(void **state)
+{
+    (void)state;
+    struct hz3_span *spans[SPANS];
+    size_t limit = hz3_pages_soft_limit;
+    for (int i = 0; i < 3; i++) { /* nobody is there to purge; the bound is the user's; a limit is near */
+        bound(i != 1, i != 0);
+        if (i == 2) hz3_pages_soft_limit = hz3_get(hz3_pages_stats.used) + SPANS * HZ3_MIB(1) + HZ3_MIB(4);
+        make_holes(spans, SPANS);
+        assert_true(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4));
+        hz3_pages_soft_limit = limit;
+        free_others(spans, SPANS);
+    }
+}
+
+static void attended_it_is_bounded_where_the_heap_grows(void **state)
+{
+    (void)state;
+    struct hz3_span *spans[SPANS];
+    bound(true, true);
+    make_holes(spans, SPANS);
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    assert_true(dirty >= SPANS / 2 * HZ3_MIB(1));
+    struct hz3_span *fits = hz3_pages_alloc(16, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty - HZ3_MIB(1));
+    struct hz3_span *grown = hz3_pages_alloc(48, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty - HZ3_MIB(4));
+    size_t used = hz3_get(hz3_pages_stats.used);
+    struct hz3_span *much = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(hz3_get(hz3_pages_stats.used), used + hz3_span_bytes(much));
+    assert_true(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4));
+    hz3_pages_free(much);
+    hz3_pages_free(grown);
+    hz3_pages_free(fits);
+    free_others(spans, SPANS);
+}
+
+/* Who grows a little, in place here, does not wait for all pages of a long span. */
+static void no_more_of_a_long_span_goes_than_has_to(void **state)
+{
+    (void)state;
+    bound(true, true);
+    struct hz3_span *long_one = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    hz3_pages_shrink(span, 16);
+    hz3_pages_purge(0, 0, true); /* clean is what lies behind it */
+    hz3_pages_free(long_one);
+    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    size_t purged = hz3_get(hz3_pages_stats.purged);
+    assert_true(hz3_pages_grow(span, 17));
+    assert_true(hz3_get(hz3_pages_stats.dirty) < dirty);
+    assert_true(hz3_get(hz3_pages_stats.dirty) >= dirty - HZ3_MIB(4));
+    assert_in_range(hz3_get(hz3_pages_stats.purged) - purged, HZ3_MIB(1), HZ3_MIB(4));
+    hz3_pages_free(span);
+    unbound();
+}
+
+/* The last: the pool stays told of it. */
+static void locked_memory_does_not_wait(void **state)
+{
+    (void)state;
+    bound(true, true);
+    hz3_pages_locked();
+    hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
+    assert_true(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(1));
+    unbound();
+}
+
+RUN(cmocka_unit_test(what_is_free_is_bounded_at_once), cmocka_unit_test(attended_it_is_bounded_where_the_heap_grows),
+    cmocka_unit_test(no_more_of_a_long_span_goes_than_has_to), cmocka_unit_test(locked_memory_does_not_wait))
