@@ -6,9 +6,14 @@
 
 enum { WORD = 64 };
 
+static size_t index_at(size_t offset, unsigned cls)
+{
+    return offset * hz3_class_info[cls].magic >> 40;
+}
+
 size_t hz3_run_index(const struct hz3_span *run, const void *p)
 {
-    return ((uintptr_t)p - run->start) * hz3_class_info[run->cls].magic >> 40;
+    return index_at((uintptr_t)p - run->start, run->cls);
 }
 
 /* The bitmap of its retired objects. */
@@ -19,10 +24,14 @@ static HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
     return window->free[hz3_granule_of(window, (void *)run->start)];
 }
 
+static bool starts(const struct hz3_span *run, size_t i, const void *p)
+{
+    return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+}
+
 bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 {
-    size_t i = hz3_run_index(run, p);
-    return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+    return starts(run, hz3_run_index(run, p), p);
 }
 
 /* Of runs of one granule. */
@@ -97,10 +106,20 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     return got;
 }
 
+void hz3_run_expect_retire(const void *p, unsigned cls)
+{
+    struct hz3_window *window = hz3_window_of(p);
+    size_t granule = hz3_granule_of(window, p);
+    __builtin_prefetch(&window->spans[granule], 1);
+    if (hz3_class_info[cls].objects <= WORD) return;
+    size_t i = index_at((uintptr_t)p & (HZ3_GRANULE - 1), cls);
+    __builtin_prefetch(&window->free[granule][i / WORD], 1);
+}
+
 void hz3_run_retire(struct hz3_span *run, void *p, bool held)
 {
-    if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
     size_t i = hz3_run_index(run, p);
+    if (unlikely(!starts(run, i, p))) hz3_crime("interior pointer freed", p);
     HZ3_ATOMIC(uint64_t) *word = &free_words(run)[i / WORD];
     uint64_t was, bit = (uint64_t)1 << i % WORD;
     if (held) {

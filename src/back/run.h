@@ -19,6 +19,8 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
 /* Retires p, which lies in the run: ends the process if p is not the start of an object that is out.  One thread at a
  * time; `held`: the holder may take meanwhile. */
 void hz3_run_retire(struct hz3_span *run, void *p, bool held);
+/* Prefetches what a retire of p, of that class, writes.  Runs of more than 64 objects have one granule. */
+void hz3_run_expect_retire(const void *p, unsigned cls);
 
 /* Holder only.  Gives back every page without a live object; returns the bytes asked for. */
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);

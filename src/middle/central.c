@@ -176,6 +176,7 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
     struct central *central = &centrals[cls];
     unsigned owner = 0;
     size_t bytes = 0; /* of `owner`, not taken from its live bytes yet */
+    for (unsigned i = 0; i < n; i++) hz3_run_expect_retire(objects[i], cls);
     hz3_lock(&central->lock);
     for (unsigned i = 0; i < n;) {
         struct hz3_span *run = hz3_run_of(objects[i]);
