@@ -152,6 +152,13 @@ size_t status_bytes(const char *line)
     return KIB(status_number(line));
 }
 
+bool never_overcommits(void)
+{
+    char text[8];
+    read_whole("/proc/sys/vm/overcommit_memory", text, sizeof(text));
+    return text[0] == '2';
+}
+
 pthread_t start_thread(void *(*body)(void *), void *arg)
 {
     pthread_t thread;

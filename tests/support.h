@@ -60,6 +60,8 @@ size_t resident_bytes(void);
 /* One of the lines of /proc/self/status, such as "Threads:"; a kB line, such as "VmLck:", in bytes. */
 size_t status_number(const char *line);
 size_t status_bytes(const char *line);
+/* Whether the system counts what is mapped and not what is touched (vm.overcommit_memory=2). */
+bool never_overcommits(void);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,9 @@
 
 #include "back/pages.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { MANY = 2000 }; /* more granules than are free in one place */
 
 /* The bound of what is free is 4 MiB, or what the arguments make of it. */
@@ -92,6 +95,22 @@ static void no_more_of_a_long_span_goes_than_has_to(void **state)
     unbound();
 }
 
+/* Nor does what a child frees: who attended is not in it. */
+static void a_child_frees_at_once(void **state)
+{
+    (void)state;
+    bound(true, true);
+    pid_t child = fork();
+    if (!child) {
+        hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
+        _exit(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4) ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    unbound();
+}
+
 /* The last: the pool stays told of it. */
 static void locked_memory_does_not_wait(void **state)
 {
@@ -104,4 +123,5 @@ static void locked_memory_does_not_wait(void **state)
 }
 
 RUN(cmocka_unit_test(what_is_free_is_bounded_at_once), cmocka_unit_test(attended_it_is_bounded_where_the_heap_grows),
-    cmocka_unit_test(no_more_of_a_long_span_goes_than_has_to), cmocka_unit_test(locked_memory_does_not_wait))
+    cmocka_unit_test(no_more_of_a_long_span_goes_than_has_to), cmocka_unit_test(a_child_frees_at_once),
+    cmocka_unit_test(locked_memory_does_not_wait))

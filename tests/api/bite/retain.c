@@ -1,10 +1,8 @@
 /* Proves that what a thread frees may wait for the background thread, if it is there and nobody set a bound; and that
  * else it goes at once: under a bound that was given (argument "given"), and where there is to be no such thread. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "support.h"
 
@@ -33,19 +31,11 @@ static void release_without_privileges(void *arg)
     CHECK(resident_bytes() <= *(size_t *)arg + MIB(BOUND + SLACK));
 }
 
-static bool nothing_is_overcommitted(void)
-{
-    char mode = 0;
-    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY);
-    if (fd >= 0 && read(fd, &mode, 1) == 1) close(fd);
-    return mode == '2';
-}
-
 int main(int argc, char **argv)
 {
     (void)argv;
     bool given = argc > 1;
-    if (nothing_is_overcommitted()) skip_test("what is free counts here");
+    if (never_overcommits()) skip_test("what is free counts here");
     size_t before = resident_bytes();
     take();
     release(0, FIRST);
