@@ -23,6 +23,8 @@ enum {
     RETRY_MS = 1000,           /* after the system had no room for the thread */
     SLICES = 8,                /* of a pass */
     SLEEP_MS = 250,            /* without a slow call: a thread sleeps */
+    MAKE_UP_SHARE = 4,         /* of the heap: less free objects, and growing is left alone */
+    MAKE_UP_AGE = 64,          /* of the decay time: what was freed just now may be wanted again */
     WORTH = 8,                 /* of what waits: a pass that gives less of it back was in vain */
 };
 #define SLICE_MIN HZ3_MIB(2)
@@ -119,6 +121,21 @@ uint32_t hz3_collector_tick(void)
     }
     hz3_collector_nudge();
     return hz3_get(turn) / SLICES;
+}
+
+void hz3_collector_make_up(size_t grown)
+{
+    static uint32_t turn;
+    size_t free = hz3_get(hz3_pages_stats.idle) + hz3_transfer_waiting();
+    if (free < HZ3_PAGES_MUCH || free < hz3_pages_resident() / MAKE_UP_SHARE) return;
+    if (hz3_os.huge_page || hz3_pages_refused() || !hz3_trylock(&hz3_collector_lock)) return;
+    for (unsigned i = 0; grown && i < HZ3_CLASSES; i++) {
+        unsigned cls = turn % HZ3_CLASSES + 1;
+        hz3_transfer_trim(cls, false);
+        hz3_central_purge_some(cls, decay / MAKE_UP_AGE, &grown, false);
+        if (grown) turn = cls;
+    }
+    hz3_unlock(&hz3_collector_lock);
 }
 
 /* One pass of the background thread.  After a decay in vain, huge pages are broken: nobody seems to want them any more.

@@ -134,7 +134,8 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     HZ3_COUNT(HZ3_S74_STATS, run, got);
     self->stats.held += source == HZ3_REFILL_HELD;
     self->stats.central += source == HZ3_REFILL_CENTRAL;
-    self->stats.fresh += source == HZ3_REFILL_FRESH;
+    self->stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
+    if (source == HZ3_REFILL_GROWN) self->grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
     return got;
 }
 

@@ -436,6 +436,10 @@ static bool enter(struct hz3_thread *self, bool may_join)
     take_back(self);
     if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
         uint32_t epoch = hz3_collector_tick();
+        if (self->grown >= HZ3_MAKE_UP_STEP) {
+            hz3_collector_make_up(self->grown);
+            self->grown = 0;
+        }
         if (unlikely(epoch != self->epoch) && self->state == HZ3_THREAD_JOINED) {
             self->epoch = epoch;
             go_inside(self);

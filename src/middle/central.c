@@ -160,7 +160,7 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
         *source = HZ3_REFILL_CENTRAL;
         if (!run) {
             run = fresh ? fresh_run(cls, heap) : NULL;
-            *source = run ? HZ3_REFILL_FRESH : HZ3_REFILL_NONE;
+            *source = !run ? HZ3_REFILL_NONE : run->zeroed ? HZ3_REFILL_GROWN : HZ3_REFILL_FRESH;
         }
         heap->held[cls] = run;
         if (run) got = hz3_run_take(run, objects, want);
@@ -321,17 +321,19 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32
     return claimed;
 }
 
-size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
+size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool break_huge_pages)
 {
     struct central *central = &centrals[cls];
     struct hz3_span *run;
     unsigned idle;
     uint32_t now = (uint32_t)hz3_os_now_ms(); /* what comes later is not of this pass, which has to end */
     size_t purged = 0;
-    while ((run = claim_idle(central, now, age, &idle))) {
+    while (*left && (run = claim_idle(central, now, age, &idle))) {
+        size_t idle_bytes = idle * hz3_class_size(cls);
+        *left -= hz3_min(*left, idle_bytes);
         unsigned live = hz3_get(run->live);
         size_t bytes = hz3_run_purge(run, break_huge_pages);
-        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
+        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle_bytes;
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;
@@ -344,6 +346,12 @@ size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
     }
     hz3_add(hz3_pages_stats.purged, purged);
     return purged;
+}
+
+size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
+{
+    size_t all = SIZE_MAX;
+    return hz3_central_purge_some(cls, age, &all, break_huge_pages);
 }
 
 uint64_t hz3_central_retired(unsigned cls)
