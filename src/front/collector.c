@@ -125,16 +125,17 @@ uint32_t hz3_collector_tick(void)
 
 void hz3_collector_make_up(size_t grown)
 {
-    static uint32_t turn;
-    size_t free = hz3_get(hz3_pages_stats.idle) + hz3_transfer_waiting();
-    if (free < HZ3_PAGES_MUCH || free < hz3_pages_resident() / MAKE_UP_SHARE) return;
-    if (hz3_os.huge_page || hz3_pages_refused() || !hz3_trylock(&hz3_collector_lock)) return;
-    for (unsigned i = 0; grown && i < HZ3_CLASSES; i++) {
-        unsigned cls = turn % HZ3_CLASSES + 1;
-        hz3_transfer_trim(cls, false);
-        hz3_central_purge_some(cls, decay / MAKE_UP_AGE, &grown, false);
-        if (grown) turn = cls;
-    }
+    static uint32_t trims, purges; /* so far: each class in turn */
+    size_t freed = hz3_get(hz3_pages_stats.idle) + hz3_transfer_waiting();
+    if (freed < HZ3_PAGES_MUCH || freed < hz3_pages_resident() / MAKE_UP_SHARE || hz3_pages_refused()) return;
+    if (hz3_os.huge_page || hz3_os.huge_page_asked || !hz3_trylock(&hz3_collector_lock)) return;
+    uint32_t age = hz3_max(decay / MAKE_UP_AGE, (uint32_t)PASS_MIN_MS);
+    size_t trimmed = 0, left = grown;
+    for (unsigned i = 0; trimmed < grown && i < HZ3_CLASSES; i++)
+        trimmed += hz3_transfer_trim(trims++ % HZ3_CLASSES + 1, false);
+    for (unsigned i = 0; left && i < HZ3_CLASSES; i++)
+        hz3_central_purge_some(purges++ % HZ3_CLASSES + 1, age, &left, false);
+    hz3_transfer_recount();
     hz3_unlock(&hz3_collector_lock);
 }
 

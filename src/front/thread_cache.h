@@ -49,7 +49,7 @@ struct hz3_thread {
     uint64_t *rmw;                 /* the same */
     struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
     unsigned spares;
-    size_t grown;                   /* bytes of new runs in pages that were not there, not made up for yet */
+    size_t grown;                   /* bytes of new runs in pages that were not there, since hz3_collector_make_up */
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     HZ3_ATOMIC(size_t) lent;        /* of these, by hz3_cache_lend; the thread takes it back */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */

@@ -329,11 +329,10 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
     uint32_t now = (uint32_t)hz3_os_now_ms(); /* what comes later is not of this pass, which has to end */
     size_t purged = 0;
     while (*left && (run = claim_idle(central, now, age, &idle))) {
-        size_t idle_bytes = idle * hz3_class_size(cls);
-        *left -= hz3_min(*left, idle_bytes);
+        *left -= hz3_min(*left, hz3_span_bytes(run));
         unsigned live = hz3_get(run->live);
         size_t bytes = hz3_run_purge(run, break_huge_pages);
-        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle_bytes;
+        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;

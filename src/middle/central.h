@@ -30,6 +30,7 @@ HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
     return (unsigned)(heap - hz3_heaps);
 }
 
+/* GROWN: a new run too, in pages that were not there. */
 enum hz3_refill_source { HZ3_REFILL_HELD, HZ3_REFILL_CENTRAL, HZ3_REFILL_FRESH, HZ3_REFILL_GROWN, HZ3_REFILL_NONE };
 
 /* Bytes that may be on their way to a heap: the larger of 1 MiB and 1/8 of what its live objects take. */
@@ -60,7 +61,7 @@ size_t hz3_central_waiting(void);        /* bytes in all magazines, as if they w
 void hz3_central_release_heap(struct hz3_heap *heap);
 /* Purges the idle pages of the class's runs into which objects were retired since before now - age ms; bytes purged. */
 size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);
-/* The same, of runs with *left bytes of retired objects; by the end it is less by those of the runs. */
+/* The same, of runs of *left bytes in all; by the end it is less by theirs. */
 size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool break_huge_pages);
 
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */

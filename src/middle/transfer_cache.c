@@ -68,12 +68,14 @@ struct hz3_magazine *hz3_transfer_pop(unsigned cls)
     return magazine;
 }
 
-void hz3_transfer_trim(unsigned cls, bool all)
+size_t hz3_transfer_trim(unsigned cls, bool all)
 {
-    unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low);
+    unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low), trimmed = 0;
     struct hz3_magazine *magazine;
-    while (excess-- && (magazine = hz3_stack_pop(&cache[cls].stack))) hz3_central_take_apart(cls, magazine);
+    for (; trimmed < excess && (magazine = hz3_stack_pop(&cache[cls].stack)); trimmed++)
+        hz3_central_take_apart(cls, magazine);
     hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
+    return trimmed * magazine_bytes(cls);
 }
 
 void hz3_transfer_recount(void)

@@ -9,7 +9,7 @@
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
 /* Retires what of the class lay untouched since the last call, or everything; leaves the counting to the recount. */
-void hz3_transfer_trim(unsigned cls, bool all);
+size_t hz3_transfer_trim(unsigned cls, bool all);
 
 /* bytes: of objects, for one class, and 16 times that, or 16 MiB, for all; a class may hold a few magazines. */
 void hz3_transfer_start(size_t bytes);
