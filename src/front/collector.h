@@ -20,7 +20,7 @@ void hz3_collector_after_fork(void); /* in the child */
 /* Now and then, from slow paths, with no lock held: runs what is due of a pass.  Returns the epoch. */
 uint32_t hz3_collector_tick(void);
 /* The same, after the thread took so many bytes of new runs from pages that were not there: where much of the heap is
- * free objects, as many bytes of runs that have such give back their idle pages. */
+ * free objects, as many go from the transfer cache to their runs, and runs of as many bytes give back idle pages. */
 #define HZ3_MAKE_UP_STEP HZ3_MIB(2)
 void hz3_collector_make_up(size_t grown);
 /* After much was freed at once: makes sure that somebody will come by. */

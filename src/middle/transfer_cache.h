@@ -8,7 +8,8 @@
 /* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
-/* Retires what of the class lay untouched since the last call, or everything; leaves the counting to the recount. */
+/* Retires what of the class lay untouched since the last call, or everything; returns its bytes, as if magazines were
+ * full.  Leaves the counting to the recount. */
 size_t hz3_transfer_trim(unsigned cls, bool all);
 
 /* bytes: of objects, for one class, and 16 times that, or 16 MiB, for all; a class may hold a few magazines. */

@@ -20,13 +20,18 @@ static void nothing_is_due_at_once(void **state)
     }
 }
 
+static void pause_for(uint32_t ms)
+{
+    HZ3_ATOMIC(uint32_t) never = 0;
+    hz3_os_wait(&never, 0, ms);
+}
+
 static void a_pass_comes_in_time(void **state)
 {
     (void)state;
     hz3_collector_start(40, false);
     uint32_t epoch = hz3_collector_tick();
-    HZ3_ATOMIC(uint32_t) never = 0;
-    for (int i = 0; i < 100 && hz3_collector_tick() == epoch; i++) hz3_os_wait(&never, 0, 10);
+    for (int i = 0; i < 100 && hz3_collector_tick() == epoch; i++) pause_for(10);
     assert_int_not_equal(hz3_collector_tick(), epoch);
 }
 
@@ -58,13 +63,12 @@ static size_t purged_by_growth(uint32_t decay_ms)
     enum { OBJECTS = 64 * 1024 * 1024 / 512, LARGER = GROWTH / 2048 };
     static void *object[OBJECTS], *larger[LARGER];
     unsigned cls = hz3_class_of(512), larger_cls = hz3_class_of(2048);
-    HZ3_ATOMIC(uint32_t) never = 0;
     hz3_collector_start(decay_ms, false);
     for (int i = 0; i < OBJECTS; i++) assert_non_null(object[i] = hz3_cache_malloc(cls));
     for (int i = 0; i < OBJECTS; i++)
         if (i % 64) hz3_cache_free(object[i], cls);
     hz3_cache_flush();
-    hz3_os_wait(&never, 0, 120);
+    pause_for(120);
     uint64_t before = hz3_get(hz3_pages_stats.purged);
     for (int i = 0; i < LARGER; i++) assert_non_null(larger[i] = hz3_cache_malloc(larger_cls));
     size_t purged = hz3_get(hz3_pages_stats.purged) - before;

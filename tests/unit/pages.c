@@ -39,11 +39,6 @@ void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset
     return no_mappings ? (void *)-1 : (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
 }
 
-static size_t bytes_of(const struct hz3_span *span)
-{
-    return (size_t)span->granules << HZ3_GRANULE_SHIFT;
-}
-
 static size_t all_bytes(void)
 {
     return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.clean) +
@@ -80,14 +75,14 @@ static void spans_are_aligned_and_apart(void **state)
         assert_non_null(spans[i]);
         assert_int_equal(spans[i]->granules, 1 + i % 7);
         assert_int_equal(spans[i]->start % (align << HZ3_GRANULE_SHIFT), 0);
-        memset((void *)spans[i]->start, (int)i, bytes_of(spans[i]));
-        taken += bytes_of(spans[i]);
+        memset((void *)spans[i]->start, (int)i, hz3_span_bytes(spans[i]));
+        taken += hz3_span_bytes(spans[i]);
     }
     assert_int_equal(hz3_get(hz3_pages_stats.used), used + taken);
     for (size_t i = 0; i < N; i++) {
         const unsigned char *p = (void *)spans[i]->start;
         assert_int_equal(p[0], i);
-        assert_int_equal(p[bytes_of(spans[i]) - 1], i);
+        assert_int_equal(p[hz3_span_bytes(spans[i]) - 1], i);
     }
     for (size_t i = 0; i < N; i += 2) hz3_pages_free(spans[i]);
     for (size_t i = 1; i < N; i += 2) hz3_pages_free(spans[i]);
@@ -133,7 +128,7 @@ static void purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to(void **stat
     (void)state;
     struct hz3_span *span = hz3_pages_alloc(8, 1, HZ3_SPAN_LARGE);
     uintptr_t start = span->start;
-    memset((void *)start, 0xff, bytes_of(span));
+    memset((void *)start, 0xff, hz3_span_bytes(span));
     hz3_pages_free(span);
     span = hz3_pages_alloc(8, 1, HZ3_SPAN_LARGE);
     assert_int_equal(span->start, start);
@@ -168,7 +163,7 @@ static void resizing_in_place(void **state)
     assert_int_equal(span->start, start);
     hz3_pages_shrink(span, 9);
     struct hz3_span *right = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE); /* the best fit: what was cut off */
-    if (right->start == start + bytes_of(span)) assert_false(hz3_pages_grow(span, 10));
+    if (right->start == start + hz3_span_bytes(span)) assert_false(hz3_pages_grow(span, 10));
     hz3_pages_free(right);
     hz3_pages_free(span);
 }
@@ -179,16 +174,16 @@ static void pages_move_to(bool clean)
     if (clean) hz3_pages_purge(0, 0, true);
     struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(6, 1, HZ3_SPAN_LARGE);
     assert_int_equal(to->zeroed, clean);
-    memset((void *)from->start, 0x5a, bytes_of(from));
-    if (!clean) memset((void *)to->start, 0x77, bytes_of(to));
+    memset((void *)from->start, 0x5a, hz3_span_bytes(from));
+    if (!clean) memset((void *)to->start, 0x77, hz3_span_bytes(to));
     size_t before = all_bytes();
     uintptr_t old = from->start;
     assert_true(hz3_pages_move(to, from));
     const unsigned char *p = (void *)to->start;
     size_t i = 0;
     for (; i < 4 * (size_t)HZ3_GRANULE; i += 64) assert_int_equal(p[i], 0x5a);
-    for (; i < bytes_of(to); i += 64) assert_int_equal(p[i], clean ? 0 : 0x77);
-    memset((void *)to->start, 1, bytes_of(to));
+    for (; i < hz3_span_bytes(to); i += 64) assert_int_equal(p[i], clean ? 0 : 0x77);
+    memset((void *)to->start, 1, hz3_span_bytes(to));
     assert_int_equal(all_bytes(), before);
     assert_int_equal(*(const unsigned char *)old, 0); /* mapped again */
     hz3_pages_free(to);
@@ -210,7 +205,7 @@ static void what_counts_as_mapped_is_unmapped(void **state)
     if (hz3_windows[0].reserved) skip();
     hz3_os.counts_mapped = true;
     struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
-    size_t before = all_bytes(), bytes = bytes_of(span), unmapped = hz3_get(hz3_pages_stats.unmapped);
+    size_t before = all_bytes(), bytes = hz3_span_bytes(span), unmapped = hz3_get(hz3_pages_stats.unmapped);
     uintptr_t start = span->start;
     memset((void *)start, 0x5a, bytes);
     hz3_pages_free(span);
@@ -232,7 +227,7 @@ static void a_target_that_stayed_is_clean(void **state)
     (void)state;
     struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE);
     unsigned char *target = (void *)to->start;
-    memset(target, 0x5a, bytes_of(to));
+    memset(target, 0x5a, hz3_span_bytes(to));
     size_t unmapped = hz3_get(hz3_pages_stats.unmapped);
     no_mappings = true;
     assert_false(hz3_pages_move(to, from));

@@ -95,7 +95,7 @@ static void no_more_of_a_long_span_goes_than_has_to(void **state)
     unbound();
 }
 
-/* Nor does what a child frees: who attended is not in it. */
+/* A child's does not wait: who attended is not in it. */
 static void a_child_frees_at_once(void **state)
 {
     (void)state;
