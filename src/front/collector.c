@@ -56,6 +56,7 @@ static bool is_pressed(void)
  * the bytes given back. */
 static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
 {
+    hz3_cache_clear_seats(slice, slices, age == 0);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         hz3_page_remote_collect_all(cls);
         hz3_owner_stash_trim(cls, age == 0);

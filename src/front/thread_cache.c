@@ -6,6 +6,7 @@
 #include "front/collector.h"
 #include "front/refill.h"
 #include "front/remote_stash.h"
+#include "front/seats.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 
@@ -265,10 +266,15 @@ static void flush_stock(struct hz3_stock *stock)
     }
 }
 
+static void discharge_all(struct hz3_thread *cache)
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(cache, cls);
+}
+
 static void flush(struct hz3_thread *thread)
 {
     if (*thread->stock) flush_stock(*thread->stock); /* first, since what is refused is adopted */
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) discharge_class(thread, cls);
+    discharge_all(thread);
 }
 
 void hz3_cache_flush(void)
@@ -324,10 +330,18 @@ void hz3_cache_bury_counters(void)
     hz3_unlock(&hz3_threads_lock);
 }
 
-/* Takes a thread, whose magazines are away, off the books.  hz3_threads_lock is held. */
+/* What a cache has beside its magazines, which are away.  hz3_threads_lock is held, as for the three below. */
+static void close_cache(struct hz3_thread *cache)
+{
+    if (cache->spare) hz3_magazine_put_bundle(cache->owner, cache->spare, cache->spares);
+    cache->spare = NULL;
+    add_stats(&dead, &cache->stats);
+}
+
+/* Takes a thread, whose magazines are away, off the books. */
 static void strike_off(struct hz3_thread *thread)
 {
-    if (thread->spare) hz3_magazine_put_bundle(thread->owner, thread->spare, thread->spares);
+    close_cache(thread);
     if (*thread->stock) hz3_stock_put(*thread->stock);
     *thread->stock = NULL;
     take_back(thread);
@@ -335,9 +349,55 @@ static void strike_off(struct hz3_thread *thread)
     hz3_heap_leave(thread->heap);
     *(thread->prev ? &thread->prev->next : &threads) = thread->next;
     if (thread->next) thread->next->prev = thread->prev;
-    add_stats(&dead, &thread->stats);
     if (HZ3_BOXES_ON) bury_counters(thread->counters, thread->rmw);
     joined--;
+}
+
+/* Leaves the magazines, of classes without earned room, to a successor.  False: they have to go home. */
+static bool sit_down(struct hz3_thread *self)
+{
+    add_stats(&dead, &self->stats);
+    self->stats = (struct hz3_cache_stats){.swap = 0};
+    if (joined == 1 || hz3_pages_pressed() || !hz3_seat_leave(self)) return false;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->top[cls] = self->previous[cls] = HZ3_STUB_TOP;
+    self->spare = NULL;
+    return true;
+}
+
+static void get_up(struct hz3_thread *self, struct hz3_heap *heap)
+{
+    if (!hz3_seat_take(self, hz3_heap_number(heap)))
+        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
+    self->state = HZ3_THREAD_BUSY;
+    self->heap = heap;
+    self->owner = (uint8_t)hz3_heap_number(heap);
+}
+
+void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)
+{
+    for (unsigned i = first; i < HZ3_SEATS; i += step) {
+        hz3_lock(&hz3_threads_lock);
+        struct hz3_thread *cache = hz3_seat_claim(i, all);
+        hz3_unlock(&hz3_threads_lock);
+        if (!cache) continue;
+        discharge_all(cache);
+        hz3_lock(&hz3_threads_lock);
+        close_cache(cache);
+        hz3_seat_vacate(i);
+        hz3_unlock(&hz3_threads_lock);
+    }
+}
+
+/* The thread gives back all that it earned, and what its magazines hold beyond the rest. */
+static void settle(struct hz3_thread *self)
+{
+    take_back(self);
+    if (hz3_stock) flush_stock(hz3_stock);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        unsigned earned = earned_capacity(self, cls);
+        if (earned || !hz3_is_stub(self->top[cls])) shrink(self, cls, earned);
+    }
+    hz3_assert(!self->reserved);
 }
 
 static void leave(void *unused)
@@ -345,7 +405,13 @@ static void leave(void *unused)
     (void)unused;
     struct hz3_thread *self = &hz3_thread;
     if (self->state != HZ3_THREAD_JOINED) return;
-    hz3_cache_flush();
+    go_inside(self);
+    settle(self);
+    go_outside(self);
+    hz3_lock(&hz3_threads_lock);
+    bool seated = sit_down(self);
+    hz3_unlock(&hz3_threads_lock);
+    if (!seated) hz3_cache_flush();
     hz3_transfer_settle();
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
@@ -368,14 +434,14 @@ static HZ3_COLD void join(struct hz3_thread *self)
         self->state = HZ3_THREAD_LEFT;
         return;
     }
-    self->heap = hz3_heap_join();
-    self->owner = (uint8_t)hz3_heap_number(self->heap);
+    struct hz3_heap *heap = hz3_heap_join();
+    hz3_lock(&hz3_threads_lock);
+    get_up(self, heap);
     self->stock = &hz3_stock;
     if (HZ3_BOXES_ON) self->counters = &hz3_counters;
     if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
-    hz3_lock(&hz3_threads_lock);
     self->next = threads;
+    self->prev = NULL;
     if (threads) threads->prev = self;
     threads = self;
     if (joined++ == 0) hz3_collector_nobody_left(false);
@@ -413,6 +479,7 @@ void hz3_cache_after_fork(bool whole)
         }
         strike_off(gone);
     }
+    hz3_seats_after_fork(whole);
     self->state = state;
     crowd = joined;
     /* Others may have been about to join, or to change their part of the budget. */
@@ -596,6 +663,10 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
         objects += objects_in_magazines(thread, cls) + stock_objects(*thread->stock, cls);
+    for (unsigned i = 0; i < HZ3_SEATS; i++) {
+        const struct hz3_thread *left = hz3_seat_look(i);
+        if (left) objects += objects_in_magazines(left, cls);
+    }
     hz3_unlock(&hz3_threads_lock);
     return objects;
 }

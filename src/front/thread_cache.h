@@ -116,6 +116,9 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 void hz3_cache_start(void);
 /* Threads without a slow call since the last time lend what they claim of the total, beyond what they hold. */
 void hz3_cache_lend(void);
+/* What ended threads left in every `step`th seat from `first` on (front/seats) goes home, unless it was left since the
+ * last call and not `all` is to go. */
+void hz3_cache_clear_seats(unsigned first, unsigned step, bool all);
 /* Everything this thread caches goes to the transfer cache or to central. */
 void hz3_cache_flush(void);
 /* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
