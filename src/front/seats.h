@@ -1,8 +1,9 @@
-/* A thread that ends leaves in a seat what its magazines hold within the room that its classes have for nothing; the
- * next one that begins with the same heap takes them over, and neither has to send home or fetch anything.  What nobody
- * took over the collector sends home.  Seats are few, so a heap shares its with every HZ3_SEATS-th other.
+/* A thread that ends leaves in a seat what its loaded magazines hold within the room that classes have for nothing: 64
+ * KiB at most.  The next one that begins with the same heap takes it over: the one sends less home, the other fetches
+ * less.  What nobody took over the collector sends home.  Seats are few, so a heap shares its with every HZ3_SEATS-th
+ * other.
  *
- * hz3_threads_lock is held for all of these. */
+ * hz3_threads_lock is held for all of these, but in a forked child. */
 #ifndef HZ3_FRONT_SEATS_H
 #define HZ3_FRONT_SEATS_H
 

@@ -216,9 +216,9 @@ static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
     void **previous = self->previous[cls];
     self->previous[cls] = HZ3_STUB_TOP;
     discharge(self, cls, previous);
-    give_up_capacity(self, cls, slots);
-    size_t left = self->capacity[cls];
+    size_t left = self->capacity[cls] - slots;
     if (!left || hz3_magazine_objects(self->top[cls]) > left) discharge_class(self, cls);
+    if (slots) give_up_capacity(self, cls, slots);
 }
 
 /* The next class in turn gives half of what it earned, if that is more than `least` bytes.  The slow path of `cls` is
@@ -356,6 +356,7 @@ static void strike_off(struct hz3_thread *thread)
 /* Leaves the magazines, of classes without earned room, to a successor.  False: they have to go home. */
 static bool sit_down(struct hz3_thread *self)
 {
+    take_back(self); /* nobody lends for it from here on */
     add_stats(&dead, &self->stats);
     self->stats = (struct hz3_cache_stats){.swap = 0};
     if (joined == 1 || hz3_pages_pressed() || !hz3_seat_leave(self)) return false;
@@ -391,7 +392,6 @@ void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)
 /* The thread gives back all that it earned, and what its magazines hold beyond the rest. */
 static void settle(struct hz3_thread *self)
 {
-    take_back(self);
     if (hz3_stock) flush_stock(hz3_stock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
@@ -416,11 +416,12 @@ static void leave(void *unused)
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
     strike_off(self);
-    bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
+    bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd, last = !joined;
     if (dispersed) crowd = joined;
-    if (!joined) hz3_collector_nobody_left(true);
+    if (last) hz3_collector_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
+    if (last) hz3_cache_clear_seats(0, 1, true);
     if (dispersed) hz3_collector_run(true);
     hz3_collector_tick();
     if (HZ3_BOXES_ON) hz3_cache_bury_counters();

@@ -1,7 +1,9 @@
 /* What a thread leaves in its magazines: its successor's, and nobody's for long. */
+#include "allocated.h"
 #include "unit.h"
 
 #include "base/sizeclass.h"
+#include "front/collector.h"
 #include "front/heap.h"
 #include "front/seats.h"
 
@@ -14,8 +16,16 @@ enum { SIZE = 32, LEFT = 8 }; /* a class whose first magazine has all the room *
 struct life {
     void *objects[LEFT]; /* malloc'd, and freed in this order */
     uint8_t owner;
-    uint64_t fetched; /* mallocs that its own magazines could not serve */
+    uint64_t fetched;      /* mallocs that its own magazines could not serve */
+    size_t reserved, lent; /* bytes */
 };
+
+static void *claim_of(struct life *life)
+{
+    life->reserved = hz3_thread.reserved;
+    life->lent = hz3_get(hz3_thread.lent);
+    return NULL;
+}
 
 static void *live(void *arg)
 {
@@ -26,16 +36,21 @@ static void *live(void *arg)
     const struct hz3_cache_stats *stats = &hz3_thread.stats;
     life->owner = hz3_thread.owner;
     life->fetched = stats->stash + stats->transfer + stats->held + stats->central + stats->fresh;
-    return NULL;
+    return claim_of(life);
+}
+
+static struct life spend(void *(*how)(void *))
+{
+    struct life life;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, how, &life), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return life;
 }
 
 static struct life begin_and_end(void)
 {
-    struct life life;
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, live, &life), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    return life;
+    return spend(live);
 }
 
 static size_t waiting(void)
@@ -48,10 +63,11 @@ static void clear(bool all)
     hz3_cache_clear_seats(0, 1, all);
 }
 
-/* The test's own thread has nothing, and no seat is taken. */
+/* The test's own thread has nothing, no seat is taken, and the collector does not come by. */
 static int start(void **state)
 {
     (void)state;
+    hz3_collector_start(7200 * 1000, false);
     hz3_cache_free(hz3_cache_malloc(hz3_class_of(SIZE)), hz3_class_of(SIZE));
     hz3_cache_flush();
     clear(true);
@@ -83,8 +99,41 @@ static void what_nobody_takes_over_goes_home_at_the_second_look(void **state)
     assert_int_equal(waiting(), 0);
     begin_and_end();
     assert_int_equal(waiting(), left);
-    clear(true);
+    hz3_collector_run(true);
     assert_int_equal(waiting(), 0);
+}
+
+/* It earns room for many large objects, keeps one of them, and sleeps. */
+static void *earn(void *arg)
+{
+    enum { MANY = 100 };
+    void *objects[MANY];
+    unsigned cls = hz3_class_of(2048);
+    live(arg);
+    for (int i = 0; i < MANY; i++) objects[i] = hz3_cache_malloc(cls);
+    for (int i = 1; i < MANY; i++) hz3_cache_free(objects[i], cls);
+    hz3_cache_flush();
+    hz3_cache_free(objects[0], cls);
+    hz3_cache_lend();
+    hz3_cache_lend();
+    return claim_of(arg);
+}
+
+static void what_was_earned_is_given_back(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(2048);
+    struct life first = spend(earn);
+    assert_true(first.reserved > 0 && first.lent > 0);
+    assert_int_equal(hz3_cache_objects(cls), 0);
+    struct life second = begin_and_end();
+    assert_int_equal(second.owner, first.owner);
+    assert_int_equal(second.reserved + second.lent, 0);
+    hz3_collector_run(true);
+    second = spend(earn);
+    assert_true(hz3_transfer_objects(cls) > 0);
+    for (struct hz3_magazine *magazine; (magazine = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, magazine))
+        assert_true(hz3_magazine_count(magazine) > 1); /* the one went home by itself */
 }
 
 static void another_heap_does_not_take_over(void **state)
@@ -94,6 +143,8 @@ static void another_heap_does_not_take_over(void **state)
     hz3_add(hz3_heaps[first.owner].threads, 100);
     struct life second = begin_and_end();
     hz3_sub(hz3_heaps[first.owner].threads, 100);
+    struct hz3_thread other;
+    assert_false(hz3_seat_take(&other, first.owner + HZ3_SEATS));
     assert_int_not_equal(second.owner, first.owner);
     assert_true(second.fetched > 0);
 }
@@ -103,15 +154,16 @@ static void who_finds_the_seat_taken_sends_home(void **state)
 {
     (void)state;
     struct life first = begin_and_end();
-    size_t left = waiting();
+    size_t left = waiting(), before = allocated() + left * hz3_class_size(hz3_class_of(SIZE));
     struct hz3_thread *taken = hz3_seat_claim(first.owner % HZ3_SEATS, true); /* so that nobody succeeds */
     assert_non_null(taken);
     struct life second = begin_and_end();
     assert_int_equal(second.owner, first.owner);
     assert_true(second.fetched > 0);
     assert_int_equal(waiting(), 0);
+    assert_int_equal(allocated(), before); /* what is claimed is not seen */
     hz3_seats_after_fork(true); /* still this thread's claim */
-    assert_null(hz3_seat_look(first.owner % HZ3_SEATS));
+    assert_false(hz3_seat_leave(taken));
     hz3_seat_vacate(first.owner % HZ3_SEATS);
     assert_true(hz3_seat_leave(taken));
     assert_int_equal(waiting(), left);
@@ -158,5 +210,5 @@ static void what_a_lost_thread_claimed_is_lost(void **state)
 
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
-    CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_seat_taken_sends_home),
+    CLEARED(what_was_earned_is_given_back), CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_seat_taken_sends_home),
     CLEARED(what_waits_is_a_childs_too), CLEARED(what_a_lost_thread_claimed_is_lost))

@@ -1,23 +1,16 @@
 /* The thread cache: capacity is earned within its budgets, a flush leaves nothing, nothing is lost between threads. */
+#include "allocated.h"
 #include "unit.h"
 
 #include "base/sizeclass.h"
 #include "front/collector.h"
 #include "front/thread_cache.h"
 #include "os/lock.h"
-#include "watch/stats.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static size_t allocated(void)
-{
-    struct hz3_stats stats;
-    hz3_stats_read(&stats);
-    return stats.allocated;
-}
 
 static void a_flush_leaves_nothing(void **state)
 {
