@@ -3,8 +3,7 @@
 
 #include "back/pages.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support.h"
 
 enum { MANY = 2000 }; /* more granules than are free in one place */
 
@@ -95,19 +94,19 @@ static void no_more_of_a_long_span_goes_than_has_to(void **state)
     unbound();
 }
 
+static void free_much(void *unused)
+{
+    (void)unused;
+    hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
+    CHECK(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4));
+}
+
 /* A child's does not wait: who attended is not in it. */
 static void a_child_frees_at_once(void **state)
 {
     (void)state;
     bound(true, true);
-    pid_t child = fork();
-    if (!child) {
-        hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
-        _exit(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4) ? 0 : 1);
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    expect_success(in_child(free_much, NULL), 10);
     unbound();
 }
 

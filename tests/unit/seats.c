@@ -8,8 +8,8 @@
 #include "front/seats.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "support.h"
 
 enum { SIZE = 32, LEFT = 8 }; /* a class whose first magazine has all the room */
 
@@ -169,20 +169,18 @@ static void who_finds_the_seat_taken_sends_home(void **state)
     assert_int_equal(waiting(), left);
 }
 
+static void take_over(void *predecessor)
+{
+    const struct life *first = predecessor;
+    struct life second = begin_and_end();
+    CHECK(!second.fetched && second.objects[0] == first->objects[LEFT - 1]);
+}
+
 static void what_waits_is_a_childs_too(void **state)
 {
     (void)state;
     struct life first = begin_and_end();
-    size_t left = waiting();
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (!child) {
-        struct life second = begin_and_end();
-        _exit(waiting() == left && !second.fetched && second.objects[0] == first.objects[LEFT - 1] ? 0 : 1);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    expect_success(in_child(take_over, &first), 10);
 }
 
 static void *claim(void *seat)

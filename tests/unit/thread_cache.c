@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "support.h"
 
 static void a_flush_leaves_nothing(void **state)
 {
@@ -362,6 +362,14 @@ static void what_is_held_falls_with_the_capacity(void **state)
     assert_true(hz3_cache_objects(cls) <= first);
 }
 
+static void count_and_claim(void *cls)
+{
+    unsigned users = 0, other = *(unsigned *)cls + 1;
+    for (unsigned i = 0; i < hz3_heap_count; i++) users += hz3_get(hz3_heaps[i].threads);
+    CHECK(users == 1 && hz3_get(hz3_thread.lent) == 0);
+    CHECK(earn(other) == hz3_class_info[other].load);
+}
+
 /* Whoever was about to join, or to change its part of the budget, when the process forked. */
 static void a_child_counts_its_only_thread(void **state)
 {
@@ -373,17 +381,8 @@ static void a_child_counts_its_only_thread(void **state)
     lend();
     assert_true(hz3_get(hz3_thread.lent) > 0);
     hz3_add(hz3_heaps[0].threads, 1); /* as join() does first */
-    pid_t child = fork();
-    if (!child) {
-        unsigned users = 0;
-        for (unsigned i = 0; i < hz3_heap_count; i++) users += hz3_get(hz3_heaps[i].threads);
-        bool lends = hz3_get(hz3_thread.lent) > 0, may_claim = earn(cls + 1) == hz3_class_info[cls + 1].load;
-        _exit(users == 1 && !lends && may_claim ? 0 : 1);
-    }
+    expect_success(in_child(count_and_claim, &cls), 10);
     hz3_sub(hz3_heaps[0].threads, 1);
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
 }
 
 /* It does not only free: a magazine that it filled is kept for the mallocs to come. */
