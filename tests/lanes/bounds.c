@@ -119,6 +119,7 @@ static void serve(bool dead)
     pthread_t maker = start_thread(make_and_sleep, dead ? NULL : (void *)1);
     pthread_barrier_wait(&made);
     if (dead) join_thread(maker);
+    if (heir) hz3_cache_clear_seats(0, 1, true); /* it would find there what the owner never handed out */
     hz3_add(hz3_heaps[owner].threads, 1); /* so that nobody comes to have this number yet */
     free_all();
     size_t stashed = hz3_owner_stash_objects(hz3_class_of(size));
