@@ -208,5 +208,6 @@ static void what_a_lost_thread_claimed_is_lost(void **state)
 
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
-    CLEARED(what_was_earned_is_given_back), CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_seat_taken_sends_home),
-    CLEARED(what_waits_is_a_childs_too), CLEARED(what_a_lost_thread_claimed_is_lost))
+    CLEARED(what_was_earned_is_given_back), CLEARED(another_heap_does_not_take_over),
+    CLEARED(who_finds_the_seat_taken_sends_home), CLEARED(what_waits_is_a_childs_too),
+    CLEARED(what_a_lost_thread_claimed_is_lost))
