@@ -206,8 +206,25 @@ static void what_a_lost_thread_claimed_is_lost(void **state)
     assert_null(hz3_seat_look(seat));
 }
 
+static void leave_again(void *seat)
+{
+    begin_and_end();
+    CHECK(hz3_seat_look(*(unsigned *)seat));
+}
+
+static void a_child_can_use_what_another_thread_was_clearing(void **state)
+{
+    (void)state;
+    unsigned seat = begin_and_end().owner % HZ3_SEATS;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, claim, &seat), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_success(in_child(leave_again, &seat), 10);
+    hz3_seat_vacate(seat);
+}
+
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
     CLEARED(what_was_earned_is_given_back), CLEARED(another_heap_does_not_take_over),
     CLEARED(who_finds_the_seat_taken_sends_home), CLEARED(what_waits_is_a_childs_too),
-    CLEARED(what_a_lost_thread_claimed_is_lost))
+    CLEARED(what_a_lost_thread_claimed_is_lost), CLEARED(a_child_can_use_what_another_thread_was_clearing))
