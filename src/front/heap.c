@@ -19,5 +19,6 @@ struct hz3_heap *hz3_heap_join(void)
 
 void hz3_heap_leave(struct hz3_heap *heap)
 {
-    hz3_sub(heap->threads, 1);
+    /* A child that a signal handler forked while its thread was joining or leaving has not counted it. */
+    if (hz3_get(heap->threads)) hz3_sub(heap->threads, 1);
 }

@@ -7,5 +7,6 @@
 
 void hz3_heap_start(unsigned count);
 struct hz3_heap *hz3_heap_join(void);
+/* hz3_threads_lock is held. */
 void hz3_heap_leave(struct hz3_heap *heap);
 #endif

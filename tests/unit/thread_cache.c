@@ -4,6 +4,7 @@
 
 #include "base/sizeclass.h"
 #include "front/collector.h"
+#include "front/heap.h"
 #include "front/thread_cache.h"
 #include "os/lock.h"
 
@@ -385,6 +386,21 @@ static void a_child_counts_its_only_thread(void **state)
     hz3_sub(hz3_heaps[0].threads, 1);
 }
 
+static void forget_and_leave(void *unused)
+{
+    (void)unused;
+    struct hz3_heap *heap = hz3_thread.heap;
+    hz3_set(heap->threads, 0); /* as for a fork by a signal handler that interrupted join() */
+    hz3_heap_leave(heap);
+    CHECK(hz3_get(heap->threads) == 0);
+}
+
+static void a_heap_never_has_less_than_no_threads(void **state)
+{
+    (void)state;
+    expect_success(in_child(forget_and_leave, NULL), 10);
+}
+
 /* It does not only free: a magazine that it filled is kept for the mallocs to come. */
 static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
 {
@@ -464,5 +480,6 @@ RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earne
     cmocka_unit_test(the_class_whose_slow_path_is_under_way_gives_no_magazine),
     cmocka_unit_test(what_was_earned_is_given_back_after_a_flush_too),
     cmocka_unit_test(what_is_held_falls_with_the_capacity), cmocka_unit_test(a_child_counts_its_only_thread),
+    cmocka_unit_test(a_heap_never_has_less_than_no_threads),
     cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine),
     cmocka_unit_test(a_class_that_swaps_often_earns_room), cmocka_unit_test(another_thread_frees))
