@@ -32,3 +32,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 class LabError(Exception):
     """What stops the lab: the message is for the user, and no verdict follows."""
+
+
+def text_of(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError as error:
+        raise LabError(f"{file}: {error.strerror}") from None

@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from lab import ROOT, LabError
+from lab import ROOT, LabError, text_of
 from lab.plan import BASELINE, COPY
 from lab.registry import Registry
 
@@ -238,10 +238,9 @@ def files(folder: Path) -> list[Path]:
 
 
 def read(file: Path) -> Experiment:
-    if not file.is_file():
-        raise LabError(f"no such experiment: {file}")
+    text = text_of(file)
     try:
-        return from_table(tomllib.loads(file.read_text()))
+        return from_table(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LabError(f"{file.name}: {error}") from None
     except LabError as error:

@@ -10,7 +10,7 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from lab import LabError
+from lab import LabError, text_of
 from lab.comparison import Comparison
 from lab.experiment import HIGHER_IS_BETTER, LOWER_IS_BETTER, made_of
 from lab.page import markdown
@@ -59,13 +59,14 @@ class Goal:
 
 
 def read(file: Path) -> list[Goal]:
+    text = text_of(file)
     try:
-        goals = [made_of(Goal, "goal", table) for table in tomllib.loads(file.read_text())["goals"]]
+        goals = [made_of(Goal, "goal", table) for table in tomllib.loads(text)["goals"]]
         for goal in goals:
             re.compile(goal.cells)
     except LabError as error:
         raise LabError(f"{file}: {error}") from None
-    except (OSError, ValueError, LookupError, TypeError, re.error) as error:
+    except (ValueError, LookupError, TypeError, re.error) as error:
         raise LabError(f"{file} is not a list of goals: {error!r}") from None
     if strange := [goal for goal in goals if not goal.figure.endswith(HIGHER_IS_BETTER + LOWER_IS_BETTER)]:
         raise LabError(f"{file}: nobody knows whether more {strange[0].figure} is better")

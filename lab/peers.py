@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import ROOT, LabError
+from lab import ROOT, LabError, text_of
 from lab.build import Builder
 from lab.experiment import Variant, scaled
 from lab.plan import Arm, Cell, library_arm
@@ -72,10 +72,8 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
 
 def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
     """A command of a benchmark program on each line, with the number that is scaled in braces; # begins a comment."""
-    if not file.is_file():
-        raise LabError(f"no such file: {file}")
     try:
-        text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), file.read_text())
+        text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), text_of(file))
         commands = [shlex.split(line, comments=True) for line in text.splitlines()]
     except ValueError as error:  # a quote that is not closed, or no text
         raise LabError(f"{file}: {error}") from None

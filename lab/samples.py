@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab import LabError
+from lab import LabError, text_of
 from lab.plan import Plan
 
 
@@ -48,7 +48,9 @@ class Samples:
     @classmethod
     def load(cls, path: Path) -> "Samples":
         try:
-            lines = [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            lines = [json.loads(line) for line in text_of(path).splitlines(keepends=True) if line.endswith("\n")]
+            if not lines:
+                raise LabError(f"{path} is not a file of samples: it has no whole line")
             first = lines[0]
             samples = cls(path, Plan.from_json(first["plan"]), first["machine"])
             for line in lines[1:]:
@@ -56,7 +58,7 @@ class Samples:
                     samples._take(line)
                 elif line["kind"] == "unable":
                     samples.unable[line["cell"], line["arm"]] = line["reason"]
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             raise LabError(f"{path} is not a file of samples: {error!r}") from None
         return samples
 

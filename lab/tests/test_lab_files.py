@@ -405,5 +405,5 @@ def test_words_of_a_line():
 
 
 def test_no_experiment_is_given(tmp_path):
-    with pytest.raises(LabError, match="no such experiment"):
+    with pytest.raises(LabError, match="No such file"):
         experiment.read(Path(tmp_path / "none.toml"))
