@@ -17,12 +17,13 @@ CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
-# make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with
+# make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with.
+# install, unlike cp, makes a new file: programs may be running on the old one.
 $(LANES:%=all_ldpreload_%): all_ldpreload_%: benches
 	@mkdir -p build
 	@$(call CONFIGURE,$*,$(if $(wildcard build/$*/CTestTestfile.cmake),,-DHZ3_TESTS=OFF))
 	@cmake --build build/$* -j$(JOBS) --target hz3
-	@cp -L build/$*/libhakozuna_hz3_$*.so .
+	@install build/$*/libhakozuna_hz3_$*.so .
 
 benches: setup-build
 	@mkdir -p build
@@ -43,7 +44,7 @@ $(LANES:%=test_%): test_%: setup-test benches
 	@mkdir -p build
 	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON)
 	@cmake --build build/$* -j$(JOBS)
-	@cp -L build/$*/libhakozuna_hz3_$*.so .
+	@install build/$*/libhakozuna_hz3_$*.so .
 	@ctest --test-dir build/$* -j$(JOBS) --output-on-failure
 
 # The models of tests/model with a hundred times the schedules: about an hour.
@@ -57,7 +58,7 @@ test_vm: setup-vm benches
 	@mkdir -p build
 	@$(call CONFIGURE,scale,-DHZ3_TESTS=ON)
 	@cmake --build build/scale -j$(JOBS)
-	@cp -L build/scale/libhakozuna_hz3_scale.so .
+	@install build/scale/libhakozuna_hz3_scale.so .
 	@$(PYTEST) tests/vm
 
 # tests/fuzz under AFL++, for so long.  What it finds is in build/found, where the next run goes on.
