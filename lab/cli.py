@@ -1,7 +1,6 @@
 """The verbs of the lab, as bin/hz3 calls them."""
 
 import math
-import signal
 import sys
 from pathlib import Path
 
@@ -180,7 +179,7 @@ def ledger_verb() -> None:
 
 
 def run() -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    measure.interrupt_on_every_end()
     try:
         main(standalone_mode=False, prog_name="hz3")
     except (LabError, OSError) as error:  # of the latter: no permission, no space

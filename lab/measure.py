@@ -117,6 +117,13 @@ def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.Compl
     return subprocess.CompletedProcess(argv, 0, stdout, stderr)
 
 
+def interrupt_on_every_end() -> None:
+    """What ends the lab ends its child, too, as Ctrl-C does; but after nohup a terminal may go."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
 def end_session(child: subprocess.Popen) -> None:
     """Of a child that leads one, and still runs."""
     if child.poll() is None:

@@ -7,8 +7,15 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from lab import LabError, machine, measure, samples, session  # noqa: E402
-from lab.plan import Plan, digest  # noqa: E402
+from lab import LabError, machine, measure, samples, session, text_of  # noqa: E402
+from lab.plan import NOT_A_PLAN, Plan, digest  # noqa: E402
+
+
+def planned(file: Path) -> Plan:
+    try:
+        return Plan.from_json(json.loads(text_of(file)))
+    except NOT_A_PLAN as error:
+        raise LabError(f"{file} is not a plan: {error!r}") from None
 
 
 def opened(plan: Plan, path: Path) -> samples.Samples:
@@ -43,7 +50,7 @@ def conduct(name: str, run: samples.Samples, taker: session.Measure) -> None:
 def main() -> None:
     taker = measure.Bench(HERE)
     for file in sorted((HERE / "plans").glob("*.json")):
-        plan = Plan.from_json(json.loads(file.read_text()))
+        plan = planned(file)
         check_programs(plan)
         folder = HERE / "results" / file.stem
         path = samples.newest_path(folder) if any(folder.glob("*.jsonl")) else samples.new_path(folder)
@@ -51,6 +58,7 @@ def main() -> None:
             conduct(file.stem, opened(plan, path), taker)
 
 
+measure.interrupt_on_every_end()
 try:
     main()
 except (LabError, OSError) as error:  # of the latter: no permission, no space

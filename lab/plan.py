@@ -9,6 +9,7 @@ from pathlib import Path
 from lab import LabError
 
 BASELINE, COPY = "baseline", "baseline's copy"
+NOT_A_PLAN = (ValueError, LookupError, TypeError, AttributeError)  # what reading something else as a plan ends in
 CONFIG = re.compile(rb"hz3-config: (version=[^\0]*)\0")
 
 

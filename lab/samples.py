@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab import LabError, text_of
-from lab.plan import Plan
+from lab.plan import NOT_A_PLAN, Plan
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Samples:
                     samples._take(line)
                 elif line["kind"] == "unable":
                     samples.unable[line["cell"], line["arm"]] = line["reason"]
-        except (ValueError, LookupError, TypeError) as error:
+        except NOT_A_PLAN as error:
             raise LabError(f"{path} is not a file of samples: {error!r}") from None
         return samples
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from synthetic import experiment
 
-from lab import LabError, build, comparison, judge, measure, pack, plan, session, show, versus
+from lab import ROOT, LabError, build, comparison, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples, alone, new_path
 
@@ -242,21 +242,45 @@ def is_running(pid):
         return False
 
 
-def test_an_interrupt_ends_the_child_and_all_it_started(tmp_path):
-    signal.signal(signal.SIGALRM, lambda *_: interrupt())
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    pids = tmp_path / "pids"
-    with pytest.raises(KeyboardInterrupt):
-        measure.execute(["sh", "-c", f"sleep 60 & echo $! $$ >{pids}; wait"], {}, "test")
+def check_that_all_have_ended(pids):
     deadline = time.monotonic() + 5  # a signal that was sent may still be on its way
     while (alive := [pid for pid in pids.read_text().split() if is_running(pid)]) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not alive
 
 
+def test_an_interrupt_ends_the_child_and_all_it_started(tmp_path):
+    signal.signal(signal.SIGALRM, lambda *_: interrupt())
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    pids = tmp_path / "pids"
+    with pytest.raises(KeyboardInterrupt):
+        measure.execute(["sh", "-c", f"sleep 60 & echo $! $$ >{pids}; wait"], {}, "test")
+    check_that_all_have_ended(pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_the_lab_ends_the_child_too(tmp_path, number):
+    pids = tmp_path / "pids"
+    child = f"sleep 60 & echo $! $$ >{pids}; sleep 0.5; kill -{number.value} $PPID; wait"
+    program = (
+        "from lab import measure\n"
+        "measure.interrupt_on_every_end()\n"
+        f"measure.execute(['sh', '-c', {child!r}], {{}}, 'test')"
+    )
+    lab = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert lab.returncode and "KeyboardInterrupt" in lab.stderr
+    check_that_all_have_ended(pids)
+
+
+def test_after_nohup_a_terminal_may_go():
+    program = "from lab import measure\nmeasure.interrupt_on_every_end()\nimport os\nos.kill(os.getpid(), 1)"
+    done = subprocess.run(["nohup", sys.executable, "-c", program], cwd=ROOT, capture_output=True, timeout=30)
+    assert done.returncode == 0
+
+
 def test_what_is_no_file_of_samples_is_an_error(tmp_path):
     file = tmp_path / "x.jsonl"
-    for text in ("", "[]\n", '{"kind": "plan"}\n'):
+    for text in ("", "[]\n", '{"kind": "plan"}\n', '{"plan": {"arms": [], "cells": {}}, "machine": {}}\n'):
         file.write_text(text)
         with pytest.raises(LabError, match="not a file of samples"):
             Samples.load(file)
