@@ -3,6 +3,9 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from lab.cli import run  # noqa: E402
+try:  # numpy and its kin take a second to load
+    from lab.cli import run  # noqa: E402
+except KeyboardInterrupt:
+    sys.exit("\nhz3: interrupted")
 
 run()

@@ -52,7 +52,7 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
         return own, {}
     found: dict[str, Arm | None] = {}
     said = {}
-    for peer in read(builder.root):
+    for peer in read(builder.root) if not only or named - set(builder.registry.lanes) else ():
         said[peer.name] = peer.status
         try:
             found[peer.name] = peer.arm(builder.root)
