@@ -58,7 +58,8 @@ HZ3_API size_t hz3_malloc_usable_size(const void *p);
  * `pad` is ignored.  Returns 1 if anything was given back, else 0. */
 HZ3_API int hz3_malloc_trim(size_t pad);
 /* hz3_collect(false): gives up what this thread caches, sends home what waited for other threads since the last pass,
- * and purges what has been idle for the decay time.  hz3_collect(true): the same, now, whatever its age (malloc_trim). */
+ * and purges what has been idle for the decay time.  hz3_collect(true): the same, now, whatever its age
+ * (malloc_trim). */
 HZ3_API void hz3_collect(bool force);
 
 /* ---- what it says of itself ---- */

@@ -248,7 +248,9 @@ def test_a_goal_says_how_far_a_lane_is(tmp_path, text, lane, expected):
 
 def test_the_goals_are_a_table_of_the_lanes_that_are_in_all_runs(tmp_path):
     text = goals.table(goal(tmp_path, ""), [peers(seed=1), peers(seed=2)])
-    assert re.fullmatch(r"\| figure \| set \| scale \| r90 \|\n.*\n\| speed \| 0\.6x \| .*, 0 of 2 \| .*, 2 of 2 \|\n", text)
+    assert re.fullmatch(
+        r"\| figure \| set \| scale \| r90 \|\n.*\n\| speed \| 0\.6x \| .*, 0 of 2 \| .*, 2 of 2 \|\n", text
+    )
     fewer = peers()
     del fewer.plan.arms["r90"]
     assert goals.table(goal(tmp_path, ""), [peers(), fewer]).startswith("| figure | set | scale |\n")
@@ -284,4 +286,6 @@ def test_the_tables_of_goals_in_the_documentation_are_what_the_results_say():
     assert len(tables) == 2
     for files, said in tables:
         asked, *runs = [ROOT / file for file in files.split()]
-        assert said == goals.table(goals.read(asked), [Samples.load(run) for run in runs]), f"run: bin/hz3 goals {files}"
+        assert said == goals.table(goals.read(asked), [Samples.load(run) for run in runs]), (
+            f"run: bin/hz3 goals {files}"
+        )

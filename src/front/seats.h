@@ -18,7 +18,8 @@ bool hz3_seat_take(struct hz3_thread *self, unsigned owner);
 
 /* The cache in a seat, or NULL; */
 struct hz3_thread *hz3_seat_look(unsigned seat);
-/* the same for the caller alone, until hz3_seat_vacate.  NULL, too, if it was left since the last call and not `all`. */
+/* the same for the caller alone, until hz3_seat_vacate.  NULL, too, if it was left since the last call, unless
+ * `all`. */
 struct hz3_thread *hz3_seat_claim(unsigned seat, bool all);
 void hz3_seat_vacate(unsigned seat);
 

@@ -4,8 +4,8 @@
  *     patterns PRODUCERS CONSUMERS SECONDS     a producer's objects go to the consumers in turn
  *     patterns ring THREADS SECONDS            each thread frees what the one before it allocated
  *
- * Prints bytes: peak_rss (beyond what was resident at the start), peak_live, cached (the most that may wait in caches of
- * all kinds as they are configured), and the number of objects that passed. */
+ * Prints bytes: peak_rss (beyond what was resident at the start), peak_live, cached (the most that may wait in caches
+ * of all kinds as they are configured), and the number of objects that passed. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,5 +123,6 @@ int main(int argc, char **argv)
     over = true;
     size_t cached = may_be_cached(n);
     while (n) join_thread(threads[--n]);
-    printf("peak_rss=%zu peak_live=%zu cached=%zu passed=%zu\n", peak - before, (size_t)most_live, cached, (size_t)passed);
+    printf("peak_rss=%zu peak_live=%zu cached=%zu passed=%zu\n", peak - before, (size_t)most_live, cached,
+           (size_t)passed);
 }
