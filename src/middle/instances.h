@@ -1,5 +1,5 @@
 /* S144: several bins for each owner and class.  A sender spreads by a hash of its own number, so that fewer of them
- * meet at one head; a pop looks into one bin, the next time into the next.  Without the box all of this is 0 and 1. */
+ * meet at one head; a pop looks into one bin, the class's next into the next.  Without the box all of this is 0 and 1. */
 #ifndef HZ3_MIDDLE_INSTANCES_H
 #define HZ3_MIDDLE_INSTANCES_H
 
@@ -8,7 +8,7 @@
 enum { HZ3_INSTANCES_MAX = HZ3_S144_SETTABLE ? 16 : HZ3_OWNER_STASH_INSTANCES };
 
 extern HZ3_HIDDEN unsigned hz3_instances_set; /* HZ3_S144_SETTABLE; const after start */
-extern HZ3_HIDDEN _Thread_local unsigned hz3_instances_turn;
+extern HZ3_HIDDEN _Thread_local uint8_t hz3_instances_turn[];
 
 HZ3_INLINE unsigned hz3_instances(void)
 {
@@ -22,8 +22,8 @@ HZ3_INLINE unsigned hz3_instance_to_push(unsigned owner, unsigned cls)
     return hash >> 16 & (hz3_instances() - 1);
 }
 
-HZ3_INLINE unsigned hz3_instance_to_pop(void)
+HZ3_INLINE unsigned hz3_instance_to_pop(unsigned cls)
 {
-    return HZ3_INSTANCES_MAX == 1 ? 0 : hz3_instances_turn++ & (hz3_instances() - 1);
+    return HZ3_INSTANCES_MAX == 1 ? 0 : hz3_instances_turn[cls]++ & (hz3_instances() - 1);
 }
 #endif

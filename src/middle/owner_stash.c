@@ -10,7 +10,7 @@
 #define BY_TRANSPORT(verb) (HZ3_S44_TRANSPORT_LIST ? hz3_linked_##verb : hz3_magazines_##verb)
 
 unsigned hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
-_Thread_local unsigned hz3_instances_turn;
+_Thread_local uint8_t hz3_instances_turn[HZ3_BINS];
 
 static struct hz3_stash stashes[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1];
 static struct {
@@ -121,7 +121,7 @@ bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magaz
 
 static union hz3_bin *bin_to_pop(unsigned owner, unsigned sc)
 {
-    return &stashes[owner].bin[hz3_instance_to_pop()][sc];
+    return &stashes[owner].bin[hz3_instance_to_pop(sc)][sc];
 }
 
 unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)

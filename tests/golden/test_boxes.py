@@ -53,10 +53,10 @@ def test_one_fixed_instance_is_as_if_there_were_no_instances(lane, tmp_path):
         #include "os/lock.h"
         enum { HZ3_INSTANCES_MAX = 1 };
         extern HZ3_HIDDEN unsigned hz3_instances_set;
-        extern HZ3_HIDDEN _Thread_local unsigned hz3_instances_turn;
+        extern HZ3_HIDDEN _Thread_local uint8_t hz3_instances_turn[];
         #define hz3_instances() 1u
         #define hz3_instance_to_push(owner, cls) 0u
-        #define hz3_instance_to_pop() 0u
+        #define hz3_instance_to_pop(cls) 0u
     """)
     one = {"OWNER_STASH_INSTANCES": 1, "S144_SETTABLE": 0}
     assert variant(lane, **one).code() == variant(lane, source=without, **one).code()

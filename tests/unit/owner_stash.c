@@ -219,6 +219,18 @@ static void instances_are_one_stash(void **state)
     assert_same(found, pop_all(found, 48), 48);
 }
 
+static void classes_that_pop_by_turns_look_into_every_bin(void **state)
+{
+    (void)state;
+    if (!HZ3_S144_SETTABLE) skip();
+    hz3_instances_set = 2;
+    unsigned first = hz3_instance_to_pop(sc);
+    hz3_instance_to_pop(sc + 1);
+    unsigned second = hz3_instance_to_pop(sc);
+    hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
+    assert_int_equal(first + second, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_child_counts_the_same),
         cmocka_unit_test(what_a_thread_kept_goes_home),
         cmocka_unit_test(instances_are_one_stash),
+        cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
     };
     hz3_ensure_started();
     if (start(NULL)) return 77; /* without an owner stash */
