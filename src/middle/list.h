@@ -63,14 +63,14 @@ HZ3_INLINE int64_t hz3_list_push(struct hz3_list *list, void *first, void *last,
     }
 }
 
-/* All of it: the first object or NULL, and the count before. */
+/* All of it: the first object or NULL, and the count before, which may be of objects that an earlier caller took. */
 HZ3_INLINE void *hz3_list_take_all(struct hz3_list *list, uint32_t *count)
 {
     uint64_t old = hz3_exchange(list->head, 0, memory_order_acquire);
     if (!HZ3_S44_OWNER_STASH_COUNT)
         *count = hz3_list_packed_count(old);
     else
-        *count = hz3_list_first(old) ? hz3_exchange(list->count[0], 0, memory_order_relaxed) : 0;
+        *count = hz3_exchange(list->count[0], 0, memory_order_relaxed);
     return hz3_list_first(old);
 }
 

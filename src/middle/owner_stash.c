@@ -201,7 +201,9 @@ static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
 {
     union hz3_bin *bin = &stashes[owner].bin[instance][sc];
     HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
-    if (!is_pending(bin)) return;
+    /* A push counts its objects when others may have popped them. */
+    bool overtaken = HZ3_S44_OWNER_STASH_COUNT && hz3_list_count(&bin->linked);
+    if (!is_pending(bin) && !overtaken) return;
     uint64_t head = hz3_get(bin->magazines.head);
     if (all || head == hz3_get(*last)) {
         size_t objects = BY_TRANSPORT(retire)(&stashes[owner], bin, sc);

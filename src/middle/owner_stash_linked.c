@@ -207,8 +207,8 @@ static unsigned drain_all(struct hz3_stash *stash, struct hz3_list *list, unsign
 {
     uint32_t count;
     void *rest = hz3_list_take_all(list, &count);
-    if (!rest) return 0;
     hz3_stash_book(stash, sc, count, 0);
+    if (!rest) return 0;
     count_drain(count);
     unsigned got = walk(rest, out, want, &rest, sc);
     keep_or_put_back(stash, list, sc, rest, count - hz3_min(count, got));
@@ -300,7 +300,7 @@ size_t hz3_linked_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned s
     if (HZ3_STASH_ONE_TAKER && !hz3_trylock(&stash->taker)) return 0;
     rest = hz3_list_take_all(&bin->linked, &count);
     if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
-    if (rest) hz3_stash_book(stash, sc, count, 0);
+    hz3_stash_book(stash, sc, count, 0);
     return retire_list(rest, sc);
 }
 
@@ -318,7 +318,7 @@ size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned 
     if (HZ3_STASH_ONE_TAKER) hz3_lock(&stash->taker);
     void *first = hz3_list_take_all(&bin->linked, &count), *last = first;
     for (void *object = first; object; object = hz3_link_get(object), n++) last = object;
-    if (first) hz3_stash_book(stash, sc, count, 0);
+    hz3_stash_book(stash, sc, count, 0);
     if (first) push(stash, &bin->linked, sc, first, last, n, HZ3_LIST_MAX, &retries);
     if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
     return n;

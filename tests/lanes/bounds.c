@@ -6,6 +6,7 @@
  *     bounds dead          the same when the owner has ended
  *     bounds heir          the owner has ended, and a thread that came after has its number and its stash
  *     bounds idle          the collector sends home what nobody asked for
+ *     bounds overtaken     what is popped before its push has counted it stays in flight for nobody
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,38 @@ static void go_home_idle(void)
     join_thread(maker);
 }
 
+static _Atomic bool pushers_turn;
+
+static void *push_by_turns(void *unused)
+{
+    (void)unused;
+    while (!done)
+        if (pushers_turn) {
+            CHECK(hz3_owner_stash_push_one(owner, hz3_class_of(size), objects[0]));
+            pushers_turn = false;
+        }
+    return NULL;
+}
+
+static void overtake(void)
+{
+    enum { ROUNDS = 5000, LOOKS = 2 };
+    void *popped;
+    unsigned cls = hz3_class_of(size);
+    CHECK((objects[0] = hz3_malloc(size)) != NULL);
+    pthread_t pusher = start_thread(push_by_turns, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        pushers_turn = true;
+        while (!hz3_owner_stash_pop_batch(owner, cls, &popped, 1)) continue;
+        CHECK(popped == objects[0]);
+        while (pushers_turn) continue;
+        for (int look = 0; look < LOOKS; look++) hz3_owner_stash_trim(cls, false);
+        CHECK(hz3_owner_stash_in_flight(owner) == 0);
+    }
+    done = true;
+    join_thread(pusher);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc > 1);
@@ -164,6 +197,9 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "flood")) {
         size = strtoul(argv[2], NULL, 10);
         flood();
+    } else if (!strcmp(argv[1], "overtaken")) {
+        size = 16384; /* every push of one is booked */
+        overtake();
     } else if (!strcmp(argv[1], "idle")) {
         go_home_idle();
     } else {

@@ -12,11 +12,12 @@ STASHES = [
     variant("classic"),
     variant("classic", S112_FULL_DRAIN_EXCHANGE=0),
     variant("classic", S44_OWNER_STASH_COUNT=1),
+    variant("classic", S44_OWNER_STASH_COUNT=1, DELAY=1),
 ]
 
 
 @pytest.mark.parametrize("stash", STASHES, ids=str)
-@pytest.mark.parametrize("case", ["flood 64", "flood 1000", "flood 20000", "asleep", "dead", "heir", "idle"])
+@pytest.mark.parametrize("case", ["flood 64", "flood 1000", "flood 20000", "asleep", "dead", "heir", "idle", "overtaken"])
 def test_an_owner_that_does_not_look(stash, case):
     run(stash.program("lanes/bounds.c"), *case.split(), HZ3_DECAY="600s", HZ3_BACKGROUND="0")
 
