@@ -222,7 +222,10 @@ void hz3_owner_stash_trim(unsigned sc, bool all)
 void hz3_owner_stash_flush_spill(struct hz3_stock *stock)
 {
     for (unsigned sc = 1; sc < HZ3_STOCK_SPILL; sc++)
-        if (stock->spill[sc].first) BY_TRANSPORT(flush_spill)(&stock->spill[sc], sc);
+        if (stock->spill[sc].first) {
+            HZ3_COUNT(HZ3_S44_STATS, trimmed, hz3_owner_stash_spilled(stock, sc));
+            BY_TRANSPORT(flush_spill)(&stock->spill[sc], sc);
+        }
 }
 
 size_t hz3_owner_stash_spilled(const struct hz3_stock *stock, unsigned sc)

@@ -115,7 +115,6 @@ static unsigned copy_from_spill(struct hz3_spill *spill, void **out, unsigned wa
         walk(spill->first, out, got, &spill->first, sc);
     }
     spill->count -= got;
-    HZ3_COUNT(HZ3_S67_STATS, spill_served, got);
     return got;
 }
 
@@ -273,6 +272,7 @@ unsigned hz3_linked_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, unsig
     bool taker = !HZ3_STASH_ONE_TAKER || hz3_trylock(&stash->taker);
     void *hint = taker ? early_prefetch(list) : NULL;
     unsigned got = take_spilled(sc, out, want);
+    HZ3_COUNT(HZ3_S67_STATS, spill_served, got);
     HZ3_COUNT(HZ3_S44_4_STATS, spill_hits, got > 0);
     if (taker && got < want && !looks_empty(list, hint)) got += drain(stash, list, sc, out + got, want - got);
     if (HZ3_STASH_ONE_TAKER && taker) hz3_unlock(&stash->taker);
