@@ -17,14 +17,18 @@ enum {
 _Static_assert(
     IMPLIES(!HZ3_S44_OWNER_STASH_PUSH || !HZ3_S44_OWNER_STASH_POP, HZ3_S44_OWNER_STASH),
     "HZ3_S44_OWNER_STASH_PUSH and HZ3_S44_OWNER_STASH_POP are the ends of what HZ3_S44_OWNER_STASH=0 takes away");
-_Static_assert(IMPLIES(HZ3_S44_STASH_MAX_OBJS != 16384, HZ3_S44_OWNER_STASH),
-               "HZ3_S44_STASH_MAX_OBJS needs HZ3_S44_OWNER_STASH=1");
+_Static_assert(IMPLIES(HZ3_S44_STASH_MAX_OBJS != 16384, HZ3_S44_OWNER_STASH &&HZ3_S44_OWNER_STASH_PUSH),
+               "HZ3_S44_STASH_MAX_OBJS needs HZ3_S44_OWNER_STASH=1 and HZ3_S44_OWNER_STASH_PUSH=1");
+_Static_assert(IMPLIES(HZ3_OWNER_STASH_INSTANCES > 1, HZ3_S44_OWNER_STASH),
+               "HZ3_OWNER_STASH_INSTANCES needs HZ3_S44_OWNER_STASH=1");
 _Static_assert(IMPLIES(S112 && !LIST, HZ3_S44_OWNER_STASH),
                "HZ3_S112_FULL_DRAIN_EXCHANGE is about the owner stash; needs HZ3_S44_OWNER_STASH=1");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_COUNT, LIST),
                "HZ3_S44_OWNER_STASH_COUNT: a stack of magazines counts itself" NEEDS_LIST);
-_Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST),
-               "HZ3_S44_OWNER_STASH_FASTPOP: magazines have no tail to search" NEEDS_LIST);
+_Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST && (S112 || S48 || HZ3_S44_DRAIN_LIMIT)),
+               "HZ3_S44_OWNER_STASH_FASTPOP: magazines have no tail to search" NEEDS_LIST ", and a pop that detaches "
+               "no more than it needs puts nothing back; needs HZ3_S112_FULL_DRAIN_EXCHANGE, "
+               "HZ3_S48_OWNER_STASH_SPILL or HZ3_S44_DRAIN_LIMIT");
 _Static_assert(IMPLIES(HZ3_S67_SPILL_ARRAY, LIST &&S48),
                "HZ3_S67_SPILL_ARRAY is the form of a spill of objects" NEEDS_LIST " and HZ3_S48_OWNER_STASH_SPILL=1");
 _Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT, LIST && !S112),
@@ -65,9 +69,9 @@ _Static_assert(IMPLIES(HZ3_OVERFLOW_SORT, HZ3_ADOPT &&HZ3_S44_OWNER_STASH &&HZ3_
 _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
                "HZ3_S97_REMOTE_STASH_BUCKET: a dense stash is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
                "classic)");
-_Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE),
-               "HZ3_S146_OVERFLOW_BATCH: a dense stash has no ring to overflow; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
-               "classic)");
+_Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE && !HZ3_S97_REMOTE_STASH_BUCKET),
+               "HZ3_S146_OVERFLOW_BATCH: a dense stash has no ring to overflow, and S97 flushes a full one; needs "
+               "HZ3_REMOTE_STASH_SPARSE=1 (lane classic) and HZ3_S97_REMOTE_STASH_BUCKET=0");
 _Static_assert(
     IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
     "HZ3_REMOTE_STASH_SPARSE with magazines would send one object in each; needs HZ3_S97_REMOTE_STASH_BUCKET=1");

@@ -24,7 +24,7 @@ COMBINED = [
     variant("classic", S67_SPILL_ARRAY=0, S44_4_SPILL_HELPER=1, S44_4_WALK_NOPREV=1),
     variant("classic", S44_4_EARLY_PREFETCH=0, S44_4_QUICK_EMPTY_USE_EPF_HINT=0),
     variant("classic", S44_4_SKIP_QUICK_EMPTY_CHECK=1, S44_4_QUICK_EMPTY_USE_EPF_HINT=0),
-    variant("classic", S146_OVERFLOW_BATCH=8, S97_REMOTE_STASH_BUCKET=1, S44_STASH_MAX_OBJS=64),
+    variant("classic", S146_OVERFLOW_BATCH=8, S44_STASH_MAX_OBJS=64),
 ]
 # A sanitizer for what the counts do not show.
 RACES = [
