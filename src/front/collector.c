@@ -73,6 +73,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     size_t dirty = hz3_get(hz3_pages_stats.dirty), most = hz3_max(dirty / slices, SLICE_MIN);
     purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
+    if (HZ3_BOXES_ON) hz3_cache_bury_counters(); /* a thread that has not joined is on no list */
     return purged;
 }
 
@@ -175,7 +176,6 @@ static void *background(void *unused)
         hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
              !hz3_exchange(running, true, memory_order_seq_cst));
-    if (HZ3_BOXES_ON) hz3_cache_bury_counters();
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(forbidden) && !hz3_get(everybody_left)) hz3_os_wait(&everybody_left, 0, 0);
     /* The process may end with this thread: what then runs is the program's. */

@@ -128,7 +128,7 @@ void hz3_cache_after_fork(bool whole);
 /* Sums over all threads, dead ones too; of live ones as they happen to be. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 size_t hz3_cache_objects(unsigned cls); /* in magazines and stocks of live threads, and in seats */
-/* HZ3_BOXES_ON, a thread that is in no list (any more): what it counted stays in the sum. */
+/* HZ3_BOXES_ON: what this thread counted stays in the sum, though it be on no list. */
 void hz3_cache_bury_counters(void);
 void hz3_cache_counters_sum(struct hz3_counters *sum);
 #endif

@@ -1,6 +1,6 @@
 /* A workload whose figures are known, for the lines of the observation boxes: one thread's objects are freed by
  * another, which ends; then the owner takes some of them again, a third thread steals some, and the rest stays or is
- * trimmed.
+ * trimmed, by a thread that did nothing else.
  *
  *     boxes OBJECTS TAKEN STOLEN [trim]
  *
@@ -50,6 +50,12 @@ static void *steal(void *arg)
     return NULL;
 }
 
+static void *trim(void *arg)
+{
+    hz3_collect(true);
+    return arg;
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc > 3);
@@ -67,6 +73,6 @@ int main(int argc, char **argv)
         start_thread(steal, NULL);
         pthread_barrier_wait(&took);
     }
-    if (argc > 4) hz3_owner_stash_trim(hz3_class_of(SIZE), true);
+    if (argc > 4) join_thread(start_thread(trim, NULL));
     printf("stashed=%zu spilled=%zu\n", hz3_owner_stash_objects(hz3_class_of(SIZE)), spilled);
 }
