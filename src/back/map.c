@@ -267,7 +267,8 @@ void hz3_map_own(uintptr_t start, size_t granules, unsigned owner)
 uintptr_t hz3_map_magazines(size_t bytes)
 {
     if (magazine_used + bytes > magazine_mapped) {
-        if (magazine_mapped + TABLE_STEP > magazine_area_bytes) return 0;
+        /* Not its last step: a stack's link has no number for the last magazine of all. */
+        if (magazine_mapped + 2 * TABLE_STEP > magazine_area_bytes) return 0;
         uintptr_t at = hz3_magazine_area + magazine_mapped;
         if (map_part(at, TABLE_STEP, hz3_windows[0].reserved) != HZ3_MAPPED) return 0;
         magazine_mapped += TABLE_STEP;
