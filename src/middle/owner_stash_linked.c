@@ -319,7 +319,10 @@ size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned 
     void *first = hz3_list_take_all(&bin->linked, &count), *last = first;
     for (void *object = first; object; object = hz3_link_get(object), n++) last = object;
     hz3_stash_book(stash, sc, count, 0);
-    if (first) push(stash, &bin->linked, sc, first, last, n, HZ3_LIST_MAX, &retries);
+    if (first && !push(stash, &bin->linked, sc, first, last, n, HZ3_LIST_MAX, &retries)) {
+        hz3_link_set(last, NULL); /* as in put_back */
+        retire_list(first, sc);
+    }
     if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
     return n;
 }
