@@ -13,7 +13,8 @@ enum {
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
 
-/* The owner stash, and the list transport's own.  HZ3_S44_OWNER_STASH=0 takes all of its boxes with it. */
+/* The owner stash, and the list transport's own.  HZ3_S44_OWNER_STASH=0 takes all of its boxes with it, and
+ * HZ3_S44_OWNER_STASH_POP=0 those of the pop: lane classic has them on. */
 _Static_assert(
     IMPLIES(!HZ3_S44_OWNER_STASH_PUSH || !HZ3_S44_OWNER_STASH_POP, HZ3_S44_OWNER_STASH),
     "HZ3_S44_OWNER_STASH_PUSH and HZ3_S44_OWNER_STASH_POP are the ends of what HZ3_S44_OWNER_STASH=0 takes away");
