@@ -239,13 +239,13 @@ def test_texts(tree, installed, verb):
 
 
 def test_version(tree):
-    assert tree("version").stdout == tree("version", "--lane=fast").stdout == "hz3 9.8.7\n"
+    assert tree("version").stdout == tree("version", "--lane=fast").stdout == tree("--version").stdout == "hz3 9.8.7\n"
 
 
 def test_help(tree):
     shown = tree("help")
     assert shown.returncode == 0 and shown.stderr == ""
-    assert shown.stdout == tree("--help").stdout == tree().stderr
+    assert shown.stdout == tree("--help").stdout == tree("run", "--help").stdout == tree().stderr
     assert tree().returncode == 2
     for verb in ("run", "flags", "options", "version"):
         assert f"\n  {verb} " in shown.stdout
