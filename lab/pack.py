@@ -53,7 +53,9 @@ def merge(folder: Path, results: Path) -> list[Path]:
     if not files:
         raise LabError(f"no results in {folder}: run.py there makes them")
     for file in files:
-        Samples.load(file)
+        kind = Samples.load(file).plan.kind
+        if (kind == "peers") != file.parent.name.startswith("peers-"):
+            raise LabError(f"{file} is of another kind than its folder says: {kind}")
     merged = []
     for file in files:
         target = results / file.relative_to(folder / "results")

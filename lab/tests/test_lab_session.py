@@ -345,6 +345,10 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
     (merged_peers, merged) = pack.merge(folder, results)
     assert not session.remaining(Samples.load(merged)) and merged.parent.name == "x"
     assert "no longer the library" in Samples.load(merged_peers).unable["one", "b"]
+    (folder / "results/peers-x").rename(folder / "results/y")
+    with pytest.raises(LabError, match="y.* is of another kind than its folder says: peers"):
+        pack.merge(folder, results)
+    assert not (results / "y").exists()
     with pytest.raises(LabError, match="is there already"):
         pack.pack(folder, {}, lab.root)
 
