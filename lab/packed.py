@@ -4,6 +4,9 @@ import json
 import sys
 from pathlib import Path
 
+if sys.version_info < (3, 11):
+    sys.exit("run.py: needs Python 3.11 or newer")
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
