@@ -16,6 +16,7 @@
     ledger      verdicts as a page of the documentation
     comparison  the tables made of a run of `hz3 peers`
     ahead       of these: where a peer is ahead, and why
+    goals       of these: how far each lane is from what was set
     report      everything as one HTML file; its pictures are made in plots
     page        the same tables as a page of the documentation
     readme      the figures of the README
