@@ -26,7 +26,7 @@ scaling = click.option(
 )
 
 
-@click.group()
+@click.group(context_settings={"show_default": True})
 def main() -> None:
     """The lab of hz3; docs/benchmarking.md explains it."""
 
@@ -72,7 +72,7 @@ def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
 
 def reference_of(plan: Plan, to: str | None) -> str:
     if not plan.arms:
-        raise LabError("there is nothing to measure")
+        raise LabError("; ".join(["there is nothing to measure", *plan.missing.values()]))
     reference = to or ("glibc" if "glibc" in plan.arms else next(iter(plan.arms)))
     if reference not in plan.arms:
         raise LabError(f"--to: '{reference}' is not compared")

@@ -51,15 +51,15 @@ def of_cells(file: Path | None, only: tuple[str, ...], scale: float, blocks: int
     programs = sorted({cell.argv[0] for cell in cells.values()})
     experiment.check_programs(programs)
     built = builder.benches(programs)
-    arms, missing = peers.arms(builder, only)
-    missing |= _failing(arms, measure.Command(builder.tools()))
-    arms = {name: arm for name, arm in arms.items() if name not in missing}
+    arms, missing = _that_take(*peers.arms(builder, only), measure.Command(builder.tools()))
     name = f"peers-{file.stem}" if file else "peers"
     return Plan("peers", name, arms, cells, blocks, scale=scale, programs=built, missing=missing, commit=commit())
 
 
-def _failing(arms: dict[str, Arm], prove: session.Measure) -> dict[str, str]:
-    """Those that do not take, and why; ours have to."""
+def _that_take(
+    arms: dict[str, Arm], missing: dict[str, str], prove: session.Measure
+) -> tuple[dict[str, Arm], dict[str, str]]:
+    """The arms that take, and who else is missing, and why; ours have to."""
     failing = {}
     for name, arm in arms.items():
         try:
@@ -68,20 +68,21 @@ def _failing(arms: dict[str, Arm], prove: session.Measure) -> dict[str, str]:
             if arm.config:
                 raise
             failing[name] = str(error).replace(f"{ROOT}/", "")
-    return failing
+    return {name: arm for name, arm in arms.items() if name not in failing}, missing | failing
 
 
 def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: build.Say) -> tuple[Plan, measure.Command]:
     """Lanes and peers, on any program; the limit is no allocator for programs."""
     program = shutil.which(command[0])
     if not program:
-        raise LabError(f"'{command[0]}' was not found")
+        raise LabError(f"'{command[0]}' was not found, or cannot be executed")
     builder = build.Builder(registry.read(), say=say)
-    arms, missing = (_without_limit(which) for which in peers.arms(builder, only))
+    taker = measure.Command(builder.tools())
+    arms, missing = _that_take(*map(_without_limit, peers.arms(builder, only)), taker)
     name, cells = Path(program).name, {shlex.join(command): Cell(command)}
     programs = {name: digest(Path(program))}
     plan = Plan("compare", name, arms, cells, blocks, programs=programs, missing=missing, commit=commit())
-    return plan, measure.Command(builder.tools())
+    return plan, taker
 
 
 def _without_limit(arms: dict[str, Arm] | dict[str, str]) -> dict:
