@@ -155,8 +155,8 @@ void hz3_os_start(void)
     find_loader();
     hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
     hz3_os.counts_mapped = never_overcommits();
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT(&set);
+    cpu_set_t set[8]; /* Linux refuses a set with no place for all 8192 CPUs that there may be */
+    if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
     struct rlimit limit;
     bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < SIZE_MAX / 1024;
     hz3_os.address_space = limited ? limit.rlim_cur : SIZE_MAX / 1024;
