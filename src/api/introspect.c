@@ -73,9 +73,18 @@ static void print_boxes(void)
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
+/* What the program said comes first, also where both go into one pipe; but exit itself would not wait for a thread
+ * that holds stdout, so neither may we. */
+static void flush_stdout(void)
+{
+    if (ftrylockfile(stdout) != 0) return;
+    fflush(stdout);
+    funlockfile(stdout);
+}
+
 static void report_last(void)
 {
-    fflush(stdout); /* what the program said comes first, also where both go into one pipe */
+    flush_stdout();
     if (HZ3_BOXES_ON) print_boxes();
     if (hz3_options.STATS) hz3_malloc_stats();
 }

@@ -1,7 +1,8 @@
 /* Proves that the statistics at exit come out on stderr and nowhere else: where the program has closed stderr, where it
- * has closed everything else, and opened files of its own with the numbers that were free then, and under a seccomp
- * filter. */
+ * has closed everything else, and opened files of its own with the numbers that were free then, under a seccomp filter,
+ * and where a thread holds stdout for ever. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +24,22 @@ static void closes_all_others(void)
     for (int fd = STDERR_FILENO + 1; fd <= LAST; fd++) CHECK(dup2(STDOUT_FILENO, fd) == fd);
 }
 
+static void *hold_stdout(void *held)
+{
+    flockfile(stdout);
+    pthread_barrier_wait(held);
+    pause();
+    return NULL;
+}
+
+static void another_holds_stdout(void)
+{
+    static pthread_barrier_t held;
+    CHECK(pthread_barrier_init(&held, NULL, 2) == 0);
+    start_thread(hold_stdout, &held);
+    pthread_barrier_wait(&held);
+}
+
 static struct program_run statistics_of(const char *what)
 {
     struct program_run run = run_program((const char *const[]){"/proc/self/exe", what, NULL},
@@ -40,9 +57,11 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], "closes_stderr") == 0) close(STDERR_FILENO);
         if (strcmp(argv[1], "closes_all_others") == 0) closes_all_others();
         if (strcmp(argv[1], "locks_itself_in") == 0) gate_allow_only(allowed, COUNT_OF(allowed), true);
+        if (strcmp(argv[1], "another_holds_stdout") == 0) another_holds_stdout();
         exit(0);
     }
     statistics_of("closes_stderr");
     statistics_of("closes_all_others");
     statistics_of("locks_itself_in");
+    statistics_of("another_holds_stdout");
 }
