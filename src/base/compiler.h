@@ -9,7 +9,8 @@
 #define HZ3_INLINE        static inline __attribute__((always_inline))
 #define HZ3_COLD          __attribute__((cold, noinline))
 #define HZ3_NORETURN      __attribute__((noreturn, cold, noinline))
-#define HZ3_CACHE_ALIGNED __attribute__((aligned(64)))
+#define HZ3_CACHE_LINE    64 /* bytes */
+#define HZ3_CACHE_ALIGNED __attribute__((aligned(HZ3_CACHE_LINE)))
 /* Reads counters of running threads: any value they ever had will do. */
 #define HZ3_RACY __attribute__((no_sanitize_thread))
 /* On hot data: reached without a look into the GOT. */

@@ -9,6 +9,7 @@
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
     void **previous = self->previous[cls];
+    hz3_magazine_prefetch(magazine);
     self->previous[cls] = self->top[cls];
     self->top[cls] = &magazine->word[magazine->header.top];
     if (!hz3_is_stub(previous)) hz3_cache_put_magazine(self, cls, hz3_magazine_of(previous));
