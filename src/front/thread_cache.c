@@ -177,18 +177,28 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
     hz3_cache_put_magazine(self, cls, magazine);
 }
 
-/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
-static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
+/* Takes what is not of the thread's own heap out of a magazine; returns the top of what is left. */
+static void **take_foreign(const struct hz3_thread *self, void **top, void **foreign, unsigned *count)
 {
     struct hz3_magazine *magazine = hz3_magazine_of(top);
     void **left = &magazine->word[magazine->header.floor];
+    *count = 0;
     for (void **from = left + 1; from <= top; from++) {
-        unsigned owner = hz3_owner_at(*from);
-        if (owner == self->owner)
+        if (hz3_owner_at(*from) == self->owner)
             *++left = *from;
         else
-            hz3_remote_put(stock, *from, cls, owner);
+            foreign[(*count)++] = *from;
     }
+    return left;
+}
+
+/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
+static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
+{
+    void *foreign[HZ3_MAGAZINE_LAST];
+    unsigned count;
+    void **left = take_foreign(self, top, foreign, &count);
+    for (unsigned i = 0; i < count; i++) hz3_remote_put(stock, foreign[i], cls, hz3_owner_at(foreign[i]));
     return left;
 }
 
@@ -389,12 +399,28 @@ void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)
     }
 }
 
+/* Retires what is not of the thread's own heap, or else neighbours in a cache line would be two threads' from then on;
+ * a magazine that is all of one heap's will go there whole.  Returns the top of what is left. */
+static void **unmix(const struct hz3_thread *self, unsigned cls, void **top)
+{
+    void *foreign[HZ3_MAGAZINE_LAST];
+    unsigned count;
+    if (hz3_is_empty(top) || owner_of(self, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
+    void **left = take_foreign(self, top, foreign, &count);
+    if (count) hz3_central_retire(cls, foreign, count);
+    return left;
+}
+
 /* The thread gives back all that it earned, and what its magazines hold beyond the rest. */
 static void settle(struct hz3_thread *self)
 {
     if (hz3_stock) flush_stock(hz3_stock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
+        if (earned) {
+            self->top[cls] = unmix(self, cls, self->top[cls]);
+            self->previous[cls] = unmix(self, cls, self->previous[cls]);
+        }
         if (earned || !hz3_is_stub(self->top[cls])) shrink(self, cls, earned);
     }
     hz3_assert(!self->reserved);

@@ -136,6 +136,41 @@ static void what_was_earned_is_given_back(void **state)
         assert_true(hz3_magazine_count(magazine) > 1); /* the one went home by itself */
 }
 
+enum { OWN = 16, FOREIGN = 10 };
+static void *foreign[FOREIGN];
+
+/* It ends with one magazine that holds its own objects and another heap's by turns. */
+static void *mix(void *arg)
+{
+    struct life *life = arg;
+    unsigned cls = hz3_class_of(2048);
+    void *own[OWN];
+    earn(arg);
+    hz3_cache_flush();
+    for (int i = 0; i < OWN; i++) own[i] = hz3_cache_malloc(cls);
+    hz3_cache_flush();
+    for (int i = 0; i < OWN; i++) {
+        hz3_cache_free(own[i], cls);
+        if (i < FOREIGN) hz3_cache_free(foreign[i], cls);
+    }
+    life->fetched = hz3_central_retired(cls);
+    return NULL;
+}
+
+static void what_is_left_is_of_one_heap(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(2048), own = 0;
+    for (int i = 0; i < FOREIGN; i++) foreign[i] = hz3_cache_malloc(cls);
+    hz3_transfer_trim(cls, true);
+    struct life life = spend(mix);
+    assert_int_equal(hz3_central_retired(cls) - life.fetched, FOREIGN);
+    for (struct hz3_magazine *magazine; (magazine = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, magazine))
+        for (unsigned i = magazine->header.floor + 1u; i <= magazine->header.top; i++, own++)
+            assert_int_equal(hz3_owner_at(magazine->word[i]), life.owner);
+    assert_true(own >= OWN);
+}
+
 static void another_heap_does_not_take_over(void **state)
 {
     (void)state;
@@ -225,6 +260,6 @@ static void a_child_can_use_what_another_thread_was_clearing(void **state)
 
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
-    CLEARED(what_was_earned_is_given_back), CLEARED(another_heap_does_not_take_over),
+    CLEARED(what_was_earned_is_given_back), CLEARED(what_is_left_is_of_one_heap), CLEARED(another_heap_does_not_take_over),
     CLEARED(who_finds_the_seat_taken_sends_home), CLEARED(what_waits_is_a_childs_too),
     CLEARED(what_a_lost_thread_claimed_is_lost), CLEARED(a_child_can_use_what_another_thread_was_clearing))
