@@ -200,10 +200,7 @@ static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_k
 {
     struct hz3_span *span = take(HZ3_SPAN_UNMAPPED, granules, align, kind);
     if (!span || map_again(span)) return span;
-    struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start);
-    hz3_spans_unmake(span);
-    hz3_spans_file(window, first, granules, HZ3_SPAN_UNMAPPED, 0);
+    hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
     return NULL;
 }
 
@@ -216,12 +213,8 @@ bool hz3_pages_refused(void)
 /* Where dirty spans stay dirty, clean ones between them would keep them from ever merging. */
 static void merge_clean(void)
 {
-    for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));) {
-        struct hz3_window *window = window_of(span);
-        size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
-        hz3_spans_unmake(span);
-        hz3_spans_file(window, first, granules, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
-    }
+    for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));)
+        hz3_spans_refile(span, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
 }
 
 static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_kind kind)
@@ -338,12 +331,9 @@ static struct hz3_span *take_seams(struct hz3_span *span)
 
 static void mend_seams(struct hz3_span *span)
 {
-    struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     enum hz3_span_kind kind = map_anew(span->start, hz3_span_bytes(span)) ? HZ3_SPAN_CLEAN : renew(span);
     hz3_lock(&hz3_pages_lock);
-    hz3_spans_unmake(span);
-    hz3_spans_file(window, first, granules, kind, 0);
+    hz3_spans_refile(span, kind, 0);
     end_purge();
     hz3_unlock(&hz3_pages_lock);
 }
@@ -488,13 +478,10 @@ static void clear_tags(const struct hz3_span *span)
 /* An allocated span is free again, as `kind`. */
 static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 {
-    struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     uint32_t now = (uint32_t)hz3_os_now_ms();
     clear_tags(span);
     hz3_lock(&hz3_pages_lock);
-    hz3_spans_unmake(span);
-    hz3_spans_file(window, first, granules, kind, now);
+    hz3_spans_refile(span, kind, now);
     hz3_unlock(&hz3_pages_lock);
 }
 

@@ -170,3 +170,11 @@ struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t 
     if (kind == HZ3_SPAN_DIRTY) age_append(span);
     return span;
 }
+
+void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    hz3_spans_unmake(span);
+    hz3_spans_file(window, first, granules, kind, since);
+}

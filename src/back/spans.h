@@ -14,6 +14,9 @@ void hz3_spans_unmake(struct hz3_span *span);
 struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
                                 uint32_t since);
 
+/* The whole of a span, of any kind, becomes free. */
+void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since);
+
 /* A free span of the kind with room for so many granules from a multiple of align (granules, a power of two) on, close
  * to the smallest; or NULL. */
 struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t align);
