@@ -74,14 +74,15 @@ void *hz3_large_realloc(void *p, size_t size)
     struct hz3_span *span = hz3_span_at(p);
     size_t granules = granules_of(size), bytes = hz3_round_up(size, hz3_os.page);
     if (granules < span->granules) hz3_pages_shrink(span, granules);
-    if (granules <= span->granules || hz3_pages_grow(span, granules)) {
+    bool fits = granules <= span->granules || hz3_pages_grow(span, granules, false);
+    bool moves = !fits && span->bytes >= MOVE_MIN && hz3_pages_may_move(span);
+    struct hz3_span *to = moves ? new_block(size, 1) : NULL;
+    if (!to) {
+        if (!fits && !hz3_pages_grow(span, granules, true)) return NULL;
         hz3_add(hz3_large_bytes, bytes - span->bytes);
         span->bytes = bytes;
         return p;
     }
-    if (span->bytes < MOVE_MIN || !hz3_pages_may_move(span)) return NULL;
-    struct hz3_span *to = new_block(size, 1);
-    if (!to) return NULL;
     size_t old = span->bytes, new = to->bytes;
     uintptr_t start = to->start;
     if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_crime("double free", p);

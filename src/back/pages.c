@@ -192,7 +192,8 @@ static bool extend(size_t granules, bool for_reserve)
         if (reason == 0) return true;
         if (reason == HZ3_MAP_REFUSED) return false; /* a further window would not be given memory either */
     }
-    struct hz3_window *window = for_reserve ? NULL : hz3_map_open_window(granules << HZ3_GRANULE_SHIFT);
+    if (for_reserve || granules << HZ3_GRANULE_SHIFT > hz3_os.address_space) return false;
+    struct hz3_window *window = hz3_map_open_window(granules << HZ3_GRANULE_SHIFT);
     return window && extend_window(window, granules, false) == 0;
 }
 
@@ -215,6 +216,22 @@ static void merge_clean(void)
 {
     for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));)
         hz3_spans_refile(span, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+}
+
+/* What is clean counts no more where what is mapped does, and what lies between holes may serve as one.  False: nothing
+ * was. */
+static bool unmap_clean(void)
+{
+    bool any = false;
+    hz3_lock(&hz3_pages_lock);
+    for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));) {
+        if (window_of(span)->reserved || !hz3_os_unmap(span->start, hz3_span_bytes(span))) break;
+        hz3_seams_drop(span->start, hz3_span_bytes(span));
+        hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
+        any = true;
+    }
+    hz3_unlock(&hz3_pages_lock);
+    return any;
 }
 
 static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_kind kind)
@@ -454,8 +471,10 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         }
         /* Purged, dirty spans merge with their clean neighbours: there may be room after all.  Once only where purges
          * are refused: there what is clean is made dirty again. */
-        if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true)) return NULL;
-        purged = true;
+        if (!(purged && hz3_pages_refused()) && hz3_pages_purge(0, 0, true))
+            purged = true;
+        else if (!unmap_clean())
+            return NULL;
     }
 }
 
@@ -505,16 +524,33 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     hz3_pages_heed_limits();
 }
 
-bool hz3_pages_grow(struct hz3_span *span, size_t granules)
+/* The free span that starts at a granule and has room for `more`, or NULL. */
+static struct hz3_span *find_room(struct hz3_window *window, size_t at, size_t more, bool extend)
+{
+    struct hz3_span *span = hz3_spans_neighbour(window, at, HZ3_SPAN_DIRTY);
+    if (!span) span = hz3_spans_neighbour(window, at, HZ3_SPAN_CLEAN);
+    struct hz3_span *hole = extend && !span ? hz3_spans_neighbour(window, at, HZ3_SPAN_UNMAPPED) : NULL;
+    if (hole) {
+        hole = cut(hole, at, hz3_min(more, hole->granules), HZ3_SPAN_LARGE);
+        hz3_spans_refile(hole, map_again(hole) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED, 0);
+        span = hz3_spans_neighbour(window, at, HZ3_SPAN_CLEAN);
+    }
+    size_t room = span ? span->granules : 0;
+    bool last = at + room == window->frontier && !(span && span->kind == HZ3_SPAN_DIRTY);
+    if (extend && last && room < more && extend_window(window, more - room, false) == 0)
+        span = hz3_spans_neighbour(window, at, HZ3_SPAN_CLEAN);
+    return span && span->granules >= more ? span : NULL;
+}
+
+bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend)
 {
     struct hz3_window *window = window_of(span);
     size_t first = hz3_granule_of(window, (void *)span->start), have = span->granules, more = granules - have;
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     hz3_lock(&hz3_pages_lock);
     size_t end = first + have;
-    struct hz3_span *right = hz3_spans_neighbour(window, end, HZ3_SPAN_DIRTY);
-    if (!right) right = hz3_spans_neighbour(window, end, HZ3_SPAN_CLEAN);
-    bool grown = right && right->granules >= more, clean = grown && right->kind == HZ3_SPAN_CLEAN;
+    struct hz3_span *right = find_room(window, end, more, extend);
+    bool grown = right, clean = grown && right->kind == HZ3_SPAN_CLEAN;
     if (grown) {
         hz3_spans_unmake(cut(right, end, more, kind));
         hz3_spans_unmake(span);
@@ -543,7 +579,8 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     withdraw(from); /* else what was asked for would go along */
     /* Longer, it stays one mapping, which can be moved again; but pages that `to` already has are worth more. */
     size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
-    if (!hz3_os_move(to->start, to_bytes, from->start, bytes)) {
+    /* In a reservation anybody's mapping might come to lie where a move that fails leaves a hole. */
+    if (window_of(to)->reserved || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         give_up(to, renew(to)); /* some kernels have unmapped it by then */
         return false;
     }

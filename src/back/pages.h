@@ -19,9 +19,10 @@ void hz3_pages_free(struct hz3_span *span);
 /* The same, and its pages go at once; returns the bytes purged. */
 size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
 
-/* Resizes in place.  Growing fails unless the right neighbour is free. */
+/* Resizes in place.  Growing fails unless the right neighbour is free, or, with `extend`, is a hole or the end of what
+ * the window has mapped, and the system has the memory. */
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);
-bool hz3_pages_grow(struct hz3_span *span, size_t granules);
+bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend);
 /* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller) and frees `from`; or fails and
  * frees `to`. */
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);

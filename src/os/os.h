@@ -10,7 +10,7 @@ struct hz3_os {
     size_t page;      /* bytes; a power of two, read at run time */
     size_t huge_page; /* bytes of the largest pages, up to 2 MiB, that the system makes of our memory unasked, or 0 */
     size_t huge_page_asked; /* of those that an option has us ask for, where it makes none unasked, or 0 */
-    bool counts_mapped;     /* the system never overcommits: what is mapped counts, touched or not */
+    bool counts_mapped;     /* touched or not: the system never overcommits, or limits what this process maps */
     unsigned cpus;          /* this process may run on */
     size_t address_space;   /* bytes this process may map, SIZE_MAX / 1024 at most */
     uint64_t random;        /* fixed for the process's life */

@@ -147,6 +147,15 @@ static uint64_t find_random(void)
     return half[0] * 0x9e3779b97f4a7c15u ^ (half[1] << 32 | half[1] >> 32);
 }
 
+#define NO_LIMIT (SIZE_MAX / 1024)
+
+/* By a limit of the process. */
+static size_t bytes_allowed(int resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 ? (size_t)hz3_min(limit.rlim_cur, (rlim_t)NO_LIMIT) : NO_LIMIT;
+}
+
 void hz3_os_start(void)
 {
     int saved = errno;
@@ -154,12 +163,10 @@ void hz3_os_start(void)
     find_clock();
     find_loader();
     hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
-    hz3_os.counts_mapped = never_overcommits();
     cpu_set_t set[8]; /* Linux refuses a set with no place for all 8192 CPUs that there may be */
     if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
-    struct rlimit limit;
-    bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < SIZE_MAX / 1024;
-    hz3_os.address_space = limited ? limit.rlim_cur : SIZE_MAX / 1024;
+    hz3_os.address_space = bytes_allowed(RLIMIT_AS);
+    hz3_os.counts_mapped = hz3_min(hz3_os.address_space, bytes_allowed(RLIMIT_DATA)) < NO_LIMIT || never_overcommits();
     hz3_os.random = find_random();
     purges = purge_is_true();
     errno = saved;

@@ -158,12 +158,12 @@ static void resizing_in_place(void **state)
     uintptr_t start = span->start;
     hz3_pages_shrink(span, 4);
     assert_int_equal(span->granules, 4);
-    assert_true(hz3_pages_grow(span, 10));
+    assert_true(hz3_pages_grow(span, 10, false));
     assert_int_equal(span->granules, 10);
     assert_int_equal(span->start, start);
     hz3_pages_shrink(span, 9);
     struct hz3_span *right = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE); /* the best fit: what was cut off */
-    if (right->start == start + hz3_span_bytes(span)) assert_false(hz3_pages_grow(span, 10));
+    if (right->start == start + hz3_span_bytes(span)) assert_false(hz3_pages_grow(span, 10, false));
     hz3_pages_free(right);
     hz3_pages_free(span);
 }

@@ -86,7 +86,7 @@ static void no_more_of_a_long_span_goes_than_has_to(void **state)
     hz3_pages_free(long_one);
     size_t dirty = hz3_get(hz3_pages_stats.dirty);
     size_t purged = hz3_get(hz3_pages_stats.purged);
-    assert_true(hz3_pages_grow(span, 17));
+    assert_true(hz3_pages_grow(span, 17, false));
     assert_true(hz3_get(hz3_pages_stats.dirty) < dirty);
     assert_true(hz3_get(hz3_pages_stats.dirty) >= dirty - HZ3_MIB(4));
     assert_in_range(hz3_get(hz3_pages_stats.purged) - purged, HZ3_MIB(1), HZ3_MIB(4));

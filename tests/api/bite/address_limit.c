@@ -1,5 +1,5 @@
-/* Proves that hz3 starts and works under RLIMIT_AS, says ENOMEM when it is reached, threads included, and has
- * everything back once memory is freed. */
+/* Proves that hz3 starts and works under RLIMIT_AS, says ENOMEM when it is reached, threads included, has everything
+ * back once memory is freed, and that what is free stands in nobody's way. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,20 +83,85 @@ static void live_under(size_t limit)
     }
 }
 
+static void *touched(size_t size)
+{
+    void *p = malloc(size);
+    CHECK(p != NULL);
+    return memset(p, 1, size);
+}
+
+/* What is free lies in pieces around one block that is not. */
+static void large_blocks_make_room(size_t limit)
+{
+    void *block[8];
+    for (size_t i = 0; i < COUNT_OF(block); i++) block[i] = touched(limit / 10);
+    for (size_t i = 0; i < COUNT_OF(block); i++)
+        if (i != 4) free(block[i]);
+    free(touched(limit / 10 * 6));
+    free(block[4]);
+}
+
+static void small_objects_make_room(size_t limit)
+{
+    enum { SIZE = 1000 };
+    static void *last;
+    void *kept = NULL;
+    for (size_t i = 0; i < limit / 10 * 6 / SIZE; i++) {
+        void *p = touched(SIZE);
+        if (i % 50000 == 0) {
+            memcpy(p, &kept, sizeof(kept));
+            kept = p;
+        } else {
+            memcpy(p, &last, sizeof(last));
+            last = p;
+        }
+    }
+    for (void *p = last, *before; p != NULL; p = before) {
+        memcpy(&before, p, sizeof(before));
+        free(p);
+    }
+    free(touched(limit / 10 * 6));
+}
+
+/* Two such blocks would be too much. */
+static void a_block_grows_where_it_is(size_t limit)
+{
+    unsigned char *p = touched(limit / 100 * 55);
+    p = realloc(p, limit / 100 * 65);
+    CHECK(p != NULL && p[0] == 1 && p[limit / 100 * 55 - 1] == 1);
+    free(p);
+}
+
+static void what_is_refused_costs_nothing(size_t limit)
+{
+    for (size_t size = (size_t)1 << 40; size < (size_t)1 << 45; size *= 2) {
+        errno = 0;
+        CHECK(malloc(size) == NULL && errno == ENOMEM);
+    }
+    free(touched(limit / 2));
+}
+
+static void (*const lives[])(size_t limit) = {live_under, large_blocks_make_room, small_objects_make_room,
+                                              a_block_grows_where_it_is, what_is_refused_costs_nothing};
+
+static void live(const char *which, size_t limit)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%zu", limit);
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){limit, RLIM_INFINITY}) == 0);
+    struct program_run run =
+        run_program((const char *const[]){"/proc/self/exe", which, text, NULL}, (const char *const[]){NULL}, 20);
+    fputs(run.err, stderr);
+    CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 2) {
-        live_under(strtoul(argv[1], NULL, 10));
+    if (argc == 3) {
+        lives[argv[1][0] - '0'](strtoul(argv[2], NULL, 10));
         return 0;
     }
-    static const size_t limits[] = {MIB(64), MIB(16)};
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        char text[24];
-        snprintf(text, sizeof(text), "%zu", limits[i]);
-        CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){limits[i], limits[0]}) == 0);
-        struct program_run run =
-            run_program((const char *const[]){"/proc/self/exe", text, NULL}, (const char *const[]){NULL}, 20);
-        fputs(run.err, stderr);
-        CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
-    }
+    live("0", MIB(64));
+    live("0", MIB(16));
+    for (char which[] = "1"; which[0] < '0' + (int)COUNT_OF(lives); which[0]++) live(which, MIB(256));
 }
