@@ -23,7 +23,7 @@ enum {
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
 /* Where the state bytes of all places are, so that one addition finds the byte of any address; the coarse ones come to
- * lie below.  (A far window may be a reservation anywhere.  Where its table would meet another, the chunk is taken.) */
+ * lie below.  (A far window may be a reservation anywhere.  Where its table would meet something else, the window ends.) */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
 /* Windows start at multiples of it: with whole huge pages, and with whole steps of the tables of state bytes. */
@@ -128,7 +128,10 @@ static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t
     uintptr_t got = hz3_os_reserve(total);
     if (!got) return false;
     uintptr_t at = hz3_round_up(got + states_bytes(bytes), window_align), states = at - states_bytes(bytes);
-    if (!place(window, at, bytes, magazines, true)) {
+    bool placed = place(window, at, bytes, magazines, true);
+    /* It may even be itself what lies where its states have to be. */
+    uintptr_t its_states = hz3_states ? (uintptr_t)hz3_state_at(window->base, HZ3_UNIT_SHIFT) : 0;
+    if (!placed || (its_states < got + total && got < its_states + states_bytes(bytes))) {
         hz3_os_unmap(got, total);
         return false;
     }

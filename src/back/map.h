@@ -12,7 +12,8 @@
  *                [address >> 8]  256 bytes and more 1 byte per 256, in which no two start
  *
  * The first window is the one of every fast path.  Far windows are opened when it is used up (or could
- * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling. */
+ * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling; but where the system
+ * refuses our addresses, and windows are reservations, state bytes find no place for more than the first. */
 #ifndef HZ3_BACK_MAP_H
 #define HZ3_BACK_MAP_H
 
