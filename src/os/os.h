@@ -1,6 +1,6 @@
 /* Everything hz3 asks of the system.  Common contract: errno is left as it was; nothing here allocates;
  * after hz3_os_start only mmap, munmap, madvise, mprotect, mremap and futex are called (programs lock
- * themselves into seccomp filters), the stderr writers of a dying process excepted. */
+ * themselves into seccomp filters), clock_gettime where there is no vDSO, and the stderr writers of a dying process. */
 #ifndef HZ3_OS_OS_H
 #define HZ3_OS_OS_H
 
