@@ -29,11 +29,18 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     return span;
 }
 
+/* More than may stay free was perhaps never touched, and is not to be now. */
+static void clear(struct hz3_span *span, size_t size)
+{
+    bool much = hz3_span_bytes(span) > hz3_get(hz3_pages_dirty_max);
+    if (!much || !hz3_pages_zero(span)) memset((void *)span->start, 0, size);
+}
+
 void *hz3_large_alloc(size_t size, size_t alignment, bool zero)
 {
     struct hz3_span *span = new_block(size, alignment);
     if (!span) return NULL;
-    if (zero && !span->zeroed) memset((void *)span->start, 0, size);
+    if (zero && !span->zeroed) clear(span, size);
     return (void *)span->start;
 }
 
@@ -74,6 +81,7 @@ void *hz3_large_realloc(void *p, size_t size)
     struct hz3_span *span = hz3_span_at(p);
     size_t granules = granules_of(size), bytes = hz3_round_up(size, hz3_os.page);
     if (granules < span->granules) hz3_pages_shrink(span, granules);
+    if (granules > INT32_MAX) return NULL;
     bool fits = granules <= span->granules || hz3_pages_grow(span, granules, false);
     bool moves = !fits && span->bytes >= MOVE_MIN && hz3_pages_may_move(span);
     struct hz3_span *to = moves ? new_block(size, 1) : NULL;

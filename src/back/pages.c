@@ -218,20 +218,26 @@ static void merge_clean(void)
         hz3_spans_refile(span, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
 }
 
-/* What is clean counts no more where what is mapped does, and what lies between holes may serve as one.  False: nothing
- * was. */
-static bool unmap_clean(void)
+/* Where what is mapped counts: about as much of what is clean no longer does, large spans first, since each hole may be
+ * a mapping more.  False: nothing went. */
+static bool unmap_clean(size_t granules)
 {
-    bool any = false;
+    size_t left = granules;
+    if (!hz3_os.counts_mapped || granules << HZ3_GRANULE_SHIFT > hz3_os.address_space) return false;
     hz3_lock(&hz3_pages_lock);
-    for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));) {
+    for (size_t least = granules; left && least;) {
+        struct hz3_span *span = hz3_spans_find(HZ3_SPAN_CLEAN, least, 1);
+        if (!span) {
+            least /= 2;
+            continue;
+        }
         if (window_of(span)->reserved || !hz3_os_unmap(span->start, hz3_span_bytes(span))) break;
+        left -= hz3_min(left, span->granules);
         hz3_seams_drop(span->start, hz3_span_bytes(span));
         hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
-        any = true;
     }
     hz3_unlock(&hz3_pages_lock);
-    return any;
+    return left < granules;
 }
 
 static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_kind kind)
@@ -473,7 +479,7 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
          * are refused: there what is clean is made dirty again. */
         if (!(purged && hz3_pages_refused()) && hz3_pages_purge(0, 0, true))
             purged = true;
-        else if (!unmap_clean())
+        else if (!unmap_clean(granules))
             return NULL;
     }
 }
@@ -508,6 +514,14 @@ void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
     hz3_pages_heed_limits();
+}
+
+bool hz3_pages_zero(struct hz3_span *span)
+{
+    size_t bytes = hz3_span_bytes(span);
+    bool zeroed = purge(span->start, bytes);
+    if (zeroed) hz3_add(hz3_pages_stats.purged, bytes);
+    return zeroed;
 }
 
 void hz3_pages_shrink(struct hz3_span *span, size_t granules)

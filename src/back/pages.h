@@ -19,6 +19,9 @@ void hz3_pages_free(struct hz3_span *span);
 /* The same, and its pages go at once; returns the bytes purged. */
 size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
 
+/* The pages of an allocated span go, so that it reads as zero.  False: the system refused. */
+bool hz3_pages_zero(struct hz3_span *span);
+
 /* Resizes in place.  Growing fails unless the right neighbour is free, or, with `extend`, is a hole or the end of what
  * the window has mapped, and the system has the memory. */
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);

@@ -1,5 +1,6 @@
 /* Proves that realloc keeps the content whatever way the size goes: over every class boundary up and down,
  * at random, and for blocks so large that the kernel moves their pages. */
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,9 +123,29 @@ static void to_no_bytes_frees(void **state)
     assert_true(resident_bytes() < before + MIB(64));
 }
 
+/* Beyond the address space, by as much as would be little if the rest were cut off; the first of all tests, so that
+ * there is nothing behind a block that was made last. */
+static void what_nobody_has_is_refused(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {100, 100000, MIB(512)};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        void *p = malloc(sizes[i]);
+        assert_non_null(p);
+        for (unsigned bits = 47; bits < 63; bits++) {
+            errno = 0;
+            assert_null(realloc(p, ((size_t)1 << bits) + sizes[i] + MIB(1)));
+            assert_int_equal(errno, ENOMEM);
+        }
+        assert_true(malloc_usable_size(p) >= sizes[i]);
+        free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_nobody_has_is_refused),
         cmocka_unit_test(over_every_boundary_up_and_down),
         cmocka_unit_test(by_one_byte_among_the_small),
         cmocka_unit_test(at_random_among_others),

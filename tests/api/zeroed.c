@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -112,12 +113,33 @@ static void after_shrinking(void **state)
     }
 }
 
+/* More than may stay free, dirty and then never touched: a background thread, if there is one, is there to see to it. */
+static void of_very_large_sizes(void **state)
+{
+    (void)state;
+    struct batch batch = {.count = 1, .size = MIB(300)};
+    dirty(&batch);
+    drop(&batch);
+    usleep(50 * 1000);
+    expect_zeroes(&batch);
+    malloc_trim(0);
+    free(malloc(MIB(64)));
+    usleep(50 * 1000);
+    free(malloc(MIB(1000)));
+    size_t before = resident_bytes();
+    unsigned char *p = calloc(1, MIB(1000));
+    assert_non_null(p);
+    assert_int_equal(p[0] | p[MIB(500)] | p[MIB(1000) - 1], 0);
+    assert_true(resident_bytes() < before + MIB(8));
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_every_size),         cmocka_unit_test(of_large_sizes),
         cmocka_unit_test(after_pages_went_back), cmocka_unit_test(after_another_threads_dirt),
-        cmocka_unit_test(after_shrinking),
+        cmocka_unit_test(after_shrinking),       cmocka_unit_test(of_very_large_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
