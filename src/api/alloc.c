@@ -1,5 +1,6 @@
 /* The rest of the allocating family.  Semantics follow glibc where programs rely on them. */
 #include "api/entry.h"
+#include "api/init.h"
 #include "api/override.h"
 #include "base/sizeclass.h"
 #include "front/collector.h"
@@ -113,11 +114,13 @@ HZ3_API int hz3_posix_memalign(void **out, size_t alignment, size_t size)
 
 HZ3_API void *hz3_valloc(size_t size)
 {
+    hz3_ensure_started(); /* which finds out how large pages are */
     return aligned(hz3_os.page, size);
 }
 
 HZ3_API void *hz3_pvalloc(size_t size)
 {
+    hz3_ensure_started();
     if (size > PTRDIFF_MAX) return hz3_no_memory();
     return aligned(hz3_os.page, hz3_round_up(hz3_max(size, 1), hz3_os.page));
 }

@@ -10,6 +10,8 @@
 #include "watch/boxes.h"
 #include "watch/stats.h"
 
+#include <errno.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -137,7 +139,10 @@ HZ3_API int hz3_mallopt(int parameter, int value)
 HZ3_API int hz3_malloc_info(int options, FILE *stream)
 {
     char json[2048];
-    if (options) return -1;
+    if (options) {
+        errno = EINVAL;
+        return -1;
+    }
     struct mallinfo2 info = hz3_mallinfo2();
     hz3_stats_json(json, sizeof json);
     int written = fprintf(stream,

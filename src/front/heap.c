@@ -4,7 +4,7 @@
 
 void hz3_heap_start(unsigned count)
 {
-    hz3_heap_count = hz3_max(1u, hz3_min(count, (unsigned)HZ3_NUM_SHARDS));
+    hz3_heap_count = count;
 }
 
 struct hz3_heap *hz3_heap_join(void)
