@@ -15,12 +15,16 @@ from lab.registry import Registry
 
 JOBS = f"-j{os.cpu_count()}"
 SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
+CALLERS_OWN = ("CC", "CFLAGS", "LDFLAGS")  # not for what is compared, whose place does not tell them apart
+# CMake keeps what it was first called with, and `make benches` may have been called with others.
+AS_OURS = ("-DCMAKE_C_COMPILER=cc", *(f"-DCMAKE_{of}_FLAGS=" for of in ("C", "EXE_LINKER", "MODULE_LINKER")))
 Say = Callable[[str], None]
 
 
 def execute(argv: list[str], what: str) -> None:
+    env = {key: value for key, value in os.environ.items() if key not in CALLERS_OWN}
     try:
-        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError as error:
         raise LabError(f"{what}: {argv[0]}: {error.strerror}") from None
     if done.returncode != 0:
@@ -81,7 +85,7 @@ class Builder:
     def benches(self, programs: list[str]) -> dict[str, str]:
         """Builds the benchmark programs; returns each one's hash."""
         build = str(self.root / "build/bench")
-        execute(["cmake", "-S", str(self.root / "bench"), "-B", build], "configuring the benchmarks")
+        execute(["cmake", "-S", str(self.root / "bench"), "-B", build, *AS_OURS], "configuring the benchmarks")
         execute(["cmake", "--build", build, JOBS], "building the benchmarks")
         return {program: digest(self.root / "out" / program) for program in programs}
 

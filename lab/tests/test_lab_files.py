@@ -206,6 +206,35 @@ def test_a_library_with_other_flags_than_asked_for_is_refused(tmp_path, known):
             build.check_flags(variant, library_arm(file, tmp_path), known)
 
 
+def project(folder, target):
+    """Compiles and links only without flags of the caller's."""
+    folder.mkdir(exist_ok=True)
+    (folder / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.18)\nproject(x LANGUAGES C)\n{target}\n"
+        'file(WRITE ${CMAKE_SOURCE_DIR}/x.c "#ifdef OTHER\\n#error\\n#endif\\n'
+        'const char *config = \\"hz3-config: version=1 lane=scale\\"; int main(void) { return 0; }")'
+    )
+
+
+def test_what_is_compared_is_not_compiled_with_flags_of_the_callers(tmp_path, monkeypatch):
+    project(
+        tmp_path,
+        "add_library(hz3 SHARED x.c)\nset_target_properties(hz3 PROPERTIES OUTPUT_NAME hakozuna_hz3_scale)",
+    )
+    project(
+        tmp_path / "bench",
+        "add_executable(bench x.c)\n"
+        "set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/../out)",
+    )
+    monkeypatch.setenv("CFLAGS", "-DOTHER")
+    subprocess.run(["cmake", "-S", tmp_path / "bench", "-B", tmp_path / "build/bench"], check=True)
+    for name, value in (("CC", "false"), ("LDFLAGS", "-Wl,--no-such-option")):
+        monkeypatch.setenv(name, value)
+    builder = build.Builder(registry.Registry(("scale",), {}, {}), tmp_path)
+    assert builder.variant(experiment.Variant("x", "scale")).config == "version=1 lane=scale"
+    assert builder.benches(["bench"]).keys() == {"bench"}
+
+
 def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "RESULTS", tmp_path)
     file = tmp_path / "x.toml"
