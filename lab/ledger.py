@@ -7,10 +7,13 @@ from pathlib import Path
 from lab import LabError, machine
 from lab.experiment import MEMORY, Experiment, files, from_table, read
 from lab.judge import Finding, Verdict, judge
+from lab.peers import PUBLISHED
 from lab.samples import Samples
 from lab.session import remaining
 from lab.show import SETTLES, blocks_to_settle, signed
 from lab.versus import OVERFLOW_NOTE, OVERFLOWED
+
+LEAST_BLOCKS, LEAST_WEIGHT = 2, 0.5  # of a comparison; the weight of 2 blocks with a quarter of the iterations
 
 HEAD = f"""# Verdicts
 
@@ -23,16 +26,26 @@ with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
 
 
 def weight(run: Samples) -> float:
-    """Of an experiment, what a trial has less of.  Comparisons weigh the same: each is of the code of its day."""
-    return run.plan.scale * run.plan.blocks if run.plan.kind == "ab" else 0
+    """What a trial has less of."""
+    return run.plan.scale * run.plan.blocks
+
+
+def counts(run: Samples) -> bool:
+    """A complete run; of comparisons one that is no trial, and leaves out nobody whom all that are published have."""
+    plan = run.plan
+    trial = plan.blocks < LEAST_BLOCKS or weight(run) < LEAST_WEIGHT
+    if plan.kind == "peers" and (trial or PUBLISHED - plan.arms.keys() - plan.missing.keys()):
+        return False
+    return not remaining(run)
 
 
 def published(files: Iterable[Path]) -> list[Samples]:
-    """Of every name and machine the weightiest complete run, and of several the newest."""
+    """Of every name and machine the weightiest run, and of several the newest; of comparisons the newest, whatever its
+    weight, since each is of the code of its day."""
     runs = {}
-    for run in map(Samples.load, sorted(files)):
+    for run in filter(counts, map(Samples.load, sorted(files))):
         key = run.plan.kind, run.plan.name, machine.identity(run.machine)
-        if not remaining(run) and (key not in runs or weight(run) >= weight(runs[key])):
+        if key not in runs or run.plan.kind == "peers" or weight(run) >= weight(runs[key]):
             runs[key] = run
     return list(runs.values())
 

@@ -12,6 +12,9 @@ from lab.experiment import Variant, scaled
 from lab.plan import Arm, Cell, library_arm
 
 LIMIT = "limit"  # out/limit.so, the ceiling: bench/limit.c
+# Whom every comparison that is published has, or names as missing: of each line of peers the newest.
+PEERS = "glibc jemalloc-5.3.1 tcmalloc-minimal tcmalloc-google mimalloc-2.3 mimalloc-3.4 snmalloc rpmalloc"
+PUBLISHED = {"scale", "fast", "r90", *PEERS.split()}
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from synthetic import MACHINE
 from synthetic import experiment as table_of
 from synthetic import samples
 
@@ -22,12 +24,14 @@ from lab import (
     measure,
     peers,
     planning,
+    readme,
     registry,
     report,
     session,
 )
 from lab.measure import words
 from lab.plan import Arm, Cell, Plan, library_arm
+from lab.samples import Samples
 
 FLAGS = """
 HZ3_LANES(scale, fast, r50)
@@ -417,8 +421,28 @@ def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
     assert ledger.published(map(Path, runs)) == [first, rebooted]
     runs["4"] = later
     assert ledger.published(map(Path, runs)) == [later, rebooted]
-    first.plan, trial.plan = (replace(run.plan, kind="peers") for run in (first, trial))
-    assert ledger.published(map(Path, ("1", "2"))) == [trial]  # a comparison is of today's code
+
+
+@pytest.mark.parametrize("changed, counts", [
+    ({}, True),
+    ({"scale": 0.1, "blocks": 5}, True),  # lighter than what it replaces, but of today's code
+    ({"arms": {"again": Arm()}}, False),
+    ({"arms": {name: Arm() for name in peers.PUBLISHED - {"snmalloc"}}}, False),
+    ({"arms": {name: Arm() for name in peers.PUBLISHED - {"snmalloc"}}, "missing": {"snmalloc": "no compiler"}}, True),
+    ({"arms": {name: Arm() for name in peers.PUBLISHED - {"r90"}}}, False),
+    ({"scale": 0.09, "blocks": 5}, False),
+    ({"blocks": 1}, False),
+])  # fmt: skip
+def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(monkeypatch, changed, counts):
+    plan = Plan("peers", "peers-x", {name: Arm() for name in peers.PUBLISHED}, {}, 7)
+    runs = {"1": Samples(Path("1"), plan, MACHINE), "2": Samples(Path("2"), replace(plan, **changed), MACHINE)}
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
+    assert ledger.published(map(Path, runs)) == [runs["2" if counts else "1"]]
+
+
+def test_those_who_are_published_are_lanes_and_peers_that_there_are():
+    named = {row["name"] for row in tomllib.loads((ROOT / "peers/peers.toml").read_text())["peer"]}
+    assert set(readme.LANES) <= peers.PUBLISHED <= named | set(registry.read().lanes)
 
 
 def test_the_ledger_says_how_many_blocks_would_settle_what_is_open():
