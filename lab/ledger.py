@@ -39,13 +39,22 @@ def counts(run: Samples) -> bool:
     return not remaining(run)
 
 
-def published(files: Iterable[Path]) -> list[Samples]:
-    """Of every name and machine the weightiest run, and of several the newest; of comparisons the newest, whatever its
-    weight, since each is of the code of its day."""
+def basis(asked: Experiment) -> tuple:
+    """All that a verdict depends on, but samples."""
+    return asked.baseline, asked.variants, asked.cases, asked.gates, asked.figure, asked.same_within
+
+
+def published(files: Iterable[Path], asked: Experiment | None = None) -> list[Samples]:
+    """Of every name and machine the weightiest run, and of several the newest, but first those of what is asked now; of
+    comparisons the newest, whatever its weight, since each is of the code of its day."""
+
+    def rank(run: Samples) -> tuple[bool, float]:
+        return bool(asked) and basis(from_table(run.plan.experiment)) == basis(asked), weight(run)
+
     runs = {}
     for run in filter(counts, map(Samples.load, sorted(files))):
         key = run.plan.kind, run.plan.name, machine.identity(run.machine)
-        if key not in runs or run.plan.kind == "peers" or weight(run) >= weight(runs[key]):
+        if key not in runs or run.plan.kind == "peers" or rank(run) >= rank(runs[key]):
             runs[key] = run
     return list(runs.values())
 
@@ -77,8 +86,8 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
         f"[every sample](../experiments/results/{run.path.parent.name}/{run.path.name}).",
         "",
     ]
-    if (measured.gates, measured.cases) != (experiment.gates, experiment.cases):
-        lines += ["**The file has changed since. These verdicts are by the gates it had when the run began.**", ""]
+    if basis(measured) != basis(experiment):
+        lines += ["**The file has changed since. Builds, cases and gates are those it had when the run began.**", ""]
     lines += [
         f"| variant | case | work order | {measured.figure} | noise floor | peak RSS | RSS at the end |",
         "|---|---|---|---|---|---|---|",
@@ -130,7 +139,7 @@ def ledger(folder: Path) -> str:
     for file in sorted(files(folder), key=order):
         experiment = read(file)
         judged = []
-        for run in published((folder / "results" / file.stem).glob("*.jsonl")):
+        for run in published((folder / "results" / file.stem).glob("*.jsonl"), experiment):
             try:
                 judged.append((run, judge(run)))
             except LabError as error:

@@ -409,7 +409,32 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
     assert "| [x](#x) | one | - | not yet run |" in text  # the run's variant has another name
     assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
     assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
-    assert "by the gates it had when the run began" in text
+
+
+@pytest.mark.parametrize("changed", [
+    {},
+    {"baseline": {"lane": "fast"}},
+    {"variants": [{"name": "variant", "lane": "r90"}]},
+    {"cases": [{"name": "case 0", "group": "g", "command": "bench 2"}]},
+    {"gates": [{"group": "g", "at_least": 1.0}]},
+    {"figure": "peak_kib"},
+    {"same_within": 3.0},
+    {"why": "Nothing that verdicts depend on."},
+])  # fmt: skip
+def test_the_ledger_says_where_a_run_is_of_another_file_than_there_is(changed):
+    table = table_of([{"at_least": 0.0}])
+    run, now = samples(table, 1, [0]), experiment.from_table(table | changed)
+    said = "\n".join(ledger.result(run, judge.judge(run), now))
+    assert ("**The file has changed since." in said) == (changed.keys() not in (set(), {"why"}))
+
+
+def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another(monkeypatch):
+    table = table_of([{"at_least": 0.0}])
+    old = samples(table | {"same_within": 3.0}, 1, [0])
+    now, trial = (samples(table, 1, [0], blocks=blocks) for blocks in (7, 6))
+    runs = {"1": old, "2": now, "3": trial, "4": old}
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
+    assert ledger.published(map(Path, runs), experiment.from_table(table)) == [now]
 
 
 def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
