@@ -13,6 +13,7 @@ from lab.plan import Arm, Cell, check_preloadable, digest
 
 TIMEOUT = 900  # seconds; only a program that hangs takes so long
 OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # what an observation box says on stderr
+TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_")  # how names begin that no arm inherits
 WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and the same in every sample of an arm
 
 
@@ -27,7 +28,7 @@ class Bench:
         program, *arguments = cell.argv
         done = execute(
             [str(self.root / "out" / program), *arguments],
-            environment(arm, cell, library and [library]),
+            environment(arm, cell, library and [library], keep=()),
             f"{shlex.join(cell.argv)} under {name}",
         )
         return self.read(name, arm, library, done)
@@ -87,8 +88,12 @@ def check_server(name: str, arm: Arm, library: Path | None, served_by: str, conf
         raise LabError(f"{name}: a flag did not take: built as '{arm.config}', but the process had '{config}'")
 
 
-def environment(arm: Arm, cell: Cell, preload: list[Path] | None) -> dict[str, str]:
-    env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD" and not key.startswith("HZ3_")}
+def environment(
+    arm: Arm, cell: Cell, preload: list[Path] | None, keep: tuple[str, ...] = ("LD_LIBRARY_PATH",)
+) -> dict[str, str]:
+    """The caller's without what tunes allocators or the loader, but with what a program of others may need; mimalloc's
+    names may be in lower case, too."""
+    env = {key: value for key, value in os.environ.items() if key in keep or not key.upper().startswith(TUNING)}
     return {**env, **arm.env, **cell.env, **({"LD_PRELOAD": ":".join(map(str, preload))} if preload else {})}
 
 

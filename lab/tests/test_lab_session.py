@@ -414,6 +414,20 @@ def test_any_program_is_measured(tools, lab):
     assert small["peak_kib"] < 5_000  # not what the lab itself uses
 
 
+def test_what_tunes_allocators_comes_from_the_arm_and_the_cell_alone(tools, lab, monkeypatch):
+    foreign = ("MALLOC_ARENA_MAX", "MALLOC_CONF", "GLIBC_TUNABLES", "TCMALLOC_X", "mimalloc_verbose", "LD_BIND_NOW")
+    for name in foreign:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
+    arm = replace(lab.plan.arms["variant"], env={"MALLOC_CONF": "arm"})
+    seen = measure.environment(arm, Cell([], env={"TCMALLOC_X": "cell"}), None)
+    assert {name: seen[name] for name in foreign if name in seen} == {"MALLOC_CONF": "arm", "TCMALLOC_X": "cell"}
+    lab.program('[ "$PATH" -a -z "$LD_LIBRARY_PATH$MALLOC_ARENA_MAX" ] || exit 3\n' + LINE.format(CONFIG.format(1)))
+    lab.measure("variant", lab.plan.arms["variant"], lab.plan.cells["one"])
+    script = '[ "$LD_LIBRARY_PATH$MALLOC_ARENA_MAX" = /nowhere ]'  # a user's program finds its libraries
+    measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["sh", "-c", script]))
+
+
 def test_any_program_has_to_be_served_by_the_arm(tools, lab):
     with pytest.raises(LabError, match="served malloc"):  # the loader ignores what is no library
         measure.Command(tools, lab.root)("variant", lab.plan.arms["variant"], Cell(["true"]))
