@@ -35,6 +35,10 @@ class LabError(Exception):
     """What stops the lab: the message is for the user, and no verdict follows."""
 
 
+class Unfit(LabError):
+    """What is measured with is no longer what the plan says: ends even a run that goes on without a peer that fails."""
+
+
 def text_of(file: Path) -> str:
     try:
         return file.read_text()

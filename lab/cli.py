@@ -66,7 +66,7 @@ def resumed(path: Path, plan: Plan, facts: dict) -> samples.Samples:
 def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
     """Build the variants of an experiment, measure and judge them."""
     plan = planning.of_experiment(file, scale, blocks, show.console.print)
-    run = conduct(plan, RESULTS / file.stem, resume, measure.Bench())
+    run = conduct(plan, RESULTS / file.stem, resume, measure.Bench(plan.programs))
     show.verdicts(run, judge.judge(run))
 
 
@@ -102,7 +102,7 @@ def peers_verb(
     reference = reference_of(plan, to)
     show.peers(plan)
     if cells:
-        show.comparison(conduct(plan, RESULTS / plan.name, resume, measure.Bench()), reference)
+        show.comparison(conduct(plan, RESULTS / plan.name, resume, measure.Bench(plan.programs)), reference)
 
 
 @main.command("compare", context_settings={"ignore_unknown_options": True})

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab import ROOT, LabError
+from lab import ROOT, LabError, Unfit
 from lab.plan import Arm, Cell, check_preloadable, digest
 
 TIMEOUT = 900  # seconds; only a program that hangs takes so long
@@ -20,18 +20,25 @@ WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and the same
 class Bench:
     """Runs a benchmark program of out/, which prints one line of key=value words."""
 
-    def __init__(self, root: Path = ROOT):
-        self.root = check_preloadable(root)
+    def __init__(self, programs: dict[str, str], root: Path = ROOT):
+        self.programs, self.root = programs, check_preloadable(root)
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
-        library = check_library(name, arm, self.root)
         program, *arguments = cell.argv
+        self.check(program)
+        library = check_library(name, arm, self.root)
         done = execute(
             [str(self.root / "out" / program), *arguments],
             environment(arm, cell, library and [library], keep=()),
             f"{shlex.join(cell.argv)} under {name}",
         )
         return self.read(name, arm, library, done)
+
+    def check(self, program: str) -> None:
+        """Unlike a library it serves all arms, so that none of them is to blame."""
+        file = self.root / "out" / program
+        if not file.is_file() or digest(file) != self.programs.get(program):
+            raise Unfit(f"out/{program} is no longer the program that the run began with")
 
     @staticmethod
     def read(name: str, arm: Arm, library: Path | None, done: subprocess.CompletedProcess) -> dict:

@@ -51,9 +51,9 @@ def conduct(name: str, run: samples.Samples, taker: session.Measure) -> None:
 
 
 def main() -> None:
-    taker = measure.Bench(HERE)
     for file in sorted((HERE / "plans").glob("*.json")):
         plan = planned(file)
+        taker = measure.Bench(plan.programs, HERE)
         check_programs(plan)
         folder = HERE / "results" / file.stem
         path = samples.newest_path(folder) if any(folder.glob("*.jsonl")) else samples.new_path(folder)

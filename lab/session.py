@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
-from lab import ROOT, LabError, machine
+from lab import ROOT, LabError, Unfit, machine
 from lab.plan import Arm, Cell, Plan
 from lab.samples import Round, Samples
 
@@ -45,7 +45,7 @@ def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: di
     try:
         figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
     except LabError as error:
-        if plan.kind == "ab" or plan.arms[arm].config:
+        if plan.kind == "ab" or plan.arms[arm].config or isinstance(error, Unfit):
             raise
         samples.give_up(round_.cell, arm, str(error).replace(f"{ROOT}/", ""))
         return

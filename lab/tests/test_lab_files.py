@@ -30,7 +30,7 @@ from lab import (
     session,
 )
 from lab.measure import words
-from lab.plan import Arm, Cell, Plan, library_arm
+from lab.plan import Arm, Cell, Plan, digest, library_arm
 from lab.samples import Samples
 
 FLAGS = """
@@ -174,7 +174,8 @@ def test_every_command_of_the_experiments_gives_a_result():
     for command in {tuple(case.argv(1e-9)) for case in cases}:
         if not (ROOT / "out" / command[0]).is_file():
             pytest.skip(f"{command[0]} is not built")
-        figures = measure.Bench()("libc", Arm(), Cell(list(command)))
+        programs = {command[0]: digest(ROOT / "out" / command[0])}
+        figures = measure.Bench(programs)("libc", Arm(), Cell(list(command)))
         assert figures["ops_per_s"] > 0 and figures["peak_kib"] > 0 and figures["end_kib"] > 0
 
 

@@ -24,22 +24,20 @@ LINE = (
 
 class Laboratory:
     def __init__(self, root: Path):
-        self.root = root
+        self.root, self.programs = root, {}
         (root / "out").mkdir(parents=True)
         self.program(LINE.format('$(strings -a "$LD_PRELOAD" | grep hz3-config)'))
         arms = {name: self.library(i) for i, name in ((0, BASELINE), (0, COPY), (1, "variant"))}
         cells = {name: Cell(["fake"], "g") for name in ("one", "two")}
         self.plan = Plan("ab", "fake", arms, cells, 6, 1, 6, experiment=experiment([{"at_least": 0.0}]))
         self.path = root / "samples.jsonl"
-        self.measure = measure.Bench(root)
+        self.measure = measure.Bench(self.programs, root)
 
     def program(self, text: str) -> None:
         file = self.root / "out/fake"
         file.write_text("#!/bin/bash\n" + text)
         file.chmod(0o755)
-
-    def programs(self) -> dict[str, str]:
-        return {"fake": plan.digest(self.root / "out/fake")}
+        self.programs["fake"] = plan.digest(file)
 
     def library(self, value: int) -> plan.Arm:
         file = self.root / f"{len(list(self.root.iterdir()))}.so"
@@ -91,6 +89,16 @@ def test_the_order_is_random_and_the_seed_repeats_it(lab):
 def test_a_swapped_library_is_refused(lab):
     file = lab.root / lab.plan.arms["variant"].file
     lab.refuses("no longer the library", nth(20, lambda: file.write_bytes(file.read_bytes() + b"x")))
+
+
+@pytest.mark.parametrize("tamper", [lambda file: file.write_text(f"{file.read_text()}#\n"), Path.unlink])
+@pytest.mark.parametrize("kind", ["ab", "peers"])
+def test_a_program_that_is_built_anew_is_refused_and_no_peer_is_blamed(lab, kind, tamper):
+    if kind == "peers":
+        lab.plan = replace(lab.plan, kind=kind, arms={"peer": replace(lab.plan.arms[COPY], config="")}, aa_blocks=0)
+        lab.program(LINE.format(""))
+    lab.refuses("out/fake is no longer the program", nth(5, lambda: tamper(lab.root / "out/fake")))
+    assert not Samples.load(lab.path).unable
 
 
 def test_another_library_that_serves_is_refused(lab):
@@ -338,8 +346,8 @@ def run_packed(folder: Path) -> subprocess.CompletedProcess:
 def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_path):
     folder, results = tmp_path / "packed", tmp_path / "results"
     plan_of_peers = Plan("peers", "peers-x", {"a": lab.library(2), "b": plan.Arm(str(Path(__file__)), "0" * 64)},
-                         {"one": Cell(["fake"])}, 1, programs=lab.programs())  # fmt: skip
-    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs()), "peers-x": plan_of_peers}, lab.root)
+                         {"one": Cell(["fake"])}, 1, programs=lab.programs)  # fmt: skip
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs), "peers-x": plan_of_peers}, lab.root)
     done = run_packed(folder)
     assert done.returncode == 0 and "x: done" in done.stdout, done.stderr
     (merged_peers, merged) = pack.merge(folder, results)
@@ -356,7 +364,7 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
 def test_a_folder_that_nothing_can_be_preloaded_from_is_refused_and_no_peer_is_blamed(lab, tmp_path):
     for name in ("packed here", "packed:here"):
         folder = tmp_path / name
-        pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs())}, lab.root)
+        pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
         assert "LD_PRELOAD cannot hold a path with a space or a colon" in run_packed(folder).stderr
         assert not (folder / "results").exists()
         with pytest.raises(LabError, match="LD_PRELOAD cannot hold"):
@@ -369,7 +377,7 @@ def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
     folder = tmp_path / "packed"
     whole = (lab.root / "out/fake").read_text()
     lab.program(f"{whole}[ -e {folder}/go ] || [ $(cat {folder}/results/x/*.jsonl | wc -l) -lt 20 ] || exit 9\n")
-    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs())}, lab.root)
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
     assert "ended with status 9" in run_packed(folder).stderr
     (folder / "go").touch()
     assert run_packed(folder).returncode == 0
@@ -379,7 +387,7 @@ def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
 
 def test_a_packed_folder_with_another_program_in_it_is_refused(lab, tmp_path):
     folder = tmp_path / "packed"
-    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs())}, lab.root)
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
     (folder / "out/fake").write_text("#!/bin/sh\n")
     assert "out/fake is not the program that was packed" in run_packed(folder).stderr
     assert not (folder / "results").exists()
