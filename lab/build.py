@@ -80,7 +80,11 @@ class Builder:
         source = self.root / arm.file
         place = self._place("copy", arm.sha256)
         place.mkdir(parents=True, exist_ok=True)
-        return library_arm(Path(shutil.copy(source, place / source.name)), self.root)
+        target = place / source.name
+        if not target.is_file() or digest(target) != arm.sha256:
+            new = target.with_name(f"{target.name}.{os.getpid()}")  # processes may be running on what is there
+            os.replace(shutil.copy(source, new), target)
+        return library_arm(target, self.root)
 
     def benches(self, programs: list[str]) -> dict[str, str]:
         """Builds the benchmark programs; returns each one's hash."""

@@ -1,6 +1,7 @@
 """What the lab refuses to count, and what it keeps.  The benchmark is a script, a library a file with a config."""
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -99,6 +100,18 @@ def test_a_program_that_is_built_anew_is_refused_and_no_peer_is_blamed(lab, kind
         lab.program(LINE.format(""))
     lab.refuses("out/fake is no longer the program", nth(5, lambda: tamper(lab.root / "out/fake")))
     assert not Samples.load(lab.path).unable
+
+
+def test_a_copy_is_not_written_to_while_processes_may_run_on_it(lab):
+    builder = build.Builder(None, lab.root)
+    first = builder.copy(lab.plan.arms[BASELINE])
+    file = lab.root / first.file
+    with file.open("rb") as mapped:
+        builder.copy(lab.plan.arms[BASELINE])
+        assert os.path.samestat(os.fstat(mapped.fileno()), file.stat())
+        file.write_bytes(b"cut off")
+        assert builder.copy(lab.plan.arms[BASELINE]) == first
+        assert mapped.read() == b"cut off" and os.listdir(file.parent) == [file.name]
 
 
 def test_another_library_that_serves_is_refused(lab):
