@@ -166,10 +166,11 @@ def report_verb(file: Path, readme: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
-    """Print how far each lane is from the goals in FILE, as Markdown, by the samples in RUNS."""
+    """Print how far each lane is from the goals in FILE, and who is missing, as Markdown, by the samples in RUNS."""
     from lab import goals  # as the report
 
-    click.echo(goals.table(goals.read(file), [samples.Samples.load(run) for run in runs]), nl=False)
+    loaded = [samples.Samples.load(run) for run in runs]
+    click.echo(goals.table(goals.read(file), loaded) + goals.absent(loaded), nl=False)
 
 
 @main.command("ledger")

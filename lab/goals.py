@@ -16,6 +16,7 @@ from lab.experiment import HIGHER_IS_BETTER, LOWER_IS_BETTER, made_of
 from lab.page import markdown
 from lab.peers import LIMIT
 from lab.samples import Samples
+from lab.session import remaining
 from lab.versus import SPEED, paired
 
 
@@ -80,10 +81,25 @@ def reached(goal: Goal, ratios: list[float]) -> str:
     return f"{geometric_mean(ratios):.2f}x [{min(ratios):.2f} {max(ratios):.2f}], {held} of {len(ratios)}"
 
 
+def compared(run: Samples) -> Comparison:
+    if run.plan.kind != "peers":
+        raise LabError(f"{run.path} is no run of hz3 peers, but of hz3 {run.plan.kind}")
+    if left := len(remaining(run)):
+        raise LabError(f"{run.path}: {left} rounds are missing")
+    return Comparison(run)
+
+
+def absent(runs: list[Samples]) -> str:
+    """A table of those whom nothing was divided by; empty where it has no rows."""
+    rows = [(name, "every", reason) for run in runs for name, reason in run.plan.missing.items()]
+    rows += [(arm, cell, reason) for run in runs for (cell, arm), reason in run.unable.items()]
+    return "\n" + markdown(["no result of", "in cell", "why"], list(dict.fromkeys(rows))) if rows else ""
+
+
 def table(goals: list[Goal], runs: list[Samples]) -> str:
     """Of each goal, and of each lane that is in all runs, the geometric mean over the cells, the smallest and the
     largest, and in how many of them the goal is reached."""
-    comparisons = [Comparison(run) for run in runs]
+    comparisons = [compared(run) for run in runs]
     lanes = [lane for lane in comparisons[0].lanes if all(lane in c.lanes for c in comparisons)]
     rows = []
     for goal in goals:

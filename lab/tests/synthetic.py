@@ -89,14 +89,14 @@ def peers(
     cells |= {"idle": Cell(["bench_idle"], "bench_idle"), "<timed>": Cell(["bench_timed"], "bench_timed")}
     plan = Plan("peers", name, arms, cells, blocks, 0, missing={"snmalloc": "no compiler"})
     run = Samples(Path("synthetic.jsonl"), plan, MACHINE)
-    for block in range(blocks):
+    for phase, block in (*(("ab", block) for block in range(blocks)), ("warmup", 0)):
         for cell, of in cells.items():
             for arm in arms:
                 asked, found = peer_figures(
                     of.argv, speeds[arm] * np.exp(noise * chance.standard_normal()), memories[arm]
                 )
                 figures = {"bench": of.argv[0], **asked, "seconds": 1.0, "peak_kib": memories[arm], **found}
-                run._take({"phase": "ab", "block": block, "cell": cell, "attempt": 0, "arm": arm, "figures": figures})
+                run._take({"phase": phase, "block": block, "cell": cell, "attempt": 0, "arm": arm, "figures": figures})
     return run
 
 

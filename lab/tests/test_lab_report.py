@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import ROOT, LabError, ahead, comparison, goals, judge, readme, report, show, versus
+from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, readme, report, show, versus
 from lab.page import markdown
 from lab.peers import cells
+from lab.plan import Plan
 from lab.samples import Samples
 
 
@@ -256,6 +258,31 @@ def test_the_goals_are_a_table_of_the_lanes_that_are_in_all_runs(tmp_path):
     assert goals.table(goal(tmp_path, ""), [peers(), fewer]).startswith("| figure | set | scale |\n")
     with pytest.raises(LabError, match="'mt 2' is in no command that was measured"):
         goals.table(goal(tmp_path, 'figure = "end_per_s"'), [peers()])
+
+
+@pytest.mark.parametrize("run, complaint", [
+    (samples(experiment([]), 1, [0]), "synthetic.jsonl is no run of hz3 peers, but of hz3 ab"),
+    (Samples(Path("x"), Plan("compare", "x", {}, {}, 1), {}), "x is no run of hz3 peers, but of hz3 compare"),
+    (Samples(Path("x"), peers().plan, {}), "x: 28 rounds are missing"),
+])  # fmt: skip
+def test_goals_are_of_whole_runs_of_the_peers(tmp_path, run, complaint):
+    with pytest.raises(LabError, match=complaint):
+        goals.table(goal(tmp_path, ""), [peers(), run])
+
+
+def test_the_goals_say_whom_they_do_without(tmp_path, monkeypatch):
+    run = peers()
+    run.unable["mt 2", "glibc"] = "it\nbroke"
+    monkeypatch.setattr(Samples, "load", lambda path: run)
+    goal(tmp_path, "")
+    said = CliRunner().invoke(cli.main, ["goals", str(tmp_path / "goals.toml"), "1", "2"], catch_exceptions=False)
+    assert said.output.startswith("| figure ") and said.output.endswith(
+        "\n\n| no result of | in cell | why |\n| --- | --- | --- |\n"
+        "| snmalloc | every | no compiler |\n| glibc | mt 2 | it<br>broke |\n"
+    )
+    run.unable.clear()
+    run.plan.missing.clear()
+    assert goals.absent([run]) == ""
 
 
 @pytest.mark.parametrize(("text", "complaint"), [
