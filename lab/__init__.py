@@ -44,3 +44,5 @@ def text_of(file: Path) -> str:
         return file.read_text()
     except OSError as error:
         raise LabError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise LabError(f"{file} is no text: {error}") from None

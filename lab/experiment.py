@@ -237,11 +237,15 @@ def files(folder: Path) -> list[Path]:
     return [file for file in folder.glob("*.toml") if file.name != REASONS]
 
 
-def read(file: Path) -> Experiment:
+def written(file: Path) -> tuple[Experiment, dict]:
+    """The experiment, and what is in the file."""
     text = text_of(file)
     try:
-        return from_table(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = tomllib.loads(text)
+        return from_table(table), table
+    except (tomllib.TOMLDecodeError, LabError) as error:
         raise LabError(f"{file.name}: {error}") from None
-    except LabError as error:
-        raise LabError(f"{file.name}: {error}") from None
+
+
+def read(file: Path) -> Experiment:
+    return written(file)[0]

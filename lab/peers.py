@@ -78,7 +78,7 @@ def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
     try:
         text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), text_of(file))
         commands = [shlex.split(line, comments=True) for line in text.splitlines()]
-    except ValueError as error:  # a quote that is not closed, or no text
+    except ValueError as error:  # a quote that is not closed
         raise LabError(f"{file}: {error}") from None
     found = {shlex.join(argv).removeprefix("bench_"): Cell(argv, argv[0]) for argv in commands if argv}
     if not found:

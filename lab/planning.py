@@ -3,7 +3,6 @@
 import shlex
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 
 from lab import ROOT, LabError, build, experiment, measure, peers, registry, session
@@ -22,7 +21,7 @@ def commit(root: Path = ROOT) -> str:
 
 
 def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) -> Plan:
-    known, asked = registry.read(), experiment.read(file)
+    known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}
@@ -39,7 +38,7 @@ def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) 
         aa_blocks=AA_BLOCKS,
         scale=scale,
         programs=programs,
-        experiment=tomllib.loads(file.read_text()),
+        experiment=table,
         commit=commit(),
     )
 

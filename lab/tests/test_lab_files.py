@@ -19,6 +19,7 @@ from lab import (
     build,
     cli,
     experiment,
+    goals,
     judge,
     ledger,
     measure,
@@ -149,6 +150,35 @@ def test_bad_input_is_refused_before_anything_is_built(tmp_path, monkeypatch, ol
     file.write_text(GOOD.replace(old, new))
     result = CliRunner().invoke(cli.main, ["ab", str(file)])
     assert isinstance(result.exception, LabError) and re.search(complaint, str(result.exception))
+
+
+def test_an_experiment_that_is_changed_while_it_is_built_is_run_as_it_was(tmp_path, monkeypatch):
+    class Builder:
+        def __init__(self, *_, **__):
+            file.write_text("")
+
+        def variant(self, variant):
+            return Arm()
+
+        def copy(self, arm):
+            return arm
+
+        def benches(self, programs):
+            return {}
+
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD)
+    monkeypatch.setattr(build, "Builder", Builder)
+    plan = planning.of_experiment(file, 1, None, print)
+    assert plan.experiment == tomllib.loads(GOOD) and plan.cells.keys() == {"T=2", "T=4"}
+
+
+@pytest.mark.parametrize("read", [experiment.read, goals.read, peers.cells, Samples.load])
+def test_a_file_that_is_no_text_is_an_error_in_words(tmp_path, read):
+    file = tmp_path / "x"
+    file.write_bytes(b"\xff = 1\n")
+    with pytest.raises(LabError, match="x is no text: .* 0xff in position 0"):
+        read(file)
 
 
 @pytest.mark.parametrize("scale", ["nan", "inf", "0", "-1"])
@@ -365,10 +395,9 @@ def test_a_scale_multiplies_one_number_of_each_cell_that_has_any(file):
         assert all(int(one) == 2 * int(other) for one, other in changed)
 
 
-@pytest.mark.parametrize("text", [b"bench_x 'a\n", b"bench_\xff\n"])
-def test_cells_that_cannot_be_read_are_refused(tmp_path, text):
+def test_cells_that_cannot_be_read_are_refused(tmp_path):
     file = tmp_path / "cells.txt"
-    file.write_bytes(text)
+    file.write_text("bench_x 'a\n")
     with pytest.raises(LabError, match="cells.txt: "):
         peers.cells(file)
 
