@@ -21,7 +21,10 @@ GATE_KINDS = ("at_least", "wins", "above", "below")
 
 
 def scaled(iters: int, scale: float) -> str:
-    return str(max(1, round(iters * scale)))
+    try:
+        return str(max(1, round(iters * scale)))
+    except OverflowError:
+        raise LabError(f"{iters} iterations times {scale:g} are more than can be counted") from None
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,12 @@ def commit(root: Path = ROOT) -> str:
 def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) -> Plan:
     known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
+    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}
     arms[COPY] = builder.copy(arms[BASELINE])
     arms |= {variant.name: builder.variant(variant) for variant in asked.variants}
     programs = builder.benches(sorted({case.program for case in asked.cases}))
-    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
     return Plan(
         "ab",
         asked.name,

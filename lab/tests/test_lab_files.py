@@ -187,6 +187,15 @@ def test_a_scale_is_a_number_above_0(scale):
     assert result.exit_code == 2 and "Invalid value for '--scale'" in result.output
 
 
+@pytest.mark.parametrize("name, text", [("x.toml", GOOD), ("x.txt", "bench_mixed_st {1000} 400 16 2048\n")])
+def test_a_scale_that_makes_too_many_iterations_is_refused_before_anything_is_built(tmp_path, monkeypatch, name, text):
+    monkeypatch.setattr(build.Builder, "variant", lambda *_: pytest.fail("building began"))
+    (tmp_path / name).write_text(text)
+    verb = "ab" if name.endswith(".toml") else "peers"
+    result = CliRunner().invoke(cli.main, [verb, str(tmp_path / name), "--scale", "1e308"])
+    assert isinstance(result.exception, LabError) and "1000 iterations times 1e+308 are more" in str(result.exception)
+
+
 def test_the_same_lane_under_another_name_is_the_same_build(known):
     one, other = experiment.Variant("baseline", "scale", {}), experiment.Variant("x", "fast", {"HZ3_CHECK": 1})
     asked = experiment.Experiment("x", "", "", one, (other,), (), ())
