@@ -29,7 +29,7 @@ COLOURS = {
 }
 SETTLES = " would settle it"
 SHORT = 0.2  # seconds; shorter runs are warned of
-console = Console(markup=False, width=None if sys.stdout.isatty() else 180)
+console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 180)
 
 
 class Watch:

@@ -225,12 +225,12 @@ def test_what_was_interrupted_resumes_where_it_was(lab):
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(lab, capsys):
-    lab.plan = replace(lab.plan, kind="compare", cells={"sh -c [/red]": Cell(["fake"])}, aa_blocks=0, blocks=1)
+    lab.plan = replace(lab.plan, kind="compare", cells={"sh -c [/red] :100:": Cell(["fake"])}, aa_blocks=0, blocks=1)
     samples = Samples.create(lab.path, lab.plan, {})
     with show.Watch(samples) as watch:
         session.run(samples, lab.measure, watch)
     show.comparison(samples, BASELINE)
-    assert "sh -c [/red]" in capsys.readouterr().out
+    assert "sh -c [/red] :100:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("seconds, warned", [((0.1, 0.15, 5.0), True), ((0.1, 0.25, 0.25), False)])
