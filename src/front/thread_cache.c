@@ -382,6 +382,7 @@ static void get_up(struct hz3_thread *self, struct hz3_heap *heap)
     self->state = HZ3_THREAD_BUSY;
     self->heap = heap;
     self->owner = (uint8_t)hz3_heap_number(heap);
+    hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->owner));
 }
 
 void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)

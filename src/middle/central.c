@@ -20,6 +20,7 @@ static struct central {
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 unsigned hz3_heap_count = 1;
+HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
 static HZ3_ATOMIC(uint32_t) purging; /* runs that are held by a purger */
 

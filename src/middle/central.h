@@ -23,7 +23,8 @@ struct hz3_heap {
 } HZ3_CACHE_ALIGNED;
 
 extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
-extern unsigned hz3_heap_count; /* const after start */
+extern unsigned hz3_heap_count;               /* const after start */
+extern HZ3_ATOMIC(unsigned) hz3_heap_highest; /* number that ever had a thread, or 0 */
 
 HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
 {

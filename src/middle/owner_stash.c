@@ -75,7 +75,7 @@ void hz3_owner_stash_after_fork(void)
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
-    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
+    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner <= hz3_get(hz3_heap_highest); owner++)
         bytes += hz3_owner_stash_in_flight(owner);
     return bytes;
 }
@@ -149,7 +149,7 @@ static bool is_pending(const union hz3_bin *bin)
 /* The next bin of the class, from *at on, that holds something; *at: the one after it. */
 static union hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash **stash)
 {
-    unsigned instances = hz3_instances(), bins = HZ3_STASH_POPS ? hz3_heap_count * instances : 0;
+    unsigned instances = hz3_instances(), bins = HZ3_STASH_POPS ? (hz3_get(hz3_heap_highest) + 1) * instances : 0;
     while (*at < bins) {
         unsigned i = (*at)++;
         *stash = &stashes[i / instances];
