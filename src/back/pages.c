@@ -192,8 +192,12 @@ static bool extend(size_t granules, bool for_reserve)
         if (reason == 0) return true;
         if (reason == HZ3_MAP_REFUSED) return false; /* a further window would not be given memory either */
     }
-    if (for_reserve || granules << HZ3_GRANULE_SHIFT > hz3_os.address_space) return false;
-    struct hz3_window *window = hz3_map_open_window(granules << HZ3_GRANULE_SHIFT);
+    /* A window that is opened stays, though the system then refuses what it was opened for. */
+    size_t bytes = granules << HZ3_GRANULE_SHIFT;
+    uintptr_t room = for_reserve ? 0 : hz3_os_reserve(bytes);
+    if (!room) return false;
+    hz3_os_unmap(room, bytes);
+    struct hz3_window *window = hz3_map_open_window(bytes);
     return window && extend_window(window, granules, false) == 0;
 }
 
@@ -216,28 +220,6 @@ static void merge_clean(void)
 {
     for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));)
         hz3_spans_refile(span, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
-}
-
-/* Where what is mapped counts: about as much of what is clean no longer does, large spans first, since each hole may be
- * a mapping more.  False: nothing went. */
-static bool unmap_clean(size_t granules)
-{
-    size_t left = granules;
-    if (!hz3_os.counts_mapped || granules << HZ3_GRANULE_SHIFT > hz3_os.address_space) return false;
-    hz3_lock(&hz3_pages_lock);
-    for (size_t least = granules; left && least;) {
-        struct hz3_span *span = hz3_spans_find(HZ3_SPAN_CLEAN, least, 1);
-        if (!span) {
-            least /= 2;
-            continue;
-        }
-        if (window_of(span)->reserved || !hz3_os_unmap(span->start, hz3_span_bytes(span))) break;
-        left -= hz3_min(left, span->granules);
-        hz3_seams_drop(span->start, hz3_span_bytes(span));
-        hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
-    }
-    hz3_unlock(&hz3_pages_lock);
-    return left < granules;
 }
 
 static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_kind kind)
@@ -477,10 +459,8 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         }
         /* Purged, dirty spans merge with their clean neighbours: there may be room after all.  Once only where purges
          * are refused: there what is clean is made dirty again. */
-        if (!(purged && hz3_pages_refused()) && hz3_pages_purge(0, 0, true))
-            purged = true;
-        else if (!unmap_clean(granules))
-            return NULL;
+        if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true)) return NULL;
+        purged = true;
     }
 }
 
@@ -519,7 +499,7 @@ void hz3_pages_free(struct hz3_span *span)
 bool hz3_pages_zero(struct hz3_span *span)
 {
     size_t bytes = hz3_span_bytes(span);
-    bool zeroed = purge(span->start, bytes);
+    bool zeroed = hz3_os_purge(span->start, bytes, 0); /* its pages will come back: no huge page is broken for good */
     if (zeroed) hz3_add(hz3_pages_stats.purged, bytes);
     return zeroed;
 }
@@ -585,7 +565,7 @@ static bool is_one_mapping(const struct hz3_span *span)
 
 bool hz3_pages_may_move(const struct hz3_span *span)
 {
-    return !hz3_seams_full() && (!hz3_os.counts_mapped || is_one_mapping(span));
+    return !window_of(span)->reserved && !hz3_seams_full() && (!hz3_os.counts_mapped || is_one_mapping(span));
 }
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
