@@ -47,11 +47,11 @@ TIMED = [command for command in QUICK if not command.split()[0].endswith(UNTIMED
 NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
 
-def run(command, path=None):
+def run(command, path=None, **options):
     """The words of the result line, of a process that was served by this library (None: libc)."""
     program, *arguments = command.split()
     arm = library_arm(path, ROOT) if path else Arm()
-    environment = measure.environment(arm, Cell([]), path and [path])
+    environment = {**measure.environment(arm, Cell([]), path and [path]), **options}
     done = measure.execute([str(PROGRAMS_IN / program), *arguments], environment, command)
     assert done.stdout.count("\n") == 1
     line = measure.words(done.stdout)
@@ -314,11 +314,11 @@ def test_touching_commits_what_not_touching_leaves_alone():
     assert touched["peak_kib"] > 40 * 1024 > untouched["peak_kib"]
 
 
-def test_idle_sees_memory_that_is_given_back(monkeypatch, jemalloc):
+def test_idle_sees_memory_that_is_given_back(jemalloc):
     burst = "bench_burst_idle 64 1000 4 1"
     assert run(burst, jemalloc)["end_share"] > 0.9
-    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0,tcache:false")
-    assert run(burst, jemalloc)["end_share"] < 0.3
+    eager = "dirty_decay_ms:0,muzzy_decay_ms:0,tcache:false"
+    assert run(burst, jemalloc, MALLOC_CONF=eager)["end_share"] < 0.3
 
 
 def test_handover_tells_reuse_from_doubling(jemalloc):
