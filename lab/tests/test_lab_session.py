@@ -284,7 +284,9 @@ def test_who_ends_the_lab_ends_the_child_too(tmp_path, number):
     pids = tmp_path / "pids"
     child = f"sleep 60 & echo $! $$ >{pids}; sleep 0.5; kill -{number.value} $PPID; wait"
     program = (
+        "import signal\n"
         "from lab import measure\n"
+        f"signal.signal({number.value}, signal.SIG_DFL)\n"  # this test may run under nohup
         "measure.interrupt_on_every_end()\n"
         f"measure.execute(['sh', '-c', {child!r}], {{}}, 'test')"
     )
