@@ -11,7 +11,6 @@
 #include "watch/stats.h"
 
 #include <errno.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 

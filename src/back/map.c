@@ -23,7 +23,7 @@ enum {
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
 /* Where the state bytes of all places are, so that one addition finds the byte of any address; the coarse ones come to
- * lie below.  (A far window may be a reservation anywhere.  Where its table would meet something else, the window ends.) */
+ * lie below.  (A far window may be a reservation anywhere.  Where its table would meet something, the window ends.) */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
 /* Windows start at multiples of it: with whole huge pages, and with whole steps of the tables of state bytes. */
@@ -230,21 +230,21 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
                     (size_t)granules << HZ3_GRANULE_SHIFT, window->reserved);
 }
 
-int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules)
+int64_t hz3_map_extend(struct hz3_window *window, size_t granules)
 {
-    uint32_t step = hz3_max(granules, 16);
+    size_t step = hz3_max(granules, 16);
     for (int i = 0; i < SKIP_TRIES; i++, step *= 2) {
         if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_MAP_FULL;
-        enum hz3_map_result result = extend_once(window, granules);
+        enum hz3_map_result result = extend_once(window, (uint32_t)granules);
         if (result == HZ3_MAP_NOMEM) return HZ3_MAP_REFUSED;
         uint32_t first = window->frontier, rest = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first;
         if (result == HZ3_MAPPED) {
-            window->frontier += granules;
+            window->frontier += (uint32_t)granules;
             return first;
         }
         if (!rest) return HZ3_MAP_FULL; /* it was a table's next page that is somebody else's */
         /* Somebody else's mapping: leave it alone and look further on. */
-        uint32_t skipped = hz3_min(step, rest);
+        uint32_t skipped = (uint32_t)hz3_min(step, rest);
         if (!grow_tags(window, first + skipped)) return HZ3_MAP_REFUSED;
         hz3_map_tag(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), skipped, HZ3_CLASS_NONE, FOREIGN_OWNER);
         window->frontier += skipped;

@@ -113,7 +113,7 @@ void hz3_map_start(size_t bytes);
 struct hz3_window *hz3_map_open_window(size_t least);
 /* Takes `granules` of never used address space, mapped, with its tables: the index of the first, or a reason. */
 enum { HZ3_MAP_FULL = -1, HZ3_MAP_REFUSED = -2 };
-int64_t hz3_map_extend(struct hz3_window *window, uint32_t granules);
+int64_t hz3_map_extend(struct hz3_window *window, size_t granules);
 /* Visits the descriptor of every granule that was ever in use.  Only where no other thread runs. */
 void hz3_map_each_span(void (*visit)(struct hz3_span *span));
 /* Whether p is in a granule that was ours at some time. */

@@ -174,8 +174,8 @@ static void ask_for_huge_pages(uintptr_t start, uintptr_t end)
 static int64_t extend_window(struct hz3_window *window, size_t granules, bool for_reserve)
 {
     size_t step = step_of(window, granules, for_reserve);
-    int64_t first = hz3_map_extend(window, (uint32_t)step);
-    if (first < 0 && !for_reserve) first = hz3_map_extend(window, (uint32_t)(step = granules));
+    int64_t first = hz3_map_extend(window, step);
+    if (first < 0 && !for_reserve) first = hz3_map_extend(window, step = granules);
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     advise(window, start, step << HZ3_GRANULE_SHIFT);
@@ -192,9 +192,10 @@ static bool extend(size_t granules, bool for_reserve)
         if (reason == 0) return true;
         if (reason == HZ3_MAP_REFUSED) return false; /* a further window would not be given memory either */
     }
+    if (for_reserve) return false;
     /* A window that is opened stays, though the system then refuses what it was opened for. */
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    uintptr_t room = for_reserve ? 0 : hz3_os_reserve(bytes);
+    uintptr_t room = hz3_os_reserve(bytes);
     if (!room) return false;
     hz3_os_unmap(room, bytes);
     struct hz3_window *window = hz3_map_open_window(bytes);

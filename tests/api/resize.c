@@ -145,12 +145,9 @@ static void what_nobody_has_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_nobody_has_is_refused),
-        cmocka_unit_test(over_every_boundary_up_and_down),
-        cmocka_unit_test(by_one_byte_among_the_small),
-        cmocka_unit_test(at_random_among_others),
-        cmocka_unit_test(huge_blocks_in_steps),
-        cmocka_unit_test(to_no_bytes_frees),
+        cmocka_unit_test(what_nobody_has_is_refused),  cmocka_unit_test(over_every_boundary_up_and_down),
+        cmocka_unit_test(by_one_byte_among_the_small), cmocka_unit_test(at_random_among_others),
+        cmocka_unit_test(huge_blocks_in_steps),        cmocka_unit_test(to_no_bytes_frees),
     };
     return cmocka_run_group_tests(tests, make_reference, NULL);
 }
