@@ -26,7 +26,7 @@ static void apply_live_options(void)
     if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);
     if (hz3_pages_huge_never) hz3_os.huge_page = 0;
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
-    hz3_heap_start((unsigned)hz3_options.HEAPS);
+    hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
     hz3_collector_start((uint32_t)hz3_options.DECAY, hz3_options.BACKGROUND);

@@ -2,11 +2,6 @@
 
 #include "front/topology.h"
 
-void hz3_heap_start(unsigned count)
-{
-    hz3_heap_count = count;
-}
-
 struct hz3_heap *hz3_heap_join(void)
 {
     struct hz3_heap *best = &hz3_heaps[0];

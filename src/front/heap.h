@@ -5,7 +5,6 @@
 
 #include "middle/central.h"
 
-void hz3_heap_start(unsigned count); /* 1 .. HZ3_NUM_SHARDS */
 struct hz3_heap *hz3_heap_join(void);
 /* hz3_threads_lock is held. */
 void hz3_heap_leave(struct hz3_heap *heap);

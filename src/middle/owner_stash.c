@@ -20,6 +20,12 @@ static struct {
 /* The heads as the collector last saw them. */
 static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
 
+/* The stashes of the first so many heaps may hold something: others never had a thread. */
+static unsigned owners(void)
+{
+    return HZ3_S44_OWNER_STASH ? hz3_get(hz3_heap_highest) + 1 : 0;
+}
+
 /* ---- what is on its way is bounded ---- */
 
 void hz3_owner_stash_start(unsigned instances)
@@ -61,7 +67,7 @@ static bool has_room(unsigned owner, unsigned sc, unsigned units)
 
 void hz3_owner_stash_after_fork(void)
 {
-    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++) {
+    for (unsigned owner = 0; owner < owners(); owner++) {
         size_t bytes = 0;
         for (unsigned i = 0; i < hz3_instances(); i++)
             for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) {
@@ -75,8 +81,7 @@ void hz3_owner_stash_after_fork(void)
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
-    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner <= hz3_get(hz3_heap_highest); owner++)
-        bytes += hz3_owner_stash_in_flight(owner);
+    for (unsigned owner = 0; owner < owners(); owner++) bytes += hz3_owner_stash_in_flight(owner);
     return bytes;
 }
 
@@ -149,7 +154,7 @@ static bool is_pending(const union hz3_bin *bin)
 /* The next bin of the class, from *at on, that holds something; *at: the one after it. */
 static union hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash **stash)
 {
-    unsigned instances = hz3_instances(), bins = HZ3_STASH_POPS ? (hz3_get(hz3_heap_highest) + 1) * instances : 0;
+    unsigned instances = hz3_instances(), bins = HZ3_STASH_POPS ? owners() * instances : 0;
     while (*at < bins) {
         unsigned i = (*at)++;
         *stash = &stashes[i / instances];
@@ -215,7 +220,7 @@ static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
 
 void hz3_owner_stash_trim(unsigned sc, bool all)
 {
-    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
+    for (unsigned owner = 0; owner < owners(); owner++)
         for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, sc, all);
 }
 
@@ -248,7 +253,7 @@ static size_t count_objects(unsigned owner, unsigned instance, unsigned sc)
 size_t hz3_owner_stash_objects(unsigned sc)
 {
     size_t objects = 0;
-    for (unsigned owner = 0; HZ3_S44_OWNER_STASH && owner < hz3_heap_count; owner++)
+    for (unsigned owner = 0; owner < owners(); owner++)
         for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, sc);
     return objects;
 }
