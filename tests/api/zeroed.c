@@ -113,7 +113,8 @@ static void after_shrinking(void **state)
     }
 }
 
-/* More than may stay free, dirty and then never touched: a background thread, if there is one, is there to see to it. */
+/* More than may stay free, dirty and then never touched: a background thread, if there is one, is there to see to it.
+ */
 static void of_very_large_sizes(void **state)
 {
     (void)state;

@@ -197,7 +197,7 @@ static void who_finds_the_seat_taken_sends_home(void **state)
     assert_true(second.fetched > 0);
     assert_int_equal(waiting(), 0);
     assert_int_equal(allocated(), before); /* what is claimed is not seen */
-    hz3_seats_after_fork(true); /* still this thread's claim */
+    hz3_seats_after_fork(true);            /* still this thread's claim */
     assert_false(hz3_seat_leave(taken));
     hz3_seat_vacate(first.owner % HZ3_SEATS);
     assert_true(hz3_seat_leave(taken));
@@ -260,6 +260,7 @@ static void a_child_can_use_what_another_thread_was_clearing(void **state)
 
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
-    CLEARED(what_was_earned_is_given_back), CLEARED(what_is_left_is_of_one_heap), CLEARED(another_heap_does_not_take_over),
-    CLEARED(who_finds_the_seat_taken_sends_home), CLEARED(what_waits_is_a_childs_too),
-    CLEARED(what_a_lost_thread_claimed_is_lost), CLEARED(a_child_can_use_what_another_thread_was_clearing))
+    CLEARED(what_was_earned_is_given_back), CLEARED(what_is_left_is_of_one_heap),
+    CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_seat_taken_sends_home),
+    CLEARED(what_waits_is_a_childs_too), CLEARED(what_a_lost_thread_claimed_is_lost),
+    CLEARED(a_child_can_use_what_another_thread_was_clearing))

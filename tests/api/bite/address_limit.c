@@ -15,17 +15,20 @@ struct chain {
     size_t bytes;
 };
 
+static void append(struct chain *chain, void *p, size_t size)
+{
+    memset(p, 1, size);
+    memcpy(p, &chain->last, sizeof(p));
+    chain->last = p;
+    chain->bytes += size;
+}
+
 static struct chain exhaust(size_t size)
 {
     struct chain chain = {NULL, 0};
     void *p;
     errno = 0;
-    while ((p = malloc(size)) != NULL) {
-        memset(p, 1, size);
-        memcpy(p, &chain.last, sizeof(p));
-        chain.last = p;
-        chain.bytes += size;
-    }
+    while ((p = malloc(size)) != NULL) append(&chain, p, size);
     CHECK(errno == ENOMEM);
     return chain;
 }
@@ -104,23 +107,11 @@ static void large_blocks_make_room(size_t limit)
 static void small_objects_make_room(size_t limit)
 {
     enum { SIZE = 1000 };
-    static void *last;
-    void *kept = NULL;
-    for (size_t i = 0; i < limit / 10 * 6 / SIZE; i++) {
-        void *p = touched(SIZE);
-        if (i % 50000 == 0) {
-            memcpy(p, &kept, sizeof(kept));
-            kept = p;
-        } else {
-            memcpy(p, &last, sizeof(last));
-            last = p;
-        }
-    }
-    for (void *p = last, *before; p != NULL; p = before) {
-        memcpy(&before, p, sizeof(before));
-        free(p);
-    }
+    struct chain kept = {NULL, 0}, gone = kept;
+    for (size_t i = 0; i < limit / 10 * 6 / SIZE; i++) append(i % 50000 ? &gone : &kept, touched(SIZE), SIZE);
+    release(gone);
     free(touched(limit / 10 * 6));
+    release(kept);
 }
 
 /* Two such blocks would be too much. */

@@ -25,13 +25,13 @@ enum { SIZE = MIB(1), MOST = 4096 };
 int main(void)
 {
     static void *blocks[MOST];
-    size_t n = 0, half;
+    size_t n = 0;
     while (n < MOST && (blocks[n] = malloc(SIZE))) n++;
     CHECK(n > 16);
     size_t before = status_bytes("VmSize:");
     for (int i = 0; i < 20 && n < MOST; i++) CHECK(!malloc(SIZE) && errno == ENOMEM);
     CHECK(status_bytes("VmSize:") == before);
-    for (half = n / 2; n > half;) free(blocks[--n]);
+    for (size_t half = n / 2; n > half;) free(blocks[--n]);
     for (int i = 0; i < 8; i++) CHECK(blocks[n++] = malloc(SIZE));
     while (n) free(blocks[--n]);
 }
