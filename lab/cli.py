@@ -24,6 +24,9 @@ class Factor(click.FloatRange):
 scaling = click.option(
     "--scale", default=1.0, type=Factor(0, min_open=True), help="times the iterations of each case or cell"
 )
+choosing = click.option(
+    "--only", multiple=True, metavar="NAME", help="on the cells, this lane, peer or library (NAME=PATH)"
+)
 
 
 @click.group(context_settings={"show_default": True})
@@ -82,7 +85,7 @@ def reference_of(plan: Plan, to: str | None) -> str:
 def comparing(command: click.Command) -> click.Command:
     for option in (
         click.option("--blocks", default=BLOCKS, type=click.IntRange(1), help="runs of each library"),
-        click.option("--only", multiple=True, metavar="NAME", help="this lane, peer or library (NAME=PATH)"),
+        choosing,
         click.option("--to", metavar="NAME", help="whom the ratios are to (default: glibc)"),
         click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted"),
     ):
@@ -121,7 +124,8 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @scaling
 @click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file, or 7 for cells")
-def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None) -> None:
+@choosing
+def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None, only: tuple[str, ...]) -> None:
     """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
     pack.check_is_new(folder)
     if len({(file.suffix == ".toml", file.stem) for file in files}) < len(files):
@@ -132,7 +136,7 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
         if file.suffix == ".toml":
             plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
         else:
-            plan = planning.of_cells(file, (), scale, blocks or BLOCKS, say)
+            plan = planning.of_cells(file, only, scale, blocks or BLOCKS, say)
             show.peers(plan)
             plans[plan.name] = plan
     pack.pack(folder, plans)

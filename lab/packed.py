@@ -1,7 +1,9 @@
 """Runs what `hz3 pack` put beside it: python3 run.py.  Needs Python 3.11 and nothing else; goes on where it stopped."""
 
 import json
+import platform
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 if sys.version_info < (3, 11):
@@ -15,10 +17,13 @@ from lab.plan import NOT_A_PLAN, Plan, digest  # noqa: E402
 
 
 def planned(file: Path) -> Plan:
+    """Its libc is this machine's, not that of the one where it was packed."""
     try:
-        return Plan.from_json(json.loads(text_of(file)))
+        plan = Plan.from_json(json.loads(text_of(file)))
     except NOT_A_PLAN as error:
         raise LabError(f"{file} is not a plan: {error!r}") from None
+    libc = platform.libc_ver()[1]
+    return replace(plan, arms={name: arm if arm.file else replace(arm, version=libc) for name, arm in plan.arms.items()})
 
 
 def opened(plan: Plan, path: Path) -> samples.Samples:

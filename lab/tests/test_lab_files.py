@@ -419,8 +419,9 @@ def test_a_folder_that_is_there_is_not_packed_and_nothing_is_built_for_it(tmp_pa
 
 def test_what_cannot_be_packed_is_named(tmp_path, monkeypatch):
     nobody = Plan("peers", "peers-x", {}, {}, 1, missing={"gone": "no compiler"})
-    monkeypatch.setattr(planning, "of_cells", lambda *_: nobody)
-    packed = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "new"), "x.txt"], catch_exceptions=False)
+    monkeypatch.setattr(planning, "of_cells", lambda file, only, *_: nobody if only == ("gone",) else None)
+    argv = ["pack", str(tmp_path / "new"), "x.txt", "--only", "gone"]
+    packed = CliRunner().invoke(cli.main, argv, catch_exceptions=False)
     assert re.search("gone .*cannot be had .*no compiler", packed.output)
     twice = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "other"), "a/x.toml", "b/x.toml"])
     assert "two of the files have the same name" in str(twice.exception)
