@@ -20,6 +20,8 @@ enum {
     SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
     CROWD_MIN = 64,     /* when this many threads or more shrink to an eighth, */
     CROWD_LEFT = 8,     /* what they leave behind goes home at once: nobody may be there to do it later */
+    SORT_AFTER = 8,     /* overflows in a row: whose thread does so, only frees; */
+    SORT_CPUS = 3,      /* sorting what it frees pays where there are so many */
 };
 
 _Thread_local struct hz3_thread hz3_thread = {
@@ -150,12 +152,11 @@ static void take_back(struct hz3_thread *thread)
 
 /* ---- magazines leave ---- */
 
-/* The heap to which all of the magazine belongs; HZ3_NO_OWNER: it is the thread's own, or there are several. */
-static int owner_of(const struct hz3_thread *self, const struct hz3_magazine *magazine)
+/* The heap to which all of the magazine belongs; HZ3_NO_OWNER: there are several. */
+static int owner_of(const struct hz3_magazine *magazine)
 {
     if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
     unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
-    if (owner == self->owner) return HZ3_NO_OWNER;
     while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
@@ -166,7 +167,7 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
     if (hz3_is_stub(top)) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
-    int owner = count ? owner_of(self, magazine) : HZ3_NO_OWNER;
+    int owner = count ? owner_of(magazine) : HZ3_NO_OWNER;
     /* An emptier one would give the next thread little. */
     if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_remote_send(owner, cls, magazine)) {
         self->stats.overflow++;
@@ -175,39 +176,6 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
     if (count) hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], count);
     self->stats.retired += count > 0;
     hz3_cache_put_magazine(self, cls, magazine);
-}
-
-/* Takes what is not of the thread's own heap out of a magazine; returns the top of what is left. */
-static void **take_foreign(const struct hz3_thread *self, void **top, void **foreign, unsigned *count)
-{
-    struct hz3_magazine *magazine = hz3_magazine_of(top);
-    void **left = &magazine->word[magazine->header.floor];
-    *count = 0;
-    for (void **from = left + 1; from <= top; from++) {
-        if (hz3_owner_at(*from) == self->owner)
-            *++left = *from;
-        else
-            foreign[(*count)++] = *from;
-    }
-    return left;
-}
-
-/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
-static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
-{
-    void *foreign[HZ3_MAGAZINE_LAST];
-    unsigned count;
-    void **left = take_foreign(self, top, foreign, &count);
-    for (unsigned i = 0; i < count; i++) hz3_remote_put(stock, foreign[i], cls, hz3_owner_at(foreign[i]));
-    return left;
-}
-
-/* The same for a magazine that has to make room; it may be the stub. */
-static void overflow(struct hz3_thread *self, unsigned cls, void **top)
-{
-    struct hz3_stock *stock = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_stock_get() : NULL;
-    if (stock && owner_of(self, hz3_magazine_close(top)) == HZ3_NO_OWNER) top = send_others_home(self, stock, cls, top);
-    discharge(self, cls, top);
 }
 
 static void discharge_class(struct hz3_thread *self, unsigned cls)
@@ -405,9 +373,16 @@ void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)
 static void **unmix(const struct hz3_thread *self, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST];
-    unsigned count;
-    if (hz3_is_empty(top) || owner_of(self, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
-    void **left = take_foreign(self, top, foreign, &count);
+    unsigned count = 0;
+    if (hz3_is_empty(top) || owner_of(hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
+    struct hz3_magazine *magazine = hz3_magazine_of(top);
+    void **left = &magazine->word[magazine->header.floor];
+    for (void **from = left + 1; from <= top; from++) {
+        if (hz3_owner_at(*from) == self->owner)
+            *++left = *from;
+        else
+            foreign[count++] = *from;
+    }
     if (count) hz3_central_retire(cls, foreign, count);
     return left;
 }
@@ -582,7 +557,7 @@ static void swap(struct hz3_thread *self, unsigned cls)
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
     if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
-    self->freed_only[cls] = false;
+    self->overflows[cls] = 0;
     if (!hz3_is_empty(self->previous[cls])) {
         if (++self->stats.swap % SWAPS_PER_MISS == 0) earn_capacity(self, cls);
         swap(self, cls);
@@ -593,32 +568,58 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     return hz3_refill(self, cls) ? pop(self, cls) : take_one(self, cls);
 }
 
-/* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
-static bool load_empty(struct hz3_thread *self, unsigned cls)
+static bool sorts(const struct hz3_thread *self, unsigned cls)
 {
-    void **loaded = self->top[cls], **previous = self->previous[cls];
+    if (HZ3_OVERFLOW_SORT != 2) return HZ3_OVERFLOW_SORT;
+    return self->overflows[cls] >= SORT_AFTER && hz3_os.cpus >= SORT_CPUS && !hz3_pages_pressed();
+}
+
+/* Sends home what the loaded magazine, which is full, has of others, by way of the stock.  False: that made no room to
+ * speak of, or it is all of one heap's, and will go there whole. */
+static bool sort(struct hz3_thread *self, unsigned cls)
+{
+    void **top = self->top[cls];
+    struct hz3_stock *stock = hz3_is_stub(top) ? NULL : hz3_stock_get();
+    if (!stock || owner_of(hz3_magazine_close(top)) != HZ3_NO_OWNER) return false;
+    struct hz3_magazine *magazine = hz3_magazine_of(top);
+    void **floor = &magazine->word[magazine->header.floor], **left = floor;
+    for (void **from = floor + 1; from <= top; from++) {
+        unsigned owner = hz3_owner_at(*from);
+        if (owner == self->owner || !hz3_remote_offer(stock, *from, cls, owner)) *++left = *from;
+    }
+    self->top[cls] = left == floor ? hz3_cache_open(self, cls, magazine) : left;
+    return left - floor <= top - left;
+}
+
+/* Makes room in the loaded magazine, which is full, or puts an empty one in its place.  False: there is none to be
+ * had. */
+static bool make_room(struct hz3_thread *self, unsigned cls)
+{
+    void **previous = self->previous[cls];
     if (!hz3_is_stub(previous) && hz3_is_empty(previous)) {
-        self->previous[cls] = loaded;
+        self->previous[cls] = self->top[cls];
         self->top[cls] = hz3_cache_open(self, cls, hz3_magazine_of(previous));
         return true;
     }
     earn_capacity(self, cls);
+    if (sorts(self, cls) && sort(self, cls)) return true;
     struct hz3_magazine *empty = self->capacity[cls] ? hz3_cache_get_magazine(self, cls) : NULL;
     if (!empty) return false;
     /* Who only frees keeps no full magazine: others have a use for it. */
-    bool keep = !self->freed_only[cls];
-    self->freed_only[cls] |= !hz3_is_stub(previous);
+    void **loaded = self->top[cls];
+    bool keep = !self->overflows[cls];
+    if (!keep || !hz3_is_stub(previous)) self->overflows[cls] = (uint8_t)hz3_min(self->overflows[cls] + 1, UINT8_MAX);
     self->previous[cls] = keep ? loaded : HZ3_STUB_TOP;
     self->top[cls] = hz3_cache_open(self, cls, empty);
-    overflow(self, cls, previous);
-    if (!keep) overflow(self, cls, loaded);
+    discharge(self, cls, previous);
+    if (!keep) discharge(self, cls, loaded);
     return true;
 }
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
     /* enter() may have made room */
-    if (hz3_is_full(self->top[cls]) && !load_empty(self, cls))
+    if (hz3_is_full(self->top[cls]) && !make_room(self, cls))
         hz3_central_retire(cls, &p, 1);
     else
         *++self->top[cls] = p;
