@@ -5,7 +5,7 @@
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 
-enum { OUTGOING_BYTES = 8 * 1024 }; /* in one outgoing magazine, but one object at least */
+enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object at least */
 
 /* What is sent to a heap without threads would only wait for a thief. */
 static bool anybody_home(unsigned owner)

@@ -20,8 +20,9 @@ enum {
     SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
     CROWD_MIN = 64,     /* when this many threads or more shrink to an eighth, */
     CROWD_LEFT = 8,     /* what they leave behind goes home at once: nobody may be there to do it later */
-    SORT_AFTER = 8,     /* overflows in a row: whose thread does so, only frees; */
-    SORT_CPUS = 3,      /* sorting what it frees pays where there are so many */
+    SORT_AFTER = 8,     /* overflows in a row: the thread only frees.  To sort that pays where there are */
+    SORT_CPUS = 3,      /* so many processors, and */
+    SORT_OWNERS = 4,    /* no more owners in a magazine */
 };
 
 _Thread_local struct hz3_thread hz3_thread = {
@@ -152,11 +153,12 @@ static void take_back(struct hz3_thread *thread)
 
 /* ---- magazines leave ---- */
 
-/* The heap to which all of the magazine belongs; HZ3_NO_OWNER: there are several. */
-static int owner_of(const struct hz3_magazine *magazine)
+/* The heap to which all of the magazine belongs; HZ3_NO_OWNER: it is the thread's own, or there are several. */
+static int owner_of(const struct hz3_thread *self, const struct hz3_magazine *magazine)
 {
     if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
     unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
+    if (owner == self->owner) return HZ3_NO_OWNER;
     while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
@@ -167,7 +169,7 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
     if (hz3_is_stub(top)) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
-    int owner = count ? owner_of(magazine) : HZ3_NO_OWNER;
+    int owner = count ? owner_of(self, magazine) : HZ3_NO_OWNER;
     /* An emptier one would give the next thread little. */
     if (count && 2 * count >= self->capacity[cls] && !hz3_pages_pressed() && hz3_remote_send(owner, cls, magazine)) {
         self->stats.overflow++;
@@ -374,7 +376,7 @@ static void **unmix(const struct hz3_thread *self, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST];
     unsigned count = 0;
-    if (hz3_is_empty(top) || owner_of(hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
+    if (hz3_is_empty(top) || owner_of(self, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
     struct hz3_magazine *magazine = hz3_magazine_of(top);
     void **left = &magazine->word[magazine->header.floor];
     for (void **from = left + 1; from <= top; from++) {
@@ -568,24 +570,44 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     return hz3_refill(self, cls) ? pop(self, cls) : take_one(self, cls);
 }
 
-static bool sorts(const struct hz3_thread *self, unsigned cls)
+/* Whether the magazine's objects are of 2 to SORT_OWNERS heaps. */
+static bool has_few_owners(const struct hz3_magazine *magazine)
 {
-    if (HZ3_OVERFLOW_SORT != 2) return HZ3_OVERFLOW_SORT;
-    return self->overflows[cls] >= SORT_AFTER && hz3_os.cpus >= SORT_CPUS && !hz3_pages_pressed();
+    unsigned owners[SORT_OWNERS], count = 0;
+    for (unsigned i = magazine->header.floor + 1u; i <= magazine->header.top; i++) {
+        unsigned owner = hz3_owner_at(magazine->word[i]), known = 0;
+        while (known < count && owners[known] != owner) known++;
+        if (known < count) continue;
+        if (count == SORT_OWNERS) return false;
+        owners[count++] = owner;
+    }
+    return count > 1;
 }
 
-/* Sends home what the loaded magazine, which is full, has of others, by way of the stock.  False: that made no room to
- * speak of, or it is all of one heap's, and will go there whole. */
+/* Whether what the loaded magazine, which is full, has of other heaps should go there by way of the stock.  What is all
+ * of one heap goes there whole. */
+static bool is_to_be_sorted(const struct hz3_thread *self, unsigned cls)
+{
+    if (!HZ3_OVERFLOW_SORT || hz3_is_stub(self->top[cls])) return false;
+    const struct hz3_magazine *magazine = hz3_magazine_close(self->top[cls]);
+    if (HZ3_OVERFLOW_SORT == 1) return owner_of(self, magazine) == HZ3_NO_OWNER;
+    bool pays = self->overflows[cls] >= SORT_AFTER && hz3_os.cpus >= SORT_CPUS;
+    return pays && !hz3_pages_pressed() && has_few_owners(magazine);
+}
+
+/* False: that made no room to speak of. */
 static bool sort(struct hz3_thread *self, unsigned cls)
 {
+    struct hz3_stock *stock = hz3_stock_get();
+    if (!stock) return false;
     void **top = self->top[cls];
-    struct hz3_stock *stock = hz3_is_stub(top) ? NULL : hz3_stock_get();
-    if (!stock || owner_of(hz3_magazine_close(top)) != HZ3_NO_OWNER) return false;
     struct hz3_magazine *magazine = hz3_magazine_of(top);
     void **floor = &magazine->word[magazine->header.floor], **left = floor;
     for (void **from = floor + 1; from <= top; from++) {
         unsigned owner = hz3_owner_at(*from);
-        if (owner == self->owner || !hz3_remote_offer(stock, *from, cls, owner)) *++left = *from;
+        bool gone = owner != self->owner &&
+                    (hz3_remote_free_quick(*from, cls, owner) || hz3_remote_offer(stock, *from, cls, owner));
+        if (!gone) *++left = *from;
     }
     self->top[cls] = left == floor ? hz3_cache_open(self, cls, magazine) : left;
     return left - floor <= top - left;
@@ -602,7 +624,7 @@ static bool make_room(struct hz3_thread *self, unsigned cls)
         return true;
     }
     earn_capacity(self, cls);
-    if (sorts(self, cls) && sort(self, cls)) return true;
+    if (is_to_be_sorted(self, cls) && sort(self, cls)) return true;
     struct hz3_magazine *empty = self->capacity[cls] ? hz3_cache_get_magazine(self, cls) : NULL;
     if (!empty) return false;
     /* Who only frees keeps no full magazine: others have a use for it. */

@@ -6,7 +6,6 @@
 #include "front/collector.h"
 #include "front/heap.h"
 #include "front/seats.h"
-#include "middle/owner_stash.h"
 
 #include <pthread.h>
 
@@ -36,7 +35,7 @@ static void *live(void *arg)
     for (int i = 0; i < LEFT; i++) hz3_cache_free(life->objects[i], cls);
     const struct hz3_cache_stats *stats = &hz3_thread.stats;
     life->owner = hz3_thread.owner;
-    life->fetched = stats->stash + stats->transfer + stats->held + stats->central + stats->stolen + stats->fresh;
+    life->fetched = stats->stash + stats->transfer + stats->held + stats->central + stats->fresh;
     return claim_of(life);
 }
 
@@ -104,13 +103,6 @@ static void what_nobody_takes_over_goes_home_at_the_second_look(void **state)
     assert_int_equal(waiting(), 0);
 }
 
-/* What threads that ended sent on, to their heaps' stashes or to the transfer cache. */
-static struct hz3_magazine *take_sent(unsigned cls)
-{
-    struct hz3_magazine *magazine = HZ3_STASH_POPS ? hz3_owner_stash_steal_magazine(cls) : NULL;
-    return magazine ? magazine : hz3_transfer_pop(cls);
-}
-
 /* It earns room for many large objects, keeps one of them, and sleeps. */
 static void *earn(void *arg)
 {
@@ -139,10 +131,9 @@ static void what_was_earned_is_given_back(void **state)
     assert_int_equal(second.reserved + second.lent, 0);
     hz3_collector_run(true);
     second = spend(earn);
-    unsigned sent = 0;
-    for (struct hz3_magazine *magazine; (magazine = take_sent(cls)); hz3_central_take_apart(cls, magazine), sent++)
+    assert_true(hz3_transfer_objects(cls) > 0);
+    for (struct hz3_magazine *magazine; (magazine = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, magazine))
         assert_true(hz3_magazine_count(magazine) > 1); /* the one went home by itself */
-    assert_true(sent > 0);
 }
 
 enum { OWN = 16, FOREIGN = 10 };
@@ -174,7 +165,7 @@ static void what_is_left_is_of_one_heap(void **state)
     hz3_transfer_trim(cls, true);
     struct life life = spend(mix);
     assert_int_equal(hz3_central_retired(cls) - life.fetched, FOREIGN);
-    for (struct hz3_magazine *magazine; (magazine = take_sent(cls)); hz3_central_take_apart(cls, magazine))
+    for (struct hz3_magazine *magazine; (magazine = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, magazine))
         for (unsigned i = magazine->header.floor + 1u; i <= magazine->header.top; i++, own++)
             assert_int_equal(hz3_owner_at(magazine->word[i]), life.owner);
     assert_true(own >= OWN);
