@@ -25,6 +25,7 @@ class Reason:
     kind: str
     why: str
     peers: str = ""  # a pattern that is looked for in the peer's name
+    cpus: int = 1  # only where there are so many, or more
 
 
 def change(ratio: float) -> str:
@@ -83,14 +84,17 @@ def furthest(found: list[Lead]) -> str:
     return "; ".join(said) or "nobody"
 
 
-def why(command: str, found: list[Lead], known: list[Reason]) -> str:
+def why(command: str, cpus: int, found: list[Lead], known: list[Reason]) -> str:
     """Each reason once; of several that fit a lead the first counts."""
 
     def of(lead: Lead) -> str:
         fitting = (
             reason.why
             for reason in known
-            if reason.kind == lead.kind and re.search(reason.cells, command) and re.search(reason.peers, lead.peer)
+            if reason.kind == lead.kind
+            and reason.cpus <= cpus
+            and re.search(reason.cells, command)
+            and re.search(reason.peers, lead.peer)
         )
         return f"{lead.kind}: {next(fitting, UNEXPLAINED)}"
 

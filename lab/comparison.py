@@ -114,6 +114,7 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
     """A row for each cell in which a peer is ahead of LANE."""
     others = [lane for lane in comparison.lanes if lane != LANE]
     head, rows = ["cell", *(f"{word} than {LANE}" for word in KINDS.values()), "ahead of the other lanes", "why"], []
+    cpus = comparison.run.machine["cpus_allowed"]
     for cell in comparison.cells:
         found = leads(comparison.run, cell, LANE, comparison.peers)
         if not found:
@@ -121,7 +122,7 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
         mine = ["\n".join(str(lead) for lead in found if lead.kind == kind) or "-" for kind in KINDS]
         theirs = [f"{lane}: {furthest(leads(comparison.run, cell, lane, comparison.peers))}" for lane in others]
         command = shlex.join(comparison.run.plan.cells[cell].argv)
-        rows.append([marked(comparison.run, cell), *mine, "\n".join(theirs), why(command, found, known)])
+        rows.append([marked(comparison.run, cell), *mine, "\n".join(theirs), why(command, cpus, found, known)])
     if LANE in comparison.lanes and not rows:
         rows.append(["none", *("-" for _ in head[1:])])
     note = (

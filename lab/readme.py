@@ -1,4 +1,5 @@
-"""The figures in the README: a small table and two pictures, from the newest comparisons; and docs/peers.md."""
+"""The figures in the README, from the newest comparisons: a small table for each size of machine, and pictures; and
+docs/peers.md."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -11,11 +12,12 @@ from lab.ahead import reasons
 from lab.comparison import Comparison
 from lab.page import markdown, page
 from lab.plots import Palette, grid, spread
-from lab.report import newest_comparisons
+from lab.report import newest_comparisons, scaling_panels
 from lab.versus import MEMORY, SPEED, paired
 
 LANES = ("scale", "r90")
 OF_LIKE_SPEED = 1.5  # whose RSS is compared: peers that are at most so many times slower or faster
+SCALING = "peers-cells-scaling"  # whose cells differ in the number of threads
 BEGIN, END = "<!-- figures: hz3 report --readme -->\n", "<!-- /figures -->\n"
 Groups = dict[str, dict[str, list[float]]]  # of each group of cells, of each lane: a ratio for each cell
 
@@ -58,36 +60,50 @@ def table(speeds: Groups, memories: Groups) -> str:
     return markdown(head, rows)
 
 
-def write(results: Path, root: Path) -> None:
-    text = (root / "README.md").read_text()
-    if BEGIN not in text or END not in text:
-        raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
-    comparisons = newest_comparisons(results)
-    speeds, memories = against_peers(comparisons)
-    if not speeds:
-        raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
-    every_cell = page(comparisons, reasons())
-    for name, groups, label in (
-        ("speed", speeds, "times the speed of the fastest peer"),
-        ("memory", memories, "times the peak RSS of the smallest peer of like speed"),
-    ):
-        panel = ("", spread(groups, Palette(LANES, ()), label))
-        picture = grid([panel], 1 + 0.35 * len(groups), label, columns=1, width=8.5)
-        (root / f"docs/{name}.svg").write_text(picture)
-    (root / "docs/peers.md").write_text(every_cell)
+def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str:
     places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
     blocks = ", ".join(
         f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} at {100 * c.run.plan.scale:g} % length"
         for c in comparisons
     )
+    return f"{places}; {blocks}:\n\n{table(*groups)}"
+
+
+def draw(folder: Path, speeds: Groups, memories: Groups, comparisons: list[Comparison]) -> str:
+    """The table of the smallest machine as pictures, and how speed grows with threads; returns the lines that show
+    them."""
+    labels = {
+        "speed": "times the speed of the fastest peer",
+        "memory": "times the peak RSS of the smallest peer of like speed",
+        "scaling": "speed over threads",
+    }
+    pictures = {}
+    for name, groups in (("speed", speeds), ("memory", memories)):
+        panel = ("", spread(groups, Palette(LANES, ()), labels[name]))
+        pictures[name] = grid([panel], 1 + 0.35 * len(groups), labels[name], columns=1, width=8.5)
+    for comparison in (c for c in comparisons if c.run.plan.name == SCALING):
+        pictures["scaling"] = grid(scaling_panels(comparison), 3.4, labels["scaling"], columns=1, width=8.5)
+    for name, picture in pictures.items():
+        (folder / f"{name}.svg").write_text(picture)
+    return "".join(f"![{labels[name]}](docs/{name}.svg)\n" for name in pictures)
+
+
+def write(results: Path, root: Path) -> None:
+    text = (root / "README.md").read_text()
+    if BEGIN not in text or END not in text:
+        raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
+    of_cpus = defaultdict(list)
+    for comparison in (comparisons := newest_comparisons(results)):
+        of_cpus[comparison.run.machine["cpus_allowed"]].append(comparison)
+    found = [(some, against_peers(some)) for _, some in sorted(of_cpus.items())]
+    if not any(speeds for _, (speeds, _) in found):
+        raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
+    (root / "docs/peers.md").write_text(page(comparisons, reasons()))
+    pictures = draw(root / "docs", *found[0][1], comparisons)
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is
-in [docs/peers.md](docs/peers.md). {places};
-{blocks}.
-"""
-    pictures = """![speed against the fastest peer](docs/speed.svg)
-![peak RSS against the smallest peer of like speed](docs/memory.svg)
+in [docs/peers.md](docs/peers.md).
 """
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    block = "\n".join((table(speeds, memories), said, pictures))
+    block = "\n".join((said, *(section(*one) for one in found), pictures))
     (root / "README.md").write_text(f"{before}{BEGIN}\n{block}\n{END}{after}")

@@ -127,13 +127,14 @@ def test_few_blocks_cover_less(blocks, per_cent):
 
 def test_of_several_reasons_the_first_counts():
     known = [
-        ahead.Reason(r"bench_mt \d", "speed", "One.", "je"),
+        ahead.Reason(r"bench_mt \d", "speed", "None.", "je", cpus=3),
+        ahead.Reason(r"bench_mt \d", "speed", "One.", "je", cpus=2),
         ahead.Reason(r"bench_mt \d", "speed", "Two."),
         ahead.Reason("bench_mt", "speed", "Three."),
     ]
 
     def why(command: str, *found: tuple[str, str]) -> str:
-        return ahead.why(command, [ahead.Lead(*lead, (2.0, 2.0, 2.0)) for lead in found], known)
+        return ahead.why(command, 2, [ahead.Lead(*lead, (2.0, 2.0, 2.0)) for lead in found], known)
 
     assert why("bench_mt 2", ("jemalloc", "speed")) == "speed: One."
     assert why("bench_mt 2", ("glibc", "speed"), ("jemalloc", "speed")) == "speed: Two.\nspeed: One."
@@ -167,13 +168,15 @@ def test_bad_reasons_are_refused(tmp_path, old, new, complaint):
         ahead.reasons(tmp_path)
 
 
-def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, monkeypatch):
+def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_beside(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     file = tmp_path / "README.md"
     old = peers(name="peers-a", speeds=SPEEDS | {"scale": 9.0})
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
+    many = peers(name=readme.SCALING)
     new.plan = replace(new.plan, scale=0.15)
     old.path, new.path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    many.machine = many.machine | {"cpus_allowed": 99}
     with monkeypatch.context() as patch:
         patch.setattr(report, "published", lambda files: [])
         file.write_text("no place\n")
@@ -186,12 +189,16 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
         readme.write(tmp_path, tmp_path)
         once = file.read_text()
         readme.write(tmp_path, tmp_path)
-    assert file.read_text() == once  # and everything before and after stays
+        assert file.read_text() == once  # and everything before and after stays
+        patch.setattr(report, "published", lambda files: [other, new, old, many])
+        readme.write(tmp_path, tmp_path)
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
     # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; r90 has 2.9 in both
     (row,) = (line for line in once.splitlines() if line.startswith("| mt_remote T=2, R>0"))
     assert re.match(r"\| [^|]+ \| 2 \| 0\.3[56]x \| 0\.2[45]x \| 1\.33x \| 0\.7[23]x \| 0\.7[23]x \| 1\.33x \|", row)
-    for name in ("speed", "memory"):
+    both = file.read_text()
+    assert both.count("| mt_remote T=2, R>0") == 2 and both.index("6 blocks of b") < both.index("A CPU, 99 CPUs")
+    for name in ("speed", "memory", "scaling"):
         ElementTree.parse(tmp_path / f"docs/{name}.svg")
     page = (tmp_path / "docs/peers.md").read_text()
     assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
@@ -200,7 +207,7 @@ def test_the_readme_gets_a_table_and_two_pictures_and_a_page_beside(tmp_path, mo
                   "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
     tables = [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 6 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
+    assert len(tables) == 9 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
 
 
 def test_a_markdown_table_shows_what_it_is_given():
