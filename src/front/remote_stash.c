@@ -28,20 +28,14 @@ static unsigned capacity_of(unsigned cls)
     return hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
 }
 
-static size_t room_of(unsigned cls)
-{
-    return capacity_of(cls) * hz3_class_size(cls);
-}
-
 /* Ends an outgoing magazine, if there is one: it is sent, or its objects are retired. */
-static void send(struct hz3_stock *stock, void ***slot)
+static void send(void ***slot)
 {
     void **top = *slot;
     *slot = HZ3_STUB_TOP;
     if (top == HZ3_STUB_TOP) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned cls = magazine->header.key & 0xff, owner = magazine->header.key >> 8;
-    stock->outgoing_room -= room_of(cls);
     if (!hz3_magazine_count(magazine)) {
         hz3_magazine_put(cls, magazine);
     } else if (!hz3_remote_send((int)owner, cls, magazine)) {
@@ -55,7 +49,7 @@ static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owne
     unsigned key = hz3_outgoing_key(cls, owner);
     void ***slot = hz3_outgoing_slot(stock, key);
     if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
-        send(stock, slot);
+        send(slot);
         struct hz3_magazine *magazine = hz3_cache_get_magazine(&hz3_thread, cls);
         if (!magazine) {
             hz3_central_retire(cls, &p, 1);
@@ -63,7 +57,6 @@ static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owne
         }
         magazine->header.key = (uint16_t)key;
         *slot = hz3_magazine_open(magazine, capacity_of(cls));
-        stock->outgoing_room += room_of(cls);
     }
     *++*slot = p;
 }
@@ -155,13 +148,10 @@ void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned own
 
 bool hz3_remote_offer(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
 {
-    if (!HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE) {
-        unsigned key = hz3_outgoing_key(cls, owner);
-        void **top = *hz3_outgoing_slot(stock, key);
-        if (top == HZ3_STUB_TOP ? stock->outgoing_room + room_of(cls) > hz3_thread.reserved
-                                : hz3_magazine_of(top)->header.key != key)
-            return false;
-    }
+    bool dense = !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
+    unsigned key = hz3_outgoing_key(cls, owner);
+    void **top = dense ? *hz3_outgoing_slot(stock, key) : HZ3_STUB_TOP;
+    if (top != HZ3_STUB_TOP && hz3_magazine_of(top)->header.key != key) return false;
     hz3_remote_put(stock, p, cls, owner);
     return true;
 }
@@ -173,7 +163,7 @@ void hz3_remote_flush(struct hz3_stock *stock, unsigned budget)
     if (HZ3_REMOTE_STASH_SPARSE) left -= flush_ring(stock, budget);
     for (unsigned i = 0; i < HZ3_STOCK_OUTGOING && left; i++) {
         if (stock->outgoing[i] == HZ3_STUB_TOP) continue;
-        send(stock, &stock->outgoing[i]);
+        send(&stock->outgoing[i]);
         left--;
     }
     stock->remote_hint = left == 0;

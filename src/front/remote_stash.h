@@ -48,8 +48,7 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget);
 /* One object on its way home, by a thread that is in a slow path. */
 void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner);
-/* The same, unless (dense) an outgoing magazine of others would have to go before it is full, or all together would get
- * more room than the thread's own have earned: then false. */
+/* The same, unless (dense) another owner's or class's would have to go before it is full: then false. */
 bool hz3_remote_offer(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner);
 /* Leaves a closed magazine that is not empty to its owner, or, if that refuses or owner is HZ3_NO_OWNER, to the
  * transfer cache, or to central.  False: nobody has room for it. */

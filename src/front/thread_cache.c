@@ -589,10 +589,10 @@ static bool has_few_owners(const struct hz3_magazine *magazine)
 static bool is_to_be_sorted(const struct hz3_thread *self, unsigned cls)
 {
     if (!HZ3_OVERFLOW_SORT || hz3_is_stub(self->top[cls])) return false;
+    bool only_frees = self->overflows[cls] >= SORT_AFTER;
+    if (HZ3_OVERFLOW_SORT == 2 && (!only_frees || hz3_os.cpus < SORT_CPUS || hz3_pages_pressed())) return false;
     const struct hz3_magazine *magazine = hz3_magazine_close(self->top[cls]);
-    if (HZ3_OVERFLOW_SORT == 1) return owner_of(self, magazine) == HZ3_NO_OWNER;
-    bool pays = self->overflows[cls] >= SORT_AFTER && hz3_os.cpus >= SORT_CPUS;
-    return pays && !hz3_pages_pressed() && has_few_owners(magazine);
+    return HZ3_OVERFLOW_SORT == 2 ? has_few_owners(magazine) : owner_of(self, magazine) == HZ3_NO_OWNER;
 }
 
 /* False: that made no room to speak of. */
@@ -617,18 +617,18 @@ static bool sort(struct hz3_thread *self, unsigned cls)
  * had. */
 static bool make_room(struct hz3_thread *self, unsigned cls)
 {
-    void **previous = self->previous[cls];
-    if (!hz3_is_stub(previous) && hz3_is_empty(previous)) {
-        self->previous[cls] = self->top[cls];
+    bool sorted = is_to_be_sorted(self, cls) && sort(self, cls);
+    void **loaded = self->top[cls], **previous = self->previous[cls];
+    if (!sorted && !hz3_is_stub(previous) && hz3_is_empty(previous)) {
+        self->previous[cls] = loaded;
         self->top[cls] = hz3_cache_open(self, cls, hz3_magazine_of(previous));
         return true;
     }
     earn_capacity(self, cls);
-    if (is_to_be_sorted(self, cls) && sort(self, cls)) return true;
+    if (sorted) return true;
     struct hz3_magazine *empty = self->capacity[cls] ? hz3_cache_get_magazine(self, cls) : NULL;
-    if (!empty) return false;
+    if (!empty) return !hz3_is_full(self->top[cls]);
     /* Who only frees keeps no full magazine: others have a use for it. */
-    void **loaded = self->top[cls];
     bool keep = !self->overflows[cls];
     if (!keep || !hz3_is_stub(previous)) self->overflows[cls] = (uint8_t)hz3_min(self->overflows[cls] + 1, UINT8_MAX);
     self->previous[cls] = keep ? loaded : HZ3_STUB_TOP;

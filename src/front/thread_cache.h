@@ -35,7 +35,7 @@ struct hz3_thread {
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
     bool missed[HZ3_BINS];       /* since the thread's last epoch */
-    uint8_t overflows[HZ3_BINS]; /* in a row with two full magazines, and no malloc that missed in between */
+    uint8_t overflows[HZ3_BINS]; /* in a row from the first with two full magazines on, without a malloc that missed */
     uint8_t owner;               /* number of `heap` */
     uint8_t donor;               /* the class that gave room last */
     enum hz3_thread_state state;

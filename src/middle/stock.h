@@ -7,10 +7,12 @@
 #include "middle/magazine.h"
 
 enum {
-    HZ3_OUTGOING = 253,     /* dense: outgoing magazines, each for the one owner and class its key names; */
-    HZ3_OUTGOING_STEP = 32, /* between two owners' magazines of a class */
-    HZ3_RING = 64,          /* sparse: objects on their way, oldest first */
-    HZ3_SPILL_OBJS = 30,    /* objects, or as many as a magazine of the class holds; with magazines: */
+    /* Dense: outgoing magazines, each for the one owner and class its key names, and how far apart those of two owners
+     * are.  Of 256, four owners' for 32 classes each do not meet. */
+    HZ3_OUTGOING = HZ3_OVERFLOW_SORT ? 256 : 64,
+    HZ3_OUTGOING_STEP = 37,
+    HZ3_RING = 64,       /* sparse: objects on their way, oldest first */
+    HZ3_SPILL_OBJS = 30, /* objects, or as many as a magazine of the class holds; with magazines: */
     HZ3_SPILL_MAGAZINES = 2,
     HZ3_STOCK_SPILL = HZ3_S48_OWNER_STASH_SPILL ? HZ3_BINS : 0,
     HZ3_STOCK_CENTRAL = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_BINS : 0,
@@ -28,7 +30,6 @@ struct hz3_spill {
 struct hz3_stock {
     void **outgoing[HZ3_STOCK_OUTGOING]; /* tops of magazines, or the stub's */
     void *ring[HZ3_STOCK_RING];
-    size_t outgoing_room; /* bytes that `outgoing` may hold */
     uint32_t ring_first, ring_count;
     bool remote_hint; /* something waits to go home */
     struct hz3_spill spill[HZ3_STOCK_SPILL];

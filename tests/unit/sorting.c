@@ -1,4 +1,5 @@
-/* HZ3_OVERFLOW_SORT: where what one thread frees for several others goes. */
+/* HZ3_OVERFLOW_SORT: where what one thread frees for several others goes.  No lane has it on: tests/lanes builds this.
+ */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -10,7 +11,7 @@
 
 #include <pthread.h>
 
-enum { SIZE = 256, EACH = 3000, MAKERS = 5 };
+enum { SIZE = 256, EACH = 1500, MAKERS = 5 };
 
 static struct maker {
     void *objects[EACH];
@@ -30,18 +31,6 @@ static void *make(void *arg)
     return NULL;
 }
 
-/* Objects of the maker's in its stash, of which there are no others. */
-static unsigned came_home(const struct maker *maker, unsigned cls)
-{
-    unsigned objects = 0;
-    for (struct hz3_magazine *magazine; (magazine = hz3_owner_stash_pop_magazine(maker->owner, cls));) {
-        for (unsigned i = magazine->header.floor + 1u; i <= magazine->header.top; i++, objects++)
-            assert_int_equal(hz3_owner_at(magazine->word[i]), maker->owner);
-        hz3_central_take_apart(cls, magazine);
-    }
-    return objects;
-}
-
 static void begin(unsigned cpus, int how_many)
 {
     hz3_os.cpus = cpus;
@@ -50,21 +39,6 @@ static void begin(unsigned cpus, int how_many)
     assert_int_equal(pthread_barrier_init(&ended, NULL, (unsigned)count + 1), 0);
     for (int i = 0; i < count; i++) assert_int_equal(pthread_create(&makers[i].thread, NULL, make, &makers[i]), 0);
     pthread_barrier_wait(&made);
-    assert_int_not_equal(makers[0].owner, makers[1].owner);
-}
-
-/* Returns how many of their objects were in the makers' stashes. */
-static unsigned end(void)
-{
-    unsigned home = 0;
-    assert_true(!hz3_stock || hz3_stock->outgoing_room <= hz3_thread.reserved);
-    for (int i = 0; i < count; i++) home += came_home(&makers[i], hz3_class_of(SIZE));
-    hz3_cache_flush();
-    assert_true(!hz3_stock || !hz3_stock->outgoing_room);
-    pthread_barrier_wait(&ended);
-    for (int i = 0; i < count; i++) assert_int_equal(pthread_join(makers[i].thread, NULL), 0);
-    hz3_collector_run(true);
-    return home;
 }
 
 /* By turns. */
@@ -74,13 +48,54 @@ static void free_from(int first, int last)
         for (int j = 0; j < count; j++) hz3_cache_free(makers[j].objects[i], hz3_class_of(SIZE));
 }
 
+/* How many objects came to the maker's stash, which are all its own. */
+static int came_home(const struct maker *maker)
+{
+    unsigned cls = hz3_class_of(SIZE);
+    int objects = 0;
+    for (struct hz3_magazine *magazine; (magazine = hz3_owner_stash_pop_magazine(maker->owner, cls));) {
+        for (unsigned i = magazine->header.floor + 1u; i <= magazine->header.top; i++, objects++)
+            assert_int_equal(hz3_owner_at(magazine->word[i]), maker->owner);
+        hz3_central_take_apart(cls, magazine);
+    }
+    return objects;
+}
+
+/* The makers end.  Each found at least and at most so many in its stash. */
+static void end(int least, int most)
+{
+    for (int i = 0; i < count; i++) assert_in_range(came_home(&makers[i]), least, most);
+    hz3_cache_flush();
+    pthread_barrier_wait(&ended);
+    for (int i = 0; i < count; i++) assert_int_equal(pthread_join(makers[i].thread, NULL), 0);
+    hz3_collector_run(true);
+}
+
+enum { NEARLY_ALL = EACH * 8 / 10 };
+
 static void who_only_frees_sends_each_its_own(void **state)
 {
     (void)state;
+    for (int owners = 2; owners <= 4; owners++) {
+        begin(16, owners);
+        free_from(0, EACH);
+        end(HZ3_OVERFLOW_SORT ? NEARLY_ALL : 0, HZ3_OVERFLOW_SORT ? EACH : 0);
+    }
+}
+
+static void what_is_its_own_it_keeps(void **state)
+{
+    (void)state;
+    static void *own[EACH];
+    struct maker self = {.owner = hz3_thread.owner};
+    for (int i = 0; i < EACH; i++) own[i] = hz3_cache_malloc(hz3_class_of(SIZE));
     begin(16, 2);
-    free_from(0, EACH);
-    unsigned home = end();
-    assert_true(HZ3_OVERFLOW_SORT ? home > EACH : !home);
+    for (int i = 0; i < EACH; i++) {
+        free_from(i, i + 1);
+        hz3_cache_free(own[i], hz3_class_of(SIZE));
+    }
+    assert_int_equal(came_home(&self), 0);
+    end(HZ3_OVERFLOW_SORT ? NEARLY_ALL : 0, HZ3_OVERFLOW_SORT ? EACH : 0);
 }
 
 static void with_two_processors_it_would_not_pay(void **state)
@@ -88,8 +103,7 @@ static void with_two_processors_it_would_not_pay(void **state)
     (void)state;
     begin(2, 2);
     free_from(0, EACH);
-    unsigned home = end();
-    assert_true(HZ3_OVERFLOW_SORT == 1 ? home > 0 : !home);
+    end(HZ3_OVERFLOW_SORT == 1 ? NEARLY_ALL : 0, HZ3_OVERFLOW_SORT == 1 ? EACH : 0);
 }
 
 static void of_many_owners_it_would_not_pay_either(void **state)
@@ -97,8 +111,7 @@ static void of_many_owners_it_would_not_pay_either(void **state)
     (void)state;
     begin(16, MAKERS);
     free_from(0, EACH);
-    unsigned home = end();
-    assert_true(HZ3_OVERFLOW_SORT == 1 ? home > 0 : !home);
+    end(HZ3_OVERFLOW_SORT == 1 ? NEARLY_ALL : 0, HZ3_OVERFLOW_SORT == 1 ? EACH : 0);
 }
 
 static void who_allocates_too_keeps_them(void **state)
@@ -111,8 +124,7 @@ static void who_allocates_too_keeps_them(void **state)
         for (int i = first; i < first + AT_ONCE; i++)
             for (int j = 0; j < count; j++) makers[j].objects[i] = hz3_cache_malloc(hz3_class_of(SIZE));
     }
-    unsigned home = end();
-    assert_true(HZ3_OVERFLOW_SORT == 1 || !home);
+    end(0, HZ3_OVERFLOW_SORT == 1 ? EACH : 0);
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < count; j++) hz3_central_retire(hz3_class_of(SIZE), &makers[j].objects[i], 1);
 }
@@ -127,5 +139,6 @@ static int start(void **state)
 }
 
 #define READY(test) cmocka_unit_test_setup(test, start)
-RUN(READY(who_only_frees_sends_each_its_own), READY(with_two_processors_it_would_not_pay),
-    READY(of_many_owners_it_would_not_pay_either), READY(who_allocates_too_keeps_them))
+RUN(READY(who_only_frees_sends_each_its_own), READY(what_is_its_own_it_keeps),
+    READY(with_two_processors_it_would_not_pay), READY(of_many_owners_it_would_not_pay_either),
+    READY(who_allocates_too_keeps_them))
