@@ -130,6 +130,8 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
     pack.check_is_new(folder)
     if len({(file.suffix == ".toml", file.stem) for file in files}) < len(files):
         raise LabError("two of the files have the same name")
+    if only and all(file.suffix == ".toml" for file in files):
+        raise LabError("--only: experiments compare what they name")
     say = show.console.print
     plans = {}
     for file in files:

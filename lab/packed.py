@@ -22,9 +22,8 @@ def planned(file: Path) -> Plan:
         plan = Plan.from_json(json.loads(text_of(file)))
     except NOT_A_PLAN as error:
         raise LabError(f"{file} is not a plan: {error!r}") from None
-    arms = dict(plan.arms)
-    for name in (name for name, arm in arms.items() if not arm.file):
-        arms[name] = replace(arms[name], version=platform.libc_ver()[1])
+    libc = platform.libc_ver()[1]
+    arms = {name: arm if arm.file else replace(arm, version=libc) for name, arm in plan.arms.items()}
     return replace(plan, arms=arms)
 
 

@@ -95,8 +95,9 @@ def write(results: Path, root: Path) -> None:
     of_cpus = defaultdict(list)
     for comparison in (comparisons := newest_comparisons(results)):
         of_cpus[comparison.run.machine["cpus_allowed"]].append(comparison)
-    found = [(some, against_peers(some)) for _, some in sorted(of_cpus.items())]
-    if not any(speeds for _, (speeds, _) in found):
+    every = [(some, against_peers(some)) for _, some in sorted(of_cpus.items())]
+    found = [(some, groups) for some, groups in every if groups[0]]
+    if not found:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
     (root / "docs/peers.md").write_text(page(comparisons, reasons()))
     pictures = draw(root / "docs", *found[0][1], comparisons)

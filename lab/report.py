@@ -147,10 +147,11 @@ def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
 
 
 def newest_comparisons(folder: Path) -> list[Comparison]:
-    """Of every list of cells the newest, whichever machine it ran on."""
+    """Of every list of cells the newest for each number of processors, whichever machine had them."""
     found = (run for run in published(folder.glob("*/*.jsonl")) if run.plan.kind == "peers")
     runs = sorted(found, key=lambda run: run.path.name)
-    return [Comparison(run) for _, run in sorted({run.plan.name: run for run in runs}.items())]
+    newest = {(run.plan.name, run.machine["cpus_allowed"]): run for run in runs}
+    return [Comparison(run) for _, run in sorted(newest.items())]
 
 
 def report(folder: Path) -> str:

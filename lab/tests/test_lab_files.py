@@ -423,6 +423,8 @@ def test_what_cannot_be_packed_is_named(tmp_path, monkeypatch):
     argv = ["pack", str(tmp_path / "new"), "x.txt", "--only", "gone"]
     packed = CliRunner().invoke(cli.main, argv, catch_exceptions=False)
     assert re.search("gone .*cannot be had .*no compiler", packed.output)
+    only = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "other"), "x.toml", "--only", "scale"])
+    assert "--only: experiments compare what they name" in str(only.exception)
     twice = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "other"), "a/x.toml", "b/x.toml"])
     assert "two of the files have the same name" in str(twice.exception)
 
