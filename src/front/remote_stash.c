@@ -146,16 +146,6 @@ void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned own
     }
 }
 
-bool hz3_remote_offer(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
-{
-    bool dense = !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
-    unsigned key = hz3_outgoing_key(cls, owner);
-    void **top = dense ? *hz3_outgoing_slot(stock, key) : HZ3_STUB_TOP;
-    if (top != HZ3_STUB_TOP && hz3_magazine_of(top)->header.key != key) return false;
-    hz3_remote_put(stock, p, cls, owner);
-    return true;
-}
-
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget)
 {
     if (!stock->remote_hint) return;

@@ -27,7 +27,7 @@ HZ3_INLINE unsigned hz3_outgoing_key(unsigned cls, unsigned owner)
 
 HZ3_INLINE void ***hz3_outgoing_slot(struct hz3_stock *stock, unsigned key)
 {
-    return &stock->outgoing[((key >> 8) * HZ3_OUTGOING_STEP + (key & 0xff)) % HZ3_OUTGOING];
+    return &stock->outgoing[(key * 0x9e3779b1u >> 16) % HZ3_OUTGOING];
 }
 
 /* A remote free; p's state is dealt with.  The usual case, one store into an outgoing magazine that has room: */
@@ -48,8 +48,6 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 void hz3_remote_flush(struct hz3_stock *stock, unsigned budget);
 /* One object on its way home, by a thread that is in a slow path. */
 void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner);
-/* The same, unless (dense) another owner's or class's would have to go before it is full: then false. */
-bool hz3_remote_offer(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner);
 /* Leaves a closed magazine that is not empty to its owner, or, if that refuses or owner is HZ3_NO_OWNER, to the
  * transfer cache, or to central.  False: nobody has room for it. */
 enum { HZ3_NO_OWNER = -1 };

@@ -20,9 +20,6 @@ enum {
     SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
     CROWD_MIN = 64,     /* when this many threads or more shrink to an eighth, */
     CROWD_LEFT = 8,     /* what they leave behind goes home at once: nobody may be there to do it later */
-    SORT_AFTER = 8,     /* overflows in a row: the thread only frees.  To sort that pays where there are */
-    SORT_CPUS = 3,      /* so many processors, and */
-    SORT_OWNERS = 4,    /* no more owners in a magazine */
 };
 
 _Thread_local struct hz3_thread hz3_thread = {
@@ -178,6 +175,39 @@ static void discharge(struct hz3_thread *self, unsigned cls, void **top)
     if (count) hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], count);
     self->stats.retired += count > 0;
     hz3_cache_put_magazine(self, cls, magazine);
+}
+
+/* Takes what is not of the thread's own heap out of a magazine; returns the top of what is left. */
+static void **take_foreign(const struct hz3_thread *self, void **top, void **foreign, unsigned *count)
+{
+    struct hz3_magazine *magazine = hz3_magazine_of(top);
+    void **left = &magazine->word[magazine->header.floor];
+    *count = 0;
+    for (void **from = left + 1; from <= top; from++) {
+        if (hz3_owner_at(*from) == self->owner)
+            *++left = *from;
+        else
+            foreign[(*count)++] = *from;
+    }
+    return left;
+}
+
+/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
+static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
+{
+    void *foreign[HZ3_MAGAZINE_LAST];
+    unsigned count;
+    void **left = take_foreign(self, top, foreign, &count);
+    for (unsigned i = 0; i < count; i++) hz3_remote_put(stock, foreign[i], cls, hz3_owner_at(foreign[i]));
+    return left;
+}
+
+/* The same for a magazine that has to make room; it may be the stub. */
+static void overflow(struct hz3_thread *self, unsigned cls, void **top)
+{
+    struct hz3_stock *stock = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_stock_get() : NULL;
+    if (stock && owner_of(self, hz3_magazine_close(top)) == HZ3_NO_OWNER) top = send_others_home(self, stock, cls, top);
+    discharge(self, cls, top);
 }
 
 static void discharge_class(struct hz3_thread *self, unsigned cls)
@@ -375,16 +405,9 @@ void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)
 static void **unmix(const struct hz3_thread *self, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST];
-    unsigned count = 0;
+    unsigned count;
     if (hz3_is_empty(top) || owner_of(self, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
-    struct hz3_magazine *magazine = hz3_magazine_of(top);
-    void **left = &magazine->word[magazine->header.floor];
-    for (void **from = left + 1; from <= top; from++) {
-        if (hz3_owner_at(*from) == self->owner)
-            *++left = *from;
-        else
-            foreign[count++] = *from;
-    }
+    void **left = take_foreign(self, top, foreign, &count);
     if (count) hz3_central_retire(cls, foreign, count);
     return left;
 }
@@ -559,7 +582,7 @@ static void swap(struct hz3_thread *self, unsigned cls)
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
     if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
-    self->overflows[cls] = 0;
+    self->freed_only[cls] = false;
     if (!hz3_is_empty(self->previous[cls])) {
         if (++self->stats.swap % SWAPS_PER_MISS == 0) earn_capacity(self, cls);
         swap(self, cls);
@@ -570,78 +593,32 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     return hz3_refill(self, cls) ? pop(self, cls) : take_one(self, cls);
 }
 
-/* Whether the magazine's objects are of 2 to SORT_OWNERS heaps. */
-static bool has_few_owners(const struct hz3_magazine *magazine)
+/* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
+static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
-    unsigned owners[SORT_OWNERS], count = 0;
-    for (unsigned i = magazine->header.floor + 1u; i <= magazine->header.top; i++) {
-        unsigned owner = hz3_owner_at(magazine->word[i]), known = 0;
-        while (known < count && owners[known] != owner) known++;
-        if (known < count) continue;
-        if (count == SORT_OWNERS) return false;
-        owners[count++] = owner;
-    }
-    return count > 1;
-}
-
-/* Whether what the loaded magazine, which is full, has of other heaps should go there by way of the stock.  What is all
- * of one heap goes there whole. */
-static bool is_to_be_sorted(const struct hz3_thread *self, unsigned cls)
-{
-    if (!HZ3_OVERFLOW_SORT || hz3_is_stub(self->top[cls])) return false;
-    bool only_frees = self->overflows[cls] >= SORT_AFTER;
-    if (HZ3_OVERFLOW_SORT == 2 && (!only_frees || hz3_os.cpus < SORT_CPUS || hz3_pages_pressed())) return false;
-    const struct hz3_magazine *magazine = hz3_magazine_close(self->top[cls]);
-    return HZ3_OVERFLOW_SORT == 2 ? has_few_owners(magazine) : owner_of(self, magazine) == HZ3_NO_OWNER;
-}
-
-/* False: that made no room to speak of. */
-static bool sort(struct hz3_thread *self, unsigned cls)
-{
-    struct hz3_stock *stock = hz3_stock_get();
-    if (!stock) return false;
-    void **top = self->top[cls];
-    struct hz3_magazine *magazine = hz3_magazine_of(top);
-    void **floor = &magazine->word[magazine->header.floor], **left = floor;
-    for (void **from = floor + 1; from <= top; from++) {
-        unsigned owner = hz3_owner_at(*from);
-        bool gone = owner != self->owner &&
-                    (hz3_remote_free_quick(*from, cls, owner) || hz3_remote_offer(stock, *from, cls, owner));
-        if (!gone) *++left = *from;
-    }
-    self->top[cls] = left == floor ? hz3_cache_open(self, cls, magazine) : left;
-    return left - floor <= top - left;
-}
-
-/* Makes room in the loaded magazine, which is full, or puts an empty one in its place.  False: there is none to be
- * had. */
-static bool make_room(struct hz3_thread *self, unsigned cls)
-{
-    bool sorted = is_to_be_sorted(self, cls) && sort(self, cls);
     void **loaded = self->top[cls], **previous = self->previous[cls];
-    if (!sorted && !hz3_is_stub(previous) && hz3_is_empty(previous)) {
+    if (!hz3_is_stub(previous) && hz3_is_empty(previous)) {
         self->previous[cls] = loaded;
         self->top[cls] = hz3_cache_open(self, cls, hz3_magazine_of(previous));
         return true;
     }
     earn_capacity(self, cls);
-    if (sorted) return true;
     struct hz3_magazine *empty = self->capacity[cls] ? hz3_cache_get_magazine(self, cls) : NULL;
-    if (!empty) return !hz3_is_full(self->top[cls]);
+    if (!empty) return false;
     /* Who only frees keeps no full magazine: others have a use for it. */
-    bool keep = !self->overflows[cls];
-    if (!keep || !hz3_is_stub(previous)) self->overflows[cls] = (uint8_t)hz3_min(self->overflows[cls] + 1, UINT8_MAX);
+    bool keep = !self->freed_only[cls];
+    self->freed_only[cls] |= !hz3_is_stub(previous);
     self->previous[cls] = keep ? loaded : HZ3_STUB_TOP;
     self->top[cls] = hz3_cache_open(self, cls, empty);
-    discharge(self, cls, previous);
-    if (!keep) discharge(self, cls, loaded);
+    overflow(self, cls, previous);
+    if (!keep) overflow(self, cls, loaded);
     return true;
 }
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
     /* enter() may have made room */
-    if (hz3_is_full(self->top[cls]) && !make_room(self, cls))
+    if (hz3_is_full(self->top[cls]) && !load_empty(self, cls))
         hz3_central_retire(cls, &p, 1);
     else
         *++self->top[cls] = p;

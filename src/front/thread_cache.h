@@ -34,10 +34,10 @@ struct hz3_thread {
     void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
-    bool missed[HZ3_BINS];       /* since the thread's last epoch */
-    uint8_t overflows[HZ3_BINS]; /* in a row from the first with two full magazines on, without a malloc that missed */
-    uint8_t owner;               /* number of `heap` */
-    uint8_t donor;               /* the class that gave room last */
+    bool missed[HZ3_BINS];     /* since the thread's last epoch */
+    bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
+    uint8_t owner;             /* number of `heap` */
+    uint8_t donor;             /* the class that gave room last */
     enum hz3_thread_state state;
     bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
     HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */

@@ -7,10 +7,7 @@
 #include "middle/magazine.h"
 
 enum {
-    /* Dense: outgoing magazines, each for the one owner and class its key names, and how far apart those of two owners
-     * are.  Of 256, four owners' for 32 classes each do not meet. */
-    HZ3_OUTGOING = HZ3_OVERFLOW_SORT ? 256 : 64,
-    HZ3_OUTGOING_STEP = 37,
+    HZ3_OUTGOING = 64,   /* dense: outgoing magazines, each for the one owner and class its key names */
     HZ3_RING = 64,       /* sparse: objects on their way, oldest first */
     HZ3_SPILL_OBJS = 30, /* objects, or as many as a magazine of the class holds; with magazines: */
     HZ3_SPILL_MAGAZINES = 2,
