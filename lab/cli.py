@@ -24,9 +24,7 @@ class Factor(click.FloatRange):
 scaling = click.option(
     "--scale", default=1.0, type=Factor(0, min_open=True), help="times the iterations of each case or cell"
 )
-choosing = click.option(
-    "--only", multiple=True, metavar="NAME", help="on the cells, this lane, peer or library (NAME=PATH)"
-)
+choosing = click.option("--only", multiple=True, metavar="NAME", help="this lane, peer or library (NAME=PATH)")
 
 
 @click.group(context_settings={"show_default": True})

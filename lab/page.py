@@ -5,8 +5,8 @@ from lab.comparison import Comparison, measured, tables
 
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
-The newest run of each list of cells. The reasons are those of [experiments/peers.toml](../experiments/peers.toml);
-[benchmarking.md](benchmarking.md#the-lab) says how it is measured.
+The newest run of each list of cells on machines of each size. The reasons are those of
+[experiments/peers.toml](../experiments/peers.toml); [benchmarking.md](benchmarking.md#the-lab) says how it is measured.
 """
 ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "\n": "<br>"})
 

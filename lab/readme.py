@@ -11,7 +11,7 @@ from lab import LabError, machine
 from lab.ahead import reasons
 from lab.comparison import Comparison
 from lab.page import markdown, page
-from lab.plots import Palette, grid, spread
+from lab.plots import Palette, Panel, grid, spread
 from lab.report import newest_comparisons, scaling_panels
 from lab.versus import MEMORY, SPEED, paired
 
@@ -69,23 +69,22 @@ def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str
     return f"{places}; {blocks}:\n\n{table(*groups)}"
 
 
-def draw(folder: Path, speeds: Groups, memories: Groups, comparisons: list[Comparison]) -> str:
-    """The table of the smallest machine as pictures, and how speed grows with threads; returns the lines that show
-    them."""
-    labels = {
-        "speed": "times the speed of the fastest peer",
-        "memory": "times the peak RSS of the smallest peer of like speed",
-        "scaling": "speed over threads",
-    }
-    pictures = {}
-    for name, groups in (("speed", speeds), ("memory", memories)):
-        panel = ("", spread(groups, Palette(LANES, ()), labels[name]))
-        pictures[name] = grid([panel], 1 + 0.35 * len(groups), labels[name], columns=1, width=8.5)
-    for comparison in (c for c in comparisons if c.run.plan.name == SCALING):
-        pictures["scaling"] = grid(scaling_panels(comparison), 3.4, labels["scaling"], columns=1, width=8.5)
-    for name, picture in pictures.items():
-        (folder / f"{name}.svg").write_text(picture)
-    return "".join(f"![{labels[name]}](docs/{name}.svg)\n" for name in pictures)
+def drawn(folder: Path, name: str, label: str, panels: list[Panel], height: float) -> str:
+    """The line that shows the picture."""
+    (folder / f"{name}.svg").write_text(grid(panels, height, label, columns=1, width=8.5))
+    return f"![{label}](docs/{name}.svg)\n"
+
+
+def spreads(folder: Path, speeds: Groups, memories: Groups) -> str:
+    """A table as pictures."""
+    lines = ""
+    for name, groups, label in (
+        ("speed", speeds, "times the speed of the fastest peer"),
+        ("memory", memories, "times the peak RSS of the smallest peer of like speed"),
+    ):
+        panel = ("", spread(groups, Palette(LANES, ()), label))
+        lines += drawn(folder, name, label, [panel], 1 + 0.35 * len(groups))
+    return lines
 
 
 def write(results: Path, root: Path) -> None:
@@ -100,11 +99,14 @@ def write(results: Path, root: Path) -> None:
     if not found:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
     (root / "docs/peers.md").write_text(page(comparisons, reasons()))
-    pictures = draw(root / "docs", *found[0][1], comparisons)
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster. Means are geometric. Each cell, and where a peer is ahead and why, is
 in [docs/peers.md](docs/peers.md).
 """
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    block = "\n".join((said, *(section(*one) for one in found), pictures))
+    (small, groups), *larger = found
+    parts = [said, section(small, groups), spreads(root / "docs", *groups), *(section(*one) for one in larger)]
+    for comparison in (c for c in comparisons if c.run.plan.name == SCALING):
+        parts.append(drawn(root / "docs", "scaling", "speed over threads", scaling_panels(comparison), 3.4))
+    block = "\n".join(parts)
     (root / "README.md").write_text(f"{before}{BEGIN}\n{block}\n{END}{after}")
