@@ -162,10 +162,13 @@ def check_testimony(what: str, testimony: Path, name: str, arm: Arm, library: Pa
 class Command:
     """Runs any program: wall time, CPU time and peak RSS; a witness in each of its processes says who serves malloc."""
 
-    def __init__(self, tools: Path, root: Path = ROOT):
+    def __init__(self, tools: Path, root: Path = ROOT, program: Path | None = None):
         self.root, self.launch, self.witness = root, tools / "launch", tools / "witness.so"
+        self.program, self.sha256 = program, program and digest(program)
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
+        if self.program and digest(self.program) != self.sha256:
+            raise Unfit(f"{self.program} is no longer the program that the run began with")
         library = check_library(name, arm, self.root)
         preload = ":".join(str(file) for file in (library, self.witness) if file)
         with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from lab import ROOT, LabError, build, experiment, measure, peers, registry, session
-from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
 
@@ -76,10 +76,10 @@ def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: buil
     if not program:
         raise LabError(f"'{command[0]}' was not found, or cannot be executed")
     builder = build.Builder(registry.read(), say=say)
-    taker = measure.Command(builder.tools())
+    taker = measure.Command(builder.tools(), program=Path(program))
     arms, missing = _that_take(*map(_without_limit, peers.arms(builder, only)), taker)
     name, cells = Path(program).name, {shlex.join(command): Cell(command)}
-    programs = {name: digest(Path(program))}
+    programs = {name: taker.sha256}
     plan = Plan("compare", name, arms, cells, blocks, programs=programs, missing=missing, commit=commit())
     return plan, taker
 

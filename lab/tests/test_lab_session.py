@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from synthetic import experiment
 
-from lab import ROOT, LabError, build, comparison, judge, measure, pack, plan, session, show, versus
+from lab import ROOT, LabError, Unfit, build, comparison, judge, measure, pack, plan, session, show, versus
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
 from lab.samples import Samples, alone, new_path
 
@@ -462,6 +462,17 @@ def test_a_program_that_ends_badly_is_refused(tools, lab):
     for script, complaint in (("exit 3", "status 3"), ("kill -9 $$", "status 137")):
         with pytest.raises(LabError, match=complaint):
             measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["sh", "-c", script]))
+
+
+def test_a_program_that_changed_is_refused(tools, lab, tmp_path):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    taker = measure.Command(tools, lab.root, program)
+    taker("glibc", plan.Arm(), Cell([str(program)]))
+    program.write_text("#!/bin/sh\ntrue\n")
+    with pytest.raises(Unfit, match="program is no longer the program that the run began with"):
+        taker("glibc", plan.Arm(), Cell([str(program)]))
 
 
 def test_what_a_program_leaves_running_is_not_waited_for_and_ends(tools, lab, tmp_path):
