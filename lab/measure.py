@@ -25,7 +25,7 @@ class Bench:
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
         program, *arguments = cell.argv
-        self.check(program)
+        check_program(f"out/{program}", self.root / "out" / program, self.programs.get(program))
         library = check_library(name, arm, self.root)
         done = execute(
             [str(self.root / "out" / program), *arguments],
@@ -33,12 +33,6 @@ class Bench:
             f"{shlex.join(cell.argv)} under {name}",
         )
         return self.read(name, arm, library, done)
-
-    def check(self, program: str) -> None:
-        """Unlike a library it serves all arms, so that none of them is to blame."""
-        file = self.root / "out" / program
-        if not file.is_file() or digest(file) != self.programs.get(program):
-            raise Unfit(f"out/{program} is no longer the program that the run began with")
 
     @staticmethod
     def read(name: str, arm: Arm, library: Path | None, done: subprocess.CompletedProcess) -> dict:
@@ -75,6 +69,12 @@ def observed(stderr: str) -> dict[str, float | str]:
             elif word.endswith(":"):
                 prefix = f"{box}.{word[:-1]}"
     return figures
+
+
+def check_program(name: str, file: Path, sha256: str | None) -> None:
+    """Unlike a library it serves all arms, so that none of them is to blame."""
+    if not file.is_file() or digest(file) != sha256:
+        raise Unfit(f"{name} is no longer the program that the run began with")
 
 
 def check_library(name: str, arm: Arm, root: Path) -> Path | None:
@@ -167,8 +167,8 @@ class Command:
         self.program, self.sha256 = program, program and digest(program)
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
-        if self.program and digest(self.program) != self.sha256:
-            raise Unfit(f"{self.program} is no longer the program that the run began with")
+        if self.program:
+            check_program(str(self.program), self.program, self.sha256)
         library = check_library(name, arm, self.root)
         preload = ":".join(str(file) for file in (library, self.witness) if file)
         with tempfile.TemporaryDirectory() as folder:

@@ -470,9 +470,10 @@ def test_a_program_that_changed_is_refused(tools, lab, tmp_path):
     program.chmod(0o755)
     taker = measure.Command(tools, lab.root, program)
     taker("glibc", plan.Arm(), Cell([str(program)]))
-    program.write_text("#!/bin/sh\ntrue\n")
-    with pytest.raises(Unfit, match="program is no longer the program that the run began with"):
-        taker("glibc", plan.Arm(), Cell([str(program)]))
+    for change in (lambda: program.write_text("#!/bin/sh\ntrue\n"), program.unlink):
+        change()
+        with pytest.raises(Unfit, match="program is no longer the program that the run began with"):
+            taker("glibc", plan.Arm(), Cell([str(program)]))
 
 
 def test_what_a_program_leaves_running_is_not_waited_for_and_ends(tools, lab, tmp_path):
