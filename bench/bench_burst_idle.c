@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     bench_start(argc, argv, param, BENCH_COUNT(param));
     uint64_t threads = param[THREADS].value;
     share = (param[MIB].value << 20) / param[SIZE].value / threads;
+    if (!share) bench_refuse("mib must have room for an object of each thread");
     objects = bench_map(threads * share * sizeof *objects);
     struct helper *helpers = bench_map((threads + 1) * sizeof *helpers);
     for (uint64_t i = 0; i <= threads; i++) helper_hire(&helpers[i], i);

@@ -50,6 +50,7 @@ int main(int argc, char **argv)
     bench_start(argc, argv, param, BENCH_COUNT(param));
     uint64_t owner = param[OWNER].value;
     count = (param[MIB].value << 20) / param[SIZE].value;
+    if (!count) bench_refuse("mib must have room for an object");
     objects = bench_map(count * sizeof *objects);
     struct helper *helpers = bench_map(HELPERS * sizeof *helpers);
     for (uint64_t i = 0; i < HELPERS; i++) helper_hire(&helpers[i], i);

@@ -28,6 +28,7 @@ static inline uint64_t bulk_room(uint64_t bytes, uint64_t min, uint64_t max)
 /* Adds objects of random size until no further one may fit into `bytes`. */
 static inline void bulk_fill(struct bulk *b, uint64_t bytes, uint64_t min, uint64_t max, uint64_t *random)
 {
+    if (max > bytes) bench_refuse("mib must have room for an object of %llu bytes", (unsigned long long)max);
     for (uint64_t filled = 0; filled + max <= bytes;) {
         if (b->count == b->room) bench_die("bench: more objects than room for their addresses");
         uint64_t size = bench_random_size((uint32_t)bench_random(random), min, max);

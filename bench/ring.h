@@ -10,35 +10,43 @@
 struct ring {
     _Alignas(BENCH_CACHE_LINE) _Atomic uint64_t sent;  /* written by the sender; sent - taken <= slots */
     uint64_t taken_seen;                               /* sender's copy of taken */
+    uint64_t sent_to;                                  /* sent, modulo slots */
     _Alignas(BENCH_CACHE_LINE) _Atomic uint64_t taken; /* written by the receiver */
     uint64_t sent_seen;                                /* receiver's copy of sent */
-    _Alignas(BENCH_CACHE_LINE) void **slot;            /* const; mask + 1 of them, a power of two */
-    uint64_t mask;                                     /* const */
+    uint64_t taken_from;                               /* taken, modulo slots */
+    _Alignas(BENCH_CACHE_LINE) void **slot;            /* const; `slots` of them */
+    uint64_t slots;                                    /* const */
 };
 
-/* Makes count rings of at least `slots` slots each. */
+/* Makes count rings of `slots` slots each, at least one. */
 static inline struct ring *ring_map(uint64_t count, uint64_t slots)
 {
-    uint64_t capacity = 1;
-    while (capacity < slots) capacity *= 2;
     struct ring *rings = bench_map(count * sizeof *rings);
-    void **slot = bench_map(count * capacity * sizeof *slot);
+    void **slot = bench_map(count * slots * sizeof *slot);
     for (uint64_t i = 0; i < count; i++) {
-        rings[i].slot = slot + i * capacity;
-        rings[i].mask = capacity - 1;
+        rings[i].slot = slot + i * slots;
+        rings[i].slots = slots;
     }
     return rings;
+}
+
+/* The slot at a side's position, which moves on. */
+static inline void **ring_next(struct ring *r, uint64_t *at)
+{
+    void **slot = &r->slot[*at];
+    if (++*at == r->slots) *at = 0;
+    return slot;
 }
 
 /* False where the ring is full. */
 static inline bool ring_send(struct ring *r, void *p)
 {
     uint64_t sent = atomic_load_explicit(&r->sent, memory_order_relaxed);
-    if (sent - r->taken_seen > r->mask) {
+    if (sent - r->taken_seen == r->slots) {
         r->taken_seen = atomic_load_explicit(&r->taken, memory_order_acquire);
-        if (sent - r->taken_seen > r->mask) return false;
+        if (sent - r->taken_seen == r->slots) return false;
     }
-    r->slot[sent & r->mask] = p;
+    *ring_next(r, &r->sent_to) = p;
     atomic_store_explicit(&r->sent, sent + 1, memory_order_release);
     return true;
 }
@@ -51,7 +59,7 @@ static inline void *ring_take(struct ring *r)
         r->sent_seen = atomic_load_explicit(&r->sent, memory_order_acquire);
         if (taken == r->sent_seen) return NULL;
     }
-    void *p = r->slot[taken & r->mask];
+    void *p = *ring_next(r, &r->taken_from);
     atomic_store_explicit(&r->taken, taken + 1, memory_order_release);
     return p;
 }

@@ -276,6 +276,11 @@ def test_overflow_is_reported_and_matched_avoids_it():
     assert (matched["overflow_sent"], matched["overflow"]) == (0, "ok")
 
 
+def test_a_receiver_has_the_ring_slots_that_are_asked_for():
+    slots = 262144
+    assert 32 * slots * 8 / 1024 < run(f"{MT_REMOTE} 32 200 1 16 64 50 {slots}")["own_kib"] < 36 * slots * 8 / 1024
+
+
 def test_the_programs_own_memory_is_in_no_figure():
     result = run(f"{MT_REMOTE} 4 1000 100 16 64 50 1048576")
     assert result["own_kib"] > 32 * 1024
@@ -350,6 +355,10 @@ def test_a_wrong_command_line_is_refused_with_usage_and_question(program):
     ("bench_linked 1 1 1 1 32 64", "min must be a number from 33"),
     ("bench_false_sharing both 1 1 1 1", "kind must be one of active|passive"),
     ("bench_burst_idle 1 1 1 61", "idle_s must be a number from 1 to 60"),
+    ("bench_burst_idle 1 2000000", "mib must have room for an object of each thread"),
+    ("bench_handover dead 1 2000000", "mib must have room for an object"),
+    ("bench_fragment_idle 1 16 2000000", "mib must have room for an object of 2000000 bytes"),
+    ("bench_phase_change 1 16 65536 32 4", "mib must have room for an object of 4194304 bytes"),
     ("bench_thread_churn 3 4", "alive must be at most threads"),
 ])
 def test_a_refusal_says_why(words, why):
