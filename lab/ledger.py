@@ -78,14 +78,18 @@ def cell(finding: Finding) -> str:
     return f"{said}; {settles.removesuffix(SETTLES)}" if settles else said
 
 
+def measured_as(run: Samples) -> str:
+    plan, facts, file = run.plan, run.machine, run.path
+    return (
+        f"{file.stem[:4]}-{file.stem[4:6]}-{file.stem[6:8]}, {machine.name(facts)}, Linux {facts['kernel']}; "
+        f"{plan.blocks} blocks, {plan.scale:g} of the iterations; "
+        f"[every sample](../experiments/results/{file.parent.name}/{file.name})"
+    )
+
+
 def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> list[str]:
-    plan, facts = run.plan, run.machine
-    measured = from_table(plan.experiment)
-    lines = [
-        f"{machine.name(facts)}, Linux {facts['kernel']}; {plan.blocks} blocks, {plan.scale:g} of the iterations; "
-        f"[every sample](../experiments/results/{run.path.parent.name}/{run.path.name}).",
-        "",
-    ]
+    measured = from_table(run.plan.experiment)
+    lines = [f"{measured_as(run)}.", ""]
     if basis(measured) != basis(experiment):
         lines += ["**The file has changed since. Builds, cases and gates are those it had when the run began.**", ""]
     lines += [
@@ -110,13 +114,21 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
     return lines
 
 
-def section(experiment: Experiment, judged: list[tuple[Samples, list[Verdict]]]) -> list[str]:
+Judged = list[tuple[Samples, list[Verdict]]]
+
+
+def section(experiment: Experiment, judged: Judged, others: Judged) -> list[str]:
     original = experiment.original
     lines = [f"## {experiment.name}", "", experiment.question, ""]
     if original:
         lines += [f"The work order ({experiment.work_order}): {original.said}", ""]
     for run, verdicts in judged:
         lines += [*result(run, verdicts, experiment), ""]
+    if others:
+        lines += ["Every other complete run, each by the file of its day:", ""]
+        for run, verdicts in others:
+            lines.append(f"- {measured_as(run)}. {'; '.join(f'{v.variant}: {v.word}' for v in verdicts)}")
+        lines.append("")
     if not judged:
         lines += ["Not yet run. To hold for a GO:", "", *(f"- {gate}" for gate in experiment.gates), ""]
     return [*lines, f"Why: {experiment.why or 'not yet known.'}", ""]
@@ -128,25 +140,32 @@ def order(file: Path) -> tuple:
     return not numbers, [int(number) for number in numbers], file.stem
 
 
-def ours(judged: list[tuple[Samples, list[Verdict]]], variant: str) -> str:
+def ours(judged: Judged, variant: str) -> str:
     words = [v.word for _, verdicts in judged for v in verdicts if v.variant == variant]
     return ", ".join(words) or "not yet run"
+
+
+def judged_of(runs: list[Samples]) -> Judged:
+    judged = []
+    for run in runs:
+        try:
+            judged.append((run, judge(run)))
+        except LabError as error:
+            raise LabError(f"{run.path.name} of {run.plan.name}: {error}") from None
+    return judged
 
 
 def ledger(folder: Path) -> str:
     summary = ["| experiment | variant | work order | here |", "|---|---|---|---|"]
     sections = []
     for file in sorted(files(folder), key=order):
-        experiment = read(file)
-        judged = []
-        for run in published((folder / "results" / file.stem).glob("*.jsonl"), experiment):
-            try:
-                judged.append((run, judge(run)))
-            except LabError as error:
-                raise LabError(f"{run.path.name} of {experiment.name}: {error}") from None
+        experiment, results = read(file), sorted((folder / "results" / file.stem).glob("*.jsonl"))
+        shown = published(results, experiment)
+        rest = [Samples.load(path) for path in results if path not in {run.path for run in shown}]
+        judged, others = judged_of(shown), judged_of([run for run in rest if not remaining(run)])
         anchor = experiment.name.lower().replace(" ", "-")
         for name in (variant.name for variant in experiment.variants):
             verdicts = f"{theirs(experiment, name)} | {ours(judged, name)}"
             summary.append(f"| [{experiment.name}](#{anchor}) | {name} | {verdicts} |")
-        sections += section(experiment, judged)
+        sections += section(experiment, judged, others)
     return HEAD + "\n".join([*summary, "", *sections])

@@ -479,6 +479,30 @@ def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another(monkeyp
     assert ledger.published(map(Path, runs), experiment.from_table(table)) == [now]
 
 
+def test_what_is_not_shown_in_full_has_a_line_with_its_verdict(tmp_path, monkeypatch):
+    table = table_of([{"at_least": 0.0}])
+    runs = {
+        "20260101T000000Z": samples(table | {"gates": [{"group": "g", "at_least": 30.0}]}, 1, [20]),
+        "20260102T000000Z": samples(table, 2, [20]),
+        "20260103T000000Z": samples(table, 3, [20], blocks=2),
+        "20260104T000000Z": Samples(Path(), samples(table, 4, [20]).plan, MACHINE),  # interrupted
+    }
+    (tmp_path / "x.toml").write_text(GOOD)
+    for name, run in runs.items():
+        run.path = tmp_path / f"results/x/{name}.jsonl"
+        run.path.parent.mkdir(parents=True, exist_ok=True)
+        run.path.touch()
+    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.stem])
+    monkeypatch.setattr(ledger, "read", lambda file: experiment.from_table(table))
+    shown, others = ledger.ledger(tmp_path).split("\nEvery other complete run, each by the file of its day:\n\n")
+    assert "\n2026-01-02, A CPU, 4 CPUs, Linux 6.1; 20 blocks, 1 of" in shown and "variant: **GO**" in shown
+    assert others.splitlines()[:3] == [
+        f"- {day}, A CPU, 4 CPUs, Linux 6.1; {blocks} blocks, 1 of the iterations; "
+        f"[every sample](../experiments/results/x/{day.replace('-', '')}T000000Z.jsonl). variant: {word}"
+        for day, blocks, word in (("2026-01-01", 20, "NO-GO"), ("2026-01-03", 2, "INCONCLUSIVE"))
+    ] + [""]
+
+
 def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
     first, trial, later, rebooted = (samples(table_of([]), seed, [0], blocks=6) for seed in range(4))
     trial.plan = replace(trial.plan, scale=0.1)
