@@ -19,7 +19,8 @@ HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
 [benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
-or smaller; in brackets is the interval that covers 95 %. Nothing below the noise floor counts. What is INCONCLUSIVE has
+or smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half
+the memory. In brackets is the interval that covers 95 %. Nothing below the noise floor counts. What is INCONCLUSIVE has
 with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
 
 """

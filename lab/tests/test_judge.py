@@ -95,6 +95,10 @@ def test_memory_is_judged_like_speed():
     assert finding["peak_kib"].verdict == "BETTER"
     assert judge.percent(finding["peak_kib"].effect.gain) == pytest.approx(100)
     assert finding["peak_kib"].medians == (5000, 2500)
+    twice = judge.judge(samples(experiment(IMPROVES), 1, [-50], memory=2.0))[0].findings
+    assert [ledger.cell(f).split(" [")[0] for f in twice[1:]] == ["WORSE -50.0 %"] * 2
+    assert judge.percent(twice[0].effect.gain) == pytest.approx(-50, abs=1)
+    assert "better by -50 % has half the speed, or takes twice the memory" in ledger.HEAD
 
 
 def test_no_effect_below_the_noise_floor():
