@@ -10,7 +10,7 @@ from lab.judge import Finding, Verdict, judge
 from lab.peers import PUBLISHED
 from lab.samples import Samples
 from lab.session import remaining
-from lab.show import SETTLES, blocks_to_settle, signed
+from lab.show import SETTLES, blocks_to_settle, floor_of, signed
 from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
 LEAST_BLOCKS, LEAST_WEIGHT = 2, 0.5  # of a comparison; the weight of 2 blocks with a quarter of the iterations
@@ -20,8 +20,8 @@ HEAD = f"""# Verdicts
 Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
 [benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
 or smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half
-the memory. In brackets is the interval that covers 95 %. Nothing below the noise floor counts. What is INCONCLUSIVE has
-with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
+the memory. In brackets is the interval that covers 95 %. Nothing within the noise floor counts. What is INCONCLUSIVE
+has with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
 
 """
 
@@ -103,11 +103,11 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
             by_case.setdefault(finding.case, {})[finding.figure] = finding
         for case, found in by_case.items():
             main = found[measured.figure]
-            memory = " | ".join(cell(found[figure]) for figure in MEMORY)
+            memory = (cell(found[figure]) for figure in MEMORY)
             change = their_change(experiment, case, verdict.variant)
-            floor = signed(main.effect.floor).lstrip("+")
             mark = f" {OVERFLOWED}" * (main.overflowed > 0)
-            lines.append(f"| {verdict.variant} | {case}{mark} | {change} | {cell(main)} | {floor} | {memory} |")
+            row = (verdict.variant, case + mark, change, cell(main), floor_of(main), *memory)
+            lines.append(f"| {' | '.join(row)} |")
     for verdict in verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
         lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]

@@ -95,6 +95,11 @@ def signed(log_ratio: float) -> str:
     return f"{percent(log_ratio):+.1f} %"
 
 
+def floor_of(finding: Finding) -> str:
+    """Both ways: one distance as a logarithm, but a loss has fewer per cent."""
+    return f"{signed(-finding.effect.floor)} {signed(finding.effect.floor)}"
+
+
 def blocks_to_settle(finding: Finding) -> str:
     """Of a finding that more blocks than it has would settle."""
     if not finding.runs_needed or finding.runs_needed <= finding.effect.pairs:
@@ -115,7 +120,7 @@ def finding_row(finding: Finding) -> list[str]:
         *(human(finding.figure, m) for m in finding.medians),
         signed(effect.gain),
         f"{signed(effect.low)} to {signed(effect.high)}",
-        f"{percent(effect.floor):.1f} %",
+        floor_of(finding),
         finding.verdict,
         "; ".join(remarks),
     ]

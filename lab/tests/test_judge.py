@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from synthetic import experiment, samples
 
-from lab import LabError, judge, ledger
+from lab import LabError, judge, ledger, show
 from lab.experiment import from_table
-from lab.plan import BASELINE
+from lab.plan import BASELINE, COPY
 
 TRIALS = 60
 IMPROVES = [{"at_least": 0.0}]
@@ -105,6 +105,17 @@ def test_no_effect_below_the_noise_floor():
     slightly_better = np.full(20, 0.01)
     for aa, word in ((np.full(20, 0.02), "INCONCLUSIVE"), (np.full(20, 0.005), "BETTER")):
         assert judge.word_for(judge.effect(slightly_better, judge.noise_floor(aa)), 0.01) == word
+
+
+def test_a_loss_that_counts_is_beyond_the_floor_as_it_is_printed(capsys):
+    run = samples(experiment(IMPROVES), 1, [-14.5], noise=0.0)
+    for block, attempts in enumerate(run.attempts.values()):
+        attempts[0][COPY]["ops_per_s"] = attempts[0][BASELINE]["ops_per_s"] * (1.16, 1 / 1.16)[block % 2]
+    verdicts = judge.judge(run)
+    (row,) = (line for line in ledger.result(run, verdicts, from_table(run.plan.experiment)) if "| case 0 |" in line)
+    assert "| WORSE -14.5 % [-14.5 %, -14.5 %] | -13.8 % +16.0 % |" in row
+    show.verdicts(run, verdicts)
+    assert "-13.8 % +16.0 %" in capsys.readouterr().out
 
 
 def test_no_effect_whose_interval_reaches_the_other_side():
