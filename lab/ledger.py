@@ -6,11 +6,11 @@ from pathlib import Path
 
 from lab import LabError, machine
 from lab.experiment import MEMORY, Experiment, files, from_table, read
-from lab.judge import Finding, Verdict, judge
+from lab.judge import NOISY, Finding, Verdict, judge
 from lab.peers import PUBLISHED
 from lab.samples import Samples
 from lab.session import remaining
-from lab.show import SETTLES, blocks_to_settle, floor_of, signed
+from lab.show import SETTLES, SHORT, floor_of, remarks, short_cells, signed
 from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
 LEAST_BLOCKS, LEAST_WEIGHT = 2, 0.5  # of a comparison; the weight of 2 blocks with a quarter of the iterations
@@ -20,8 +20,9 @@ HEAD = f"""# Verdicts
 Made by `hz3 ledger` from `experiments/*.toml` and the samples in `experiments/results`; not to be edited by hand.
 [benchmarking.md](benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
 or smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half
-the memory. In brackets is the interval that covers 95 %. Nothing within the noise floor counts. What is INCONCLUSIVE
-has with it how many blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
+the memory. In brackets is the interval that covers 95 %. Nothing within the noise floor counts. max/min is the largest
+to the smallest figure of one library, where above {NOISY}. What is open, itself or at a gate, has with it how many
+blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
 
 """
 
@@ -75,8 +76,7 @@ def their_change(experiment: Experiment, case: str, variant: str) -> str:
 def cell(finding: Finding) -> str:
     effect = finding.effect
     said = f"{finding.verdict} {signed(effect.gain)} [{signed(effect.low)}, {signed(effect.high)}]"
-    settles = blocks_to_settle(finding) if finding.verdict == "INCONCLUSIVE" else ""
-    return f"{said}; {settles.removesuffix(SETTLES)}" if settles else said
+    return "; ".join((said, *remarks(finding))).removesuffix(SETTLES)
 
 
 def measured_as(run: Samples) -> str:
@@ -108,6 +108,9 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
             mark = f" {OVERFLOWED}" * (main.overflowed > 0)
             row = (verdict.variant, case + mark, change, cell(main), floor_of(main), *memory)
             lines.append(f"| {' | '.join(row)} |")
+    if short := short_cells(run):
+        cells = ", ".join(f"{cell} ({median})" for cell, median in short.items())
+        lines += ["", f"Mostly noise, since the median run took less than {SHORT} s: {cells}."]
     for verdict in verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
         lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]

@@ -107,13 +107,15 @@ def blocks_to_settle(finding: Finding) -> str:
     return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks{SETTLES}"
 
 
+def remarks(finding: Finding) -> list[str]:
+    spread = f"max/min {finding.range_ratio:.2f}" if finding.range_ratio > NOISY else ""
+    return list(filter(None, (spread, blocks_to_settle(finding))))
+
+
 def finding_row(finding: Finding) -> list[str]:
-    effect = finding.effect
-    remarks = [f"max/min {finding.range_ratio:.2f}"] if finding.range_ratio > NOISY else []
-    if settles := blocks_to_settle(finding):
-        remarks.append(settles)
+    effect, said = finding.effect, remarks(finding)
     if finding.overflowed:
-        remarks.append(f"rings overflowed in {finding.overflowed} of {effect.pairs}")
+        said.append(f"rings overflowed in {finding.overflowed} of {effect.pairs}")
     return [
         finding.case,
         finding.figure,
@@ -122,7 +124,7 @@ def finding_row(finding: Finding) -> list[str]:
         f"{signed(effect.low)} to {signed(effect.high)}",
         floor_of(finding),
         finding.verdict,
-        "; ".join(remarks),
+        "; ".join(said),
     ]
 
 
@@ -153,12 +155,20 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
     short_runs(samples)
 
 
-def short_runs(samples: Samples) -> None:
+def short_cells(samples: Samples) -> dict[str, str]:
+    """Those whose median run is mostly noise, and how long it took."""
+    medians = {}
     for cell in samples.plan.cells:
         runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
         if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORT:
-            said = f"{cell}: the median run measured {median:.2f} s; less than {SHORT} s is mostly noise, raise --scale"
-            console.print(said, style="yellow")
+            medians[cell] = f"{median:.2g} s"
+    return medians
+
+
+def short_runs(samples: Samples) -> None:
+    for cell, median in short_cells(samples).items():
+        said = f"{cell}: the median run measured {median}; less than {SHORT} s is mostly noise, raise --scale"
+        console.print(said, style="yellow")
 
 
 def peers(plan: Plan) -> None:

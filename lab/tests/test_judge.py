@@ -108,7 +108,7 @@ def test_no_effect_below_the_noise_floor():
 
 
 def test_a_loss_that_counts_is_beyond_the_floor_as_it_is_printed(capsys):
-    run = samples(experiment(IMPROVES), 1, [-14.5], noise=0.0)
+    run = samples(experiment(IMPROVES), 1, [-14.5], noise=0.0, mood=0.0)
     for block, attempts in enumerate(run.attempts.values()):
         attempts[0][COPY]["ops_per_s"] = attempts[0][BASELINE]["ops_per_s"] * (1.16, 1 / 1.16)[block % 2]
     verdicts = judge.judge(run)

@@ -539,8 +539,20 @@ def test_those_who_are_published_are_lanes_and_peers_that_there_are():
 def test_the_ledger_says_how_many_blocks_would_settle_what_is_open():
     noisy = judge.judge(samples(table_of([{"at_least": 0.0}]), 3, [5], noise=0.2))[0].findings
     open_, settled = (next(f for f in noisy if f.verdict == word) for word in ("INCONCLUSIVE", "SAME"))
-    assert re.search(r"\]; (about|over) \d+ blocks$", ledger.cell(open_))
+    assert re.search(r"\]; max/min 3\.\d\d; (about|over) \d+ blocks$", ledger.cell(open_))
     assert ledger.cell(settled).endswith("]")
+    moody = judge.judge(samples(table_of([{"at_least": 0.0}]), 3, [20], mood=0.5))[0].findings[0]
+    assert re.search(r"^BETTER .*\]; max/min \d\.\d\d$", ledger.cell(moody))
+
+
+def test_the_ledger_names_the_cases_whose_runs_are_too_short():
+    table = table_of([{"at_least": 0.0}], cases=3)
+    run = samples(table, 1, [0, 0, 0])
+    for case, seconds in (("case 0", 0.004), ("case 1", 0.15), ("case 2", 0.25)):
+        for figures in (figures for block in run.blocks(case, "ab") for figures in block.values()):
+            figures["seconds"] = seconds
+    said = ledger.result(run, judge.judge(run), experiment.from_table(table))
+    assert "Mostly noise, since the median run took less than 0.2 s: case 0 (0.004 s), case 1 (0.15 s)." in said
 
 
 def test_the_ledger_in_the_documentation_is_what_the_results_say():
