@@ -149,6 +149,7 @@ def merge_verb(folder: Path) -> None:
     """Take the results of a packed FOLDER among ours."""
     for file in pack.merge(folder, RESULTS):
         show.console.print(f"merged {file.relative_to(RESULTS)}")
+        show.short_runs(samples.Samples.load(file))
 
 
 @main.command("report")

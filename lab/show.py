@@ -199,6 +199,7 @@ def comparison(samples: Samples, reference: str) -> None:
         console.print(OVERFLOW_NOTE, style="yellow")
     for (cell, arm), reason in samples.unable.items():
         console.print(f"no result of {arm} in {cell}: {reason}", style="red")
+    short_runs(samples)
 
 
 def environment(facts: dict) -> None:

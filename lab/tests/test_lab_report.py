@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, readme, report, show, versus
+from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, pack, readme, report, show, versus
 from lab.page import markdown
 from lab.peers import cells
 from lab.plan import Plan
@@ -72,6 +72,20 @@ def test_the_summary_compares_with_the_fastest_peer():
     assert ratio[0] == pytest.approx(0.5, rel=0.03)  # 2 to 4, by construction
     (row,) = (row for row in comparison.summary(run).rows if row[0] == "mt 2")
     assert row[1] == "jemalloc" and re.match(r"0\.(49|50|51)x \[", row[3])
+
+
+def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_path, monkeypatch):
+    run = peers()
+    for figures in (figures for block in run.blocks("mt 2", "ab") for figures in block.values()):
+        figures["seconds"] = 0.05
+    warning = "mt 2: the median run measured 0.05 s; less than 0.2 s is mostly noise"
+    show.comparison(run, "glibc")
+    assert capsys.readouterr().out.count(warning) == 1
+    monkeypatch.setattr(cli, "RESULTS", tmp_path)
+    monkeypatch.setattr(pack, "merge", lambda folder, results: [results / "peers-x/1.jsonl"])
+    monkeypatch.setattr(Samples, "load", lambda path: run)
+    merged = CliRunner().invoke(cli.main, ["merge", "folder"], catch_exceptions=False).output
+    assert merged.startswith("merged peers-x/1.jsonl\n" + warning) and merged.count("mostly noise") == 1
 
 
 def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
