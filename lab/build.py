@@ -2,9 +2,11 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lab import ROOT, LabError
@@ -18,17 +20,25 @@ SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
 CALLERS_OWN = ("CC", "CFLAGS", "LDFLAGS")  # not for what is compared, whose place does not tell them apart
 # CMake keeps what it was first called with, and `make benches` may have been called with others.
 AS_OURS = ("-DCMAKE_C_COMPILER=cc", *(f"-DCMAKE_{of}_FLAGS=" for of in ("C", "EXE_LINKER", "MODULE_LINKER")))
+# gcc quotes the sentence, and escapes what is in it.
+ASSERTION = re.compile(r"static assertion failed.*?: \"?(.*?)\"?$", re.MULTILINE)
 Say = Callable[[str], None]
 
 
-def execute(argv: list[str], what: str) -> None:
+def outcome(argv: list[str], what: str, **more: str) -> tuple[bool, str]:
+    """Whether it succeeded, and all that it said."""
     env = {key: value for key, value in os.environ.items() if key not in CALLERS_OWN}
     try:
-        done = subprocess.run(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(argv, env=env | more, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError as error:
         raise LabError(f"{what}: {argv[0]}: {error.strerror}") from None
-    if done.returncode != 0:
-        raise LabError(f"{what} failed:\n{done.stdout[-3000:]}")
+    return done.returncode == 0, done.stdout
+
+
+def execute(argv: list[str], what: str) -> None:
+    succeeded, said = outcome(argv, what)
+    if not succeeded:
+        raise LabError(f"{what} failed:\n{said[-3000:]}")
 
 
 class Builder:
@@ -111,6 +121,20 @@ def build_tools(folder: Path) -> Path:
 
 def definitions(flags: dict[str, int]) -> str:
     return " ".join(f"-D{name}={value}" for name, value in flags.items())
+
+
+def check_relations(variants: Iterable[Variant], registry: Registry, root: Path = ROOT) -> None:
+    """That the flags of each go together.  None yields to another here: check_flags will want every one as it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        includes = [f"-I{root / 'src'}", f"-I{folder}"]
+        argv = ["cc", "-std=gnu11", "-fsyntax-only", *includes, str(root / "src/base/relations.c")]
+        for variant in variants:
+            flags = registry.resolve(variant.lane, variant.flags).items()
+            Path(folder, "hz3_flags.h").write_text("".join(f"#define {name} {value}\n" for name, value in flags))
+            agree, said = outcome(argv, f"checking '{variant.name}'", LC_ALL="C")
+            if not agree:
+                sentences = "; ".join(ASSERTION.findall(said)).replace("\\", "")
+                raise LabError(f"'{variant.name}': {sentences or said[-3000:]}")
 
 
 def check_flags(variant: Variant, arm: Arm, registry: Registry) -> None:

@@ -23,6 +23,7 @@ def commit(root: Path = ROOT) -> str:
 def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) -> Plan:
     known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
+    build.check_relations((asked.baseline, *asked.variants), known)
     cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}

@@ -106,6 +106,18 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("HZ3_FREE_CHECK", "HZ3_FREE_CHEKC", "there is no flag HZ3_FREE_CHEKC"),
     ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 7", "out of range"),
     ("HZ3_FREE_CHECK = 0", 'HZ3_FREE_CHECK = "0"', "whole number"),
+    ("HZ3_FREE_CHECK = 0", "HZ3_OWNER_STASH_INSTANCES = 3", "^'one': HZ3_OWNER_STASH_INSTANCES is a power of two$"),
+    ("HZ3_FREE_CHECK = 0", "HZ3_S44_DRAIN_LIMIT = 32", "^'one': HZ3_S44_DRAIN_LIMIT bounds what a list's pop detaches; "),
+    (
+        "HZ3_FREE_CHECK = 0",
+        "HZ3_S44_4_EARLY_PREFETCH_DIST = 2",
+        r"^'one': \S+_DIST needs HZ3_S44_4_EARLY_PREFETCH=1 \(lane classic\)$",
+    ),
+    (
+        'lane = "scale"',
+        'lane = "scale"\nflags = { HZ3_S145_CACHE_BATCH = 8, HZ3_S142_CENTRAL_LOCKFREE = 1 }',
+        "^'baseline': HZ3_S145_CACHE_BATCH needs .*=1; HZ3_S142_CENTRAL_LOCKFREE is how central .*=1$",
+    ),
     ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 1", "the same build as 'baseline'"),
     ('name = "one"', 'name = "baseline"', "two builds are called 'baseline'"),
     ('lane = "scale"', 'lane = "slow"', "no lane 'slow'; the lanes are: scale"),
@@ -205,7 +217,20 @@ def test_the_same_lane_under_another_name_is_the_same_build(known):
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_the_experiments_of_the_project_can_be_run(file):
-    experiment.check(experiment.read(file), registry.read())
+    asked, known = experiment.read(file), registry.read()
+    experiment.check(asked, known)
+    build.check_relations((asked.baseline, *asked.variants), known)
+
+
+def test_of_a_compiler_that_says_something_else_all_is_shown(tmp_path, monkeypatch):
+    variant, known = experiment.Variant("x", "scale", {"HZ3_OWNER_STASH_INSTANCES": 3}), registry.read()
+    said = "relations.c:9:1: error: static assertion failed due to requirement '!(A) || (B)': A: see B; needs C=1"
+    for text, complaint in ((said, "^'x': A: see B; needs C=1$"), ("no header", "^'x': no header\n$")):
+        (tmp_path / "cc").write_text(f'#!/bin/sh\necho "{text}"\nexit 1\n')
+        (tmp_path / "cc").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        with pytest.raises(LabError, match=complaint):
+            build.check_relations([variant], known)
 
 
 def test_every_command_of_the_experiments_gives_a_result():
