@@ -5,6 +5,7 @@ docs/benchmarking.md, "The lab", says what each key means.
 
 import itertools
 import math
+import re
 import shlex
 import tomllib
 from dataclasses import dataclass, field, fields, replace
@@ -182,7 +183,9 @@ def from_table(table: dict) -> Experiment:
         raise LabError(f"experiment: not of the form that is described: {error}") from None
 
 
-def _check_command(case: Case) -> None:
+def _check_case(case: Case) -> None:
+    if left := re.search(r"{[^{}]*}", case.name + case.group + case.command.replace("{iters}", "")):
+        raise LabError(f"case '{case.name}': nothing says what {left[0]} stands for")
     try:
         argv = case.argv(1)
     except ValueError as error:
@@ -196,7 +199,7 @@ def _check_command(case: Case) -> None:
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
     """Raises LabError where running it would be senseless."""
     for case in experiment.cases:
-        _check_command(case)
+        _check_case(case)
     arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
     for variant in experiment.variants:
         resolved = registry.resolve(variant.lane, variant.flags)
