@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from lab import ROOT, LabError, judge, ledger, machine, measure, pack, planning, samples, session, show
-from lab.plan import Plan
+from lab.plan import FROM_BUILDING, Plan
 
-RESULTS = ROOT / "experiments/results"
+RESULTS, COMPARED = ROOT / "experiments/results", ROOT / "build/compare"
 BLOCKS = 7  # of a comparison
 
 
@@ -38,7 +38,9 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
     show.environment(facts)
     path = samples.newest_path(folder) if resume else samples.new_path(folder)
     with samples.alone(path):
-        run = resumed(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
+        run = resumable(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
+        if resume:
+            run.resume(facts)
         try:
             with show.Watch(run) as watch:
                 session.run(run, taker, watch)
@@ -48,15 +50,26 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
     return run
 
 
-def resumed(path: Path, plan: Plan, facts: dict) -> samples.Samples:
+def resumable(path: Path, plan: Plan, facts: dict, but: tuple[str, ...] = ()) -> samples.Samples:
     run = samples.Samples.load(path)
-    plan.check_same_as(run.plan)
-    if not machine.same(facts, run.machine):
-        raise LabError("cannot resume: the run began on another machine")
     if not session.remaining(run):
         raise LabError(f"nothing to resume: {path.name} is complete")
-    run.resume(facts)
+    plan.check_same_as(run.plan, but)
+    if not machine.same(facts, run.machine):
+        raise LabError("cannot resume: the run began on another machine")
     return run
+
+
+def resuming(resume: bool, results: Path, name: str = "") -> planning.Check:
+    """Whether there is what --resume goes on with, as far as that can be told before anything is built."""
+
+    def check(plan: Plan) -> None:
+        if resume:
+            path = samples.newest_path(results / (name or plan.name))
+            with samples.alone(path):
+                resumable(path, plan, machine.describe(), FROM_BUILDING)
+
+    return check
 
 
 @main.command()
@@ -66,7 +79,7 @@ def resumed(path: Path, plan: Plan, facts: dict) -> samples.Samples:
 @click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted")
 def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
     """Build the variants of an experiment, measure and judge them."""
-    plan = planning.of_experiment(file, scale, blocks, show.console.print)
+    plan = planning.of_experiment(file, scale, blocks, show.console.print, resuming(resume, RESULTS, file.stem))
     run = conduct(plan, RESULTS / file.stem, resume, measure.Bench(plan.programs))
     show.verdicts(run, judge.judge(run))
 
@@ -99,7 +112,8 @@ def peers_verb(
     cells: Path | None, scale: float, blocks: int, only: tuple[str, ...], to: str | None, resume: bool
 ) -> None:
     """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
-    plan = planning.of_cells(cells, only, scale, blocks, show.console.print)
+    check = resuming(resume and cells is not None, RESULTS)
+    plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check)
     reference = reference_of(plan, to)
     show.peers(plan)
     if cells:
@@ -111,10 +125,10 @@ def peers_verb(
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
     """Run COMMAND on every lane and every peer: wall time, CPU time and peak RSS."""
-    plan, taker = planning.of_command(list(command), only, blocks, show.console.print)
+    plan, taker = planning.of_command(list(command), only, blocks, show.console.print, resuming(resume, COMPARED))
     reference = reference_of(plan, to)
     show.peers(plan)
-    show.comparison(conduct(plan, ROOT / "build/compare" / plan.name, resume, taker), reference)
+    show.comparison(conduct(plan, COMPARED / plan.name, resume, taker), reference)
 
 
 @main.command("pack")

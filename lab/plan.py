@@ -9,6 +9,7 @@ from pathlib import Path
 from lab import LabError
 
 BASELINE, COPY = "baseline", "baseline's copy"
+FROM_BUILDING = ("arms", "programs", "missing")  # what a plan lacks before
 NOT_A_PLAN = (ValueError, LookupError, TypeError, AttributeError)  # what reading something else as a plan ends in
 CONFIG = re.compile(rb"hz3-config: (version=[^\0]*)\0")
 
@@ -60,10 +61,10 @@ class Plan:
         cells = {name: Cell(**cell) for name, cell in table["cells"].items()}
         return cls(**{**table, "arms": arms, "cells": cells})
 
-    def check_same_as(self, other: "Plan") -> None:
+    def check_same_as(self, other: "Plan", but: tuple[str, ...] = ()) -> None:
         """Samples of two plans belong together only where nothing that is measured differs: digests say so."""
         mine, others = self.to_json(), other.to_json()
-        changed = [key for key in mine if key not in ("seed", "commit") and mine[key] != others[key]]
+        changed = [key for key in mine if key not in ("seed", "commit", *but) and mine[key] != others[key]]
         if changed:
             raise LabError(f"cannot resume: since the run began these have changed: {', '.join(changed)}")
 

@@ -3,12 +3,15 @@
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from lab import ROOT, LabError, build, experiment, measure, peers, registry, session
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
+Check = Callable[[Plan], None]  # of a plan, before anything is built for it
 
 
 def commit(root: Path = ROOT) -> str:
@@ -20,40 +23,41 @@ def commit(root: Path = ROOT) -> str:
         return ""
 
 
-def of_experiment(file: Path, scale: float, blocks: int | None, say: build.Say) -> Plan:
+def of_experiment(
+    file: Path, scale: float, blocks: int | None, say: build.Say, check: Check = lambda plan: None
+) -> Plan:
     known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
     build.check_relations((asked.baseline, *asked.variants), known)
     cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
+    plan = Plan("ab", asked.name, {}, cells, blocks or asked.blocks, aa_blocks=AA_BLOCKS, scale=scale, experiment=table)
+    check(plan)
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}
     arms[COPY] = builder.copy(arms[BASELINE])
     arms |= {variant.name: builder.variant(variant) for variant in asked.variants}
     programs = builder.benches(sorted({case.program for case in asked.cases}))
-    return Plan(
-        "ab",
-        asked.name,
-        arms,
-        cells,
-        blocks or asked.blocks,
-        aa_blocks=AA_BLOCKS,
-        scale=scale,
-        programs=programs,
-        experiment=table,
-        commit=commit(),
-    )
+    return replace(plan, arms=arms, programs=programs, commit=commit())
 
 
-def of_cells(file: Path | None, only: tuple[str, ...], scale: float, blocks: int, say: build.Say) -> Plan:
+def of_cells(
+    file: Path | None,
+    only: tuple[str, ...],
+    scale: float,
+    blocks: int,
+    say: build.Say,
+    check: Check = lambda plan: None,
+) -> Plan:
     """Lanes, peers and the limit, on the cells of a file; without one, who there is.  Each has proved that it takes."""
     builder = build.Builder(registry.read(), say=say)
     cells = peers.cells(file, scale) if file else {}
     programs = sorted({cell.argv[0] for cell in cells.values()})
     experiment.check_programs(programs)
+    plan = Plan("peers", f"peers-{file.stem}" if file else "peers", {}, cells, blocks, scale=scale)
+    check(plan)
     built = builder.benches(programs)
     arms, missing = _that_take(*peers.arms(builder, only), measure.Command(builder.tools()))
-    name = f"peers-{file.stem}" if file else "peers"
-    return Plan("peers", name, arms, cells, blocks, scale=scale, programs=built, missing=missing, commit=commit())
+    return replace(plan, arms=arms, programs=built, missing=missing, commit=commit())
 
 
 def _that_take(
@@ -71,18 +75,19 @@ def _that_take(
     return {name: arm for name, arm in arms.items() if name not in failing}, missing | failing
 
 
-def of_command(command: list[str], only: tuple[str, ...], blocks: int, say: build.Say) -> tuple[Plan, measure.Command]:
+def of_command(
+    command: list[str], only: tuple[str, ...], blocks: int, say: build.Say, check: Check = lambda plan: None
+) -> tuple[Plan, measure.Command]:
     """Lanes and peers, on any program; the limit is no allocator for programs."""
     program = shutil.which(command[0])
     if not program:
         raise LabError(f"'{command[0]}' was not found, or cannot be executed")
+    plan = Plan("compare", Path(program).name, {}, {shlex.join(command): Cell(command)}, blocks)
+    check(plan)
     builder = build.Builder(registry.read(), say=say)
     taker = measure.Command(builder.tools(), program=Path(program))
     arms, missing = _that_take(*map(_without_limit, peers.arms(builder, only)), taker)
-    name, cells = Path(program).name, {shlex.join(command): Cell(command)}
-    programs = {name: taker.sha256}
-    plan = Plan("compare", name, arms, cells, blocks, programs=programs, missing=missing, commit=commit())
-    return plan, taker
+    return replace(plan, arms=arms, programs={plan.name: taker.sha256}, missing=missing, commit=commit()), taker
 
 
 def _without_limit(arms: dict[str, Arm] | dict[str, str]) -> dict:

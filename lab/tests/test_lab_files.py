@@ -22,6 +22,7 @@ from lab import (
     goals,
     judge,
     ledger,
+    machine,
     measure,
     peers,
     planning,
@@ -324,6 +325,44 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     assert CliRunner().invoke(cli.main, [*verb, "--resume"], catch_exceptions=False).exit_code == 0
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
     assert "is complete" in str(again.exception)
+
+
+VERBS = {  # what each is given, how it plans, and where its samples go
+    "ab": ("x.toml", lambda check: planning.of_experiment(Path("x.toml"), 1.0, 7, print, check), "x"),
+    "peers": ("x.txt", lambda check: planning.of_cells(Path("x.txt"), (), 1.0, 7, print, check), "peers-x"),
+    "compare": ("true", lambda check: planning.of_command(["true"], (), 7, print, check), "true"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("changed, complaint", [
+    (None, "nothing to resume: no samples in"),
+    ({"cells": {}}, "nothing to resume: 1.jsonl is complete"),
+    ({"cells": {"other": Cell(["x"])}}, "since the run began these have changed: cells"),
+    ({"blocks": 5, "scale": 0.5}, "since the run began these have changed: blocks, scale"),
+    ({}, "building began"),
+])  # fmt: skip
+def test_what_cannot_be_resumed_is_refused_before_anything_is_built(tmp_path, monkeypatch, verb, changed, complaint):
+    def began(*_):
+        raise LabError("building began")
+
+    for step in ("variant", "benches", "tools"):
+        monkeypatch.setattr(build.Builder, step, began)
+    for place in ("RESULTS", "COMPARED"):
+        monkeypatch.setattr(cli, place, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("x.toml").write_text(GOOD)
+    Path("x.txt").write_text("bench_mixed_st {1000} 400 16 2048\n")
+    argument, planned, folder = VERBS[verb]
+    plans = []
+    with pytest.raises(LabError, match="building began"):
+        planned(plans.append)
+    if changed is not None:
+        Path(folder).mkdir()
+        begun = replace(plans[0], **{"arms": {"who": Arm()}, "programs": {"x": "0"}, "missing": {"y": "?"}, **changed})
+        Samples.create(Path(folder, "1.jsonl"), begun, machine.describe())
+    found = CliRunner().invoke(cli.main, [verb, argument, "--blocks", "7", "--resume"]).exception
+    assert isinstance(found, LabError) and complaint in str(found)
 
 
 def test_a_plan_says_of_which_commit_it_is_and_whether_a_file_had_changed(tmp_path, monkeypatch):
