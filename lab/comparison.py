@@ -57,6 +57,10 @@ class Comparison:
         line = next(iter(self.run.blocks(cell, "ab")[0].values()))
         return dict(takewhile(lambda word: word[0] != "seconds" and not word[0].endswith(FIGURES), line.items()))
 
+    def touches(self, cell: str) -> bool:
+        """Whether its program writes to its objects; those that have no choice do."""
+        return self.parameters(cell).get("touch") != "none"
+
 
 def where(run: Samples, more: str) -> str:
     facts = run.machine

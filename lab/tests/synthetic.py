@@ -75,6 +75,7 @@ def peers(
     memories: dict[str, float] = MEMORIES,
     noise: float = 0.02,
     name: str = "peers-synthetic",
+    untouched: str = "",
 ) -> Samples:
     """A run of two lanes, two peers and the limit on cells of every kind."""
     chance = np.random.default_rng(seed)
@@ -95,6 +96,7 @@ def peers(
                 asked, found = peer_figures(
                     of.argv, speeds[arm] * np.exp(noise * chance.standard_normal()), memories[arm]
                 )
+                asked |= {"touch": "none"} if cell == untouched else {}
                 figures = {"bench": of.argv[0], **asked, "seconds": 1.0, "peak_kib": memories[arm], **found}
                 run._take({"phase": phase, "block": block, "cell": cell, "attempt": 0, "arm": arm, "figures": figures})
     return run

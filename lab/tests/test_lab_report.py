@@ -209,7 +209,11 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
     # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; r90 has 2.9 in both
     (row,) = (line for line in once.splitlines() if line.startswith("| mt_remote T=2, R>0"))
-    assert re.match(r"\| [^|]+ \| 2 \| 0\.3[56]x \| 0\.2[45]x \| 1\.33x \| 0\.7[23]x \| 0\.7[23]x \| 1\.33x \|", row)
+    assert re.fullmatch(
+        r"\| [^|]+ \| 2 \| 0\.3[56]x \| 0\.2[45]x \| 1\.33x of 1 \| 1\.33x "
+        r"\| 0\.7[23]x \| 0\.7[23]x \| 1\.33x of 2 \| 1\.33x \|",
+        row,
+    )
     both = file.read_text()
     assert both.count("| mt_remote T=2, R>0") == 2 and both.index("6 blocks of b") < both.index("A CPU, 99 CPUs")
     for name in ("speed", "memory", "scaling"):
@@ -222,6 +226,15 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
         assert words in page
     tables = [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
     assert len(tables) == 9 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
+
+
+def test_memory_in_the_readme_is_of_touched_objects_and_has_a_worst_cell():
+    of_all, of_some = ([comparison.Comparison(peers(untouched=cell))] for cell in ("", "mt 8"))
+    for found, cells in ((of_all, 1), (of_some, 0)):
+        speeds, memories = (groups["mt_remote T=8, R>0"]["r90"] for groups in readme.against_peers(found))
+        assert (len(speeds), memories) == (1, [pytest.approx(4 / 3)] * cells)
+    made = readme.table({"x": {"scale": [1.0, 4.0], "r90": [1.0]}}, {"x": {"scale": [0.5, 2.0], "r90": []}})
+    assert made.endswith("| x | 2 | 2.00x | 1.00x | 1.00x of 2 | 2.00x | 1.00x | 1.00x | - | - |\n")
 
 
 def test_a_markdown_table_shows_what_it_is_given():
