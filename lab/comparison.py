@@ -1,6 +1,7 @@
 """A run of `hz3 peers`, and the tables made of it; the report shows them as HTML, docs/peers.md as Markdown."""
 
 import shlex
+import statistics
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -9,7 +10,7 @@ from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.peers import LIMIT
 from lab.plots import Palette
 from lab.samples import Samples
-from lab.show import human
+from lab.show import SHORT, human
 from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked
 
 
@@ -61,10 +62,19 @@ class Comparison:
         """Whether its program writes to its objects; those that have no choice do."""
         return self.parameters(cell).get("touch") != "none"
 
+    def seconds(self, cell: str) -> float:
+        """What the median run of it measured, whichever library it was."""
+        blocks = self.run.blocks(cell, "ab")
+        return statistics.median(figures["seconds"] for block in blocks for figures in block.values())
+
+
+def began(run: Samples) -> str:
+    return f"load when it began {run.machine['load']:.1f}"
+
 
 def where(run: Samples, more: str) -> str:
     facts = run.machine
-    words = f"{machine.name(facts)}; Linux {facts['kernel']}; load when it began {facts['load']:.1f}"
+    words = f"{machine.name(facts)}; Linux {facts['kernel']}; {began(run)}"
     return f"{words}; {more}, {run.plan.scale:g} of the iterations; {run.path.name}"
 
 
@@ -76,6 +86,14 @@ def measured(comparison: Comparison) -> str:
 def coverage(comparison: Comparison) -> int:
     """Per cent that an interval of medians covers at least: of few blocks that from the smallest to the largest."""
     return min(95, int(100 * (1 - 2.0 ** (1 - comparison.blocks))))
+
+
+def short_runs(comparisons: list[Comparison]) -> str:
+    """How many cells have them, if any."""
+    medians = [comparison.seconds(cell) for comparison in comparisons for cell in comparison.cells]
+    short = [seconds for seconds in medians if seconds < SHORT]
+    said = f" In {len(short)} of {len(medians)} cells the median run is shorter than {SHORT} s; the shortest takes "
+    return f"{said}{min(short):.2g} s." if short else ""
 
 
 def versions(comparison: Comparison) -> Table:
@@ -107,7 +125,8 @@ def summary(comparison: Comparison) -> Table:
         rows.append(row)
     covered = f"In brackets is the interval that covers at least {coverage(comparison)} %."
     note = f"{covered} RSS is relative to that of the same peer."
-    return Table("Against the fastest peer", note + overflow_note(rows), head, rows)
+    note += short_runs([comparison]) + overflow_note(rows)
+    return Table("Against the fastest peer", note, head, rows)
 
 
 def overflow_note(rows: list[list[str]]) -> str:

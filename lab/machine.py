@@ -55,6 +55,11 @@ def _has_cc() -> bool:
     return any(os.access(Path(folder) / "cc", os.X_OK) for folder in os.environ.get("PATH", "").split(":"))
 
 
+def busy(machine: dict) -> bool:
+    """With more than half of its processors, when it was described."""
+    return machine["load"] > machine["cpus_allowed"] / 2
+
+
 def identity(machine: dict) -> tuple:
     """What samples have to share to be of one machine; None for what was not written down."""
     return tuple(machine.get(key) for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))

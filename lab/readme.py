@@ -9,11 +9,11 @@ import numpy as np
 
 from lab import LabError, machine
 from lab.ahead import reasons
-from lab.comparison import Comparison
+from lab.comparison import Comparison, began, overflow_note, short_runs
 from lab.page import markdown, page
 from lab.plots import Palette, Panel, grid, spread
 from lab.report import newest_comparisons, scaling_panels
-from lab.versus import MEMORY, SPEED, paired
+from lab.versus import MEMORY, OVERFLOWED, SPEED, marked, paired
 
 LANES = ("scale", "r90")
 OF_LIKE_SPEED = 1.5  # whose RSS is compared: peers that are at most so many times slower or faster
@@ -49,27 +49,30 @@ def against_peers(comparisons: list[Comparison]) -> tuple[Groups, Groups]:
     return speeds, memories
 
 
-def table(speeds: Groups, memories: Groups) -> str:
+def table(speeds: Groups, memories: Groups, overflowed: set[str]) -> str:
     head, rows = ["program", "cells"], []
     for lane in LANES:
         head += [f"{lane}: speed", "worst cell", "peak RSS", "worst cell"]
     for name, by_lane in speeds.items():
-        row = [name, str(max(map(len, by_lane.values())))]
+        row = [name + f" {OVERFLOWED}" * (name in overflowed), str(max(map(len, by_lane.values())))]
         for lane, speed in by_lane.items():
             memory = memories[name][lane]
             for values, worst, of in ((speed, min, ""), (memory, max, f" of {len(memory)}")):
                 row += [f"{geometric_mean(values):.2f}x{of}", f"{worst(values):.2f}x"] if values else ["-", "-"]
         rows.append(row)
-    return markdown(head, rows)
+    note = overflow_note(rows).strip()
+    return markdown(head, rows) + f"\n{note}\n" * bool(note)
 
 
 def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str:
     places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
     blocks = ", ".join(
         f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} at {100 * c.run.plan.scale:g} % length"
+        + f" ({began(c.run)})" * machine.busy(c.run.machine)
         for c in comparisons
     )
-    return f"{places}; {blocks}:\n\n{table(*groups)}"
+    overflowed = {group(c, cell) for c in comparisons for cell in c.cells if marked(c.run, cell) != cell}
+    return f"{places}; {blocks}.{short_runs(comparisons)}\n\n{table(*groups, overflowed)}"
 
 
 def drawn(folder: Path, name: str, label: str, panels: list[Panel], height: float) -> str:

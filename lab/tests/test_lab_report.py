@@ -233,8 +233,26 @@ def test_memory_in_the_readme_is_of_touched_objects_and_has_a_worst_cell():
     for found, cells in ((of_all, 1), (of_some, 0)):
         speeds, memories = (groups["mt_remote T=8, R>0"]["r90"] for groups in readme.against_peers(found))
         assert (len(speeds), memories) == (1, [pytest.approx(4 / 3)] * cells)
-    made = readme.table({"x": {"scale": [1.0, 4.0], "r90": [1.0]}}, {"x": {"scale": [0.5, 2.0], "r90": []}})
+    made = readme.table({"x": {"scale": [1.0, 4.0], "r90": [1.0]}}, {"x": {"scale": [0.5, 2.0], "r90": []}}, set())
     assert made.endswith("| x | 2 | 2.00x | 1.00x | 1.00x of 2 | 2.00x | 1.00x | 1.00x | - | - |\n")
+
+
+def test_what_casts_doubt_on_a_cell_is_said_wherever_it_is_published():
+    run = peers(noise=0.001)
+    (calm,) = found = [comparison.Comparison(run)]
+    groups = readme.against_peers(found)
+    for text in (readme.section(found, groups), str(comparison.tables(calm, []))):
+        assert not any(doubt in text for doubt in ("†", "shorter than", "load when it began"))
+    run.machine = run.machine | {"load": 2.1}  # of 4 CPUs
+    run.blocks("mt 8", "ab")[0]["glibc"]["overflow"] = "above_0.1%"
+    for cell, seconds in (("mt 2", 0.04), ("mt 8", 0.15), ("idle", 0.2)):
+        for figures in (figures for block in run.blocks(cell, "ab") for figures in block.values()):
+            figures["seconds"] = seconds
+    short = "In 2 of 4 cells the median run is shorter than 0.2 s; the shortest takes 0.04 s."
+    said = readme.section(found, groups)
+    assert said.startswith("A CPU, 4 CPUs; 6 blocks of synthetic at 100 % length (load when it began 2.1). " + short)
+    assert "| mt_remote T=8, R>0 † |" in said and "\n\n†: in at least one" in said and said.count("†") == 2
+    assert short in comparison.summary(calm).note
 
 
 def test_a_markdown_table_shows_what_it_is_given():
