@@ -177,7 +177,7 @@ def report_verb(file: Path, readme: bool) -> None:
     if readme:
         figures.write(RESULTS, ROOT)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(report.report(RESULTS))
+    file.write_text(report.report(RESULTS, show.console.print))
     show.console.print(f"the report is in {file}")
 
 

@@ -72,15 +72,13 @@ def began(run: Samples) -> str:
     return f"load when it began {run.machine['load']:.1f}"
 
 
-def where(run: Samples, more: str) -> str:
-    facts = run.machine
-    words = f"{machine.name(facts)}; Linux {facts['kernel']}; {began(run)}"
-    return f"{words}; {more}, {run.plan.scale:g} of the iterations; {run.path.name}"
+def title(run: Samples) -> str:
+    """With the machine, which tells it from others of its name."""
+    return f"{run.plan.name} on {machine.name(run.machine)}, Linux {run.machine['kernel']}"
 
 
-def measured(comparison: Comparison) -> str:
-    """Where, and how often."""
-    return where(comparison.run, f"{comparison.blocks} blocks of each cell")
+def measured(run: Samples, blocks: int) -> str:
+    return f"{blocks} blocks, {run.plan.scale:g} of the iterations; {began(run)}; {run.path.name}"
 
 
 def coverage(comparison: Comparison) -> int:

@@ -1,7 +1,7 @@
 """docs/peers.md: the newest comparisons with the peers, for readers without the report."""
 
 from lab.ahead import Reason
-from lab.comparison import Comparison, measured, tables
+from lab.comparison import Comparison, measured, tables, title
 
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
@@ -20,7 +20,7 @@ def page(comparisons: list[Comparison], known: list[Reason]) -> str:
     parts = [HEAD]
     for c in comparisons:
         counts = f"Lanes: {len(c.lanes)}; peers: {len(c.peers)}; cells: {len(c.cells)}"
-        parts.append(f"## {c.run.plan.name}\n\n{counts}. {measured(c)}.\n")
+        parts.append(f"## {title(c.run)}\n\n{counts}; {measured(c.run, c.blocks)}.\n")
         for made in tables(c, known):
             parts += [f"### {made.title}\n", *([f"{made.note}\n"] if made.note else []), markdown(made.head, made.rows)]
     return "\n".join(parts)

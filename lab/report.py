@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lab import LabError, plots
 from lab.ahead import Reason, reasons
-from lab.comparison import Comparison, Table, measured, tables, where
+from lab.build import Say
+from lab.comparison import Comparison, Table, measured, tables, title
 from lab.judge import Verdict, judge
 from lab.ledger import published
 from lab.plots import SHARES, grid
@@ -35,6 +36,8 @@ PAGE = """<!DOCTYPE html>
 <head><meta charset="utf-8"><title>hz3, measured</title><meta name="viewport" content="width=device-width">
 <style>{style}</style></head>
 <body>
+<h1>hz3, measured</h1>
+<nav>{links}</nav>
 {body}
 </body>
 </html>
@@ -110,28 +113,28 @@ def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
 
 
 def comparison_section(comparison: Comparison, known: list[Reason]) -> list[str]:
-    parts = [f"<h2>{html.escape(comparison.run.plan.name)}</h2>", note(measured(comparison))]
+    parts = [note(measured(comparison.run, comparison.blocks))]
     for made in tables(comparison, known):
         parts += section(made)
     for program, panels in speed_panels(comparison).items():
         height = 0.9 + 0.2 * len(comparison.arms)
         parts += [f"<h3>Speed: {html.escape(program)}</h3>", grid(panels, height, f"ops/s of {program}")]
-    for title, panels in (
+    for what, panels in (
         ("Speed against memory", pareto_panels(comparison)),
         ("Scaling over threads", scaling_panels(comparison)),
         ("RSS over time", time_panels(comparison)),
         ("How long single calls take", percentile_panels(comparison)),
     ):
         if panels:
-            parts += [f"<h3>{title}</h3>", grid(panels, 3.4, title)]
+            parts += [f"<h3>{what}</h3>", grid(panels, 3.4, what)]
     return parts
 
 
 def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
     parts = [
-        f"<h3>{html.escape(run.plan.name)}</h3>",
+        f"<h3>{html.escape(title(run))}</h3>",
         f"<p>{html.escape(run.plan.experiment['question'])}</p>",
-        note(where(run, f"{run.plan.blocks} blocks")),
+        note(measured(run, run.plan.blocks)),
     ]
     for verdict in verdicts:
         figure = verdict.findings[0].figure
@@ -154,17 +157,21 @@ def newest_comparisons(folder: Path) -> list[Comparison]:
     return [Comparison(run) for _, run in sorted(newest.items())]
 
 
-def report(folder: Path) -> str:
+def report(folder: Path, say: Say) -> str:
     runs = published(folder.glob("*/*.jsonl"))
     if not runs:
         raise LabError(f"nothing to report: no samples in {folder}")
-    parts, known = ["<h1>hz3, measured</h1>"], reasons()
-    for run in (run for run in runs if run.plan.kind == "peers"):
-        parts += comparison_section(Comparison(run), known)
-    experiments = [run for run in runs if run.plan.kind == "ab"]
-    if experiments:
-        parts.append("<h2>Experiments</h2>")
-    for run in experiments:
-        parts += experiment_section(run, judge(run))
-    body = "\n".join(parts)
-    return PAGE.format(style=STYLE, body=body)
+    sections, known = defaultdict(list), reasons()
+    for run in sorted(runs, key=lambda run: run.plan.kind == "ab"):
+        say(f"drawing {title(run)}")
+        if run.plan.kind == "ab":
+            sections["Experiments"] += experiment_section(run, judge(run))
+        else:
+            sections[title(run)] += comparison_section(Comparison(run), known)
+    heads = [(f"section-{number}", html.escape(name)) for number, name in enumerate(sections)]
+    links = "\n".join(f'<a href="#{place}">{name}</a>' for place, name in heads)
+    body = "\n".join(
+        "\n".join([f'<h2 id="{place}">{name}</h2>', *parts])
+        for (place, name), parts in zip(heads, sections.values(), strict=True)
+    )
+    return PAGE.format(style=STYLE, links=links, body=body)

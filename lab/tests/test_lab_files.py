@@ -497,7 +497,7 @@ def test_what_cannot_be_packed_is_named(tmp_path, monkeypatch):
 
 
 def test_the_report_makes_its_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "report", lambda folder: "all")
+    monkeypatch.setattr(report, "report", lambda folder, say: "all")
     CliRunner().invoke(cli.main, ["report", str(tmp_path / "build/report.html")], catch_exceptions=False)
     assert (tmp_path / "build/report.html").read_text() == "all"
 

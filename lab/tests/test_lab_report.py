@@ -26,7 +26,7 @@ def page():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report, "published", lambda files: runs)
         patch.setattr(report, "reasons", lambda: [ahead.Reason("bench_mt 2", "speed", "It <cheats>. " * 20)])
-        return report.report(Path())
+        return report.report(Path(), print)
 
 
 def test_every_kind_of_picture_is_there_and_well_formed(page):
@@ -221,7 +221,7 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
     page = (tmp_path / "docs/peers.md").read_text()
     assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
     assert once.count("6 blocks of a at 15 % length, 6 blocks of b at 100 % length") == 1
-    for words in ("## peers-a", "## peers-b", "Lanes: 2; peers: 2; cells: 4. A CPU", "| jemalloc | 5.3 |",
+    for words in ("## peers-a on A CPU", "## peers-b", "Lanes: 2; peers: 2; cells: 4; 6 blocks", "| jemalloc | 5.3 |",
                   "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
     tables = [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
@@ -261,7 +261,22 @@ def test_a_markdown_table_shows_what_it_is_given():
 
 def test_without_samples_there_is_no_report(tmp_path):
     with pytest.raises(LabError, match="nothing to report"):
-        report.report(tmp_path)
+        report.report(tmp_path, print)
+
+
+def test_every_section_is_of_one_machine_and_in_reach_and_what_is_drawn_is_said(monkeypatch):
+    runs = [peers(), peers(), samples(experiment([{"at_least": 0.0}]), 1, [0])]
+    runs[1].machine = runs[1].machine | {"kernel": "6.2"}
+    names = [f"peers-synthetic on A CPU, 4 CPUs, Linux {kernel}" for kernel in ("6.1", "6.2")]
+    monkeypatch.setattr(report, "published", lambda files: runs[::-1])
+    said = []
+    page = report.report(Path(), said.append)
+    places, heads = zip(*re.findall(r'<h2 id="(.*?)">(.*?)</h2>', page), strict=True)
+    assert list(heads) == [*names[::-1], "Experiments"]
+    links = re.findall(r'<a href="#(.*?)">(.*?)</a>', page.partition("</nav>")[0])
+    assert links == list(zip(places, heads, strict=True))
+    assert said == [f"drawing {name}" for name in (*names[::-1], "synthetic on A CPU, 4 CPUs, Linux 6.1")]
+    assert "<h3>synthetic on A CPU" in page
 
 
 def test_a_browser_reads_it(page, tmp_path):
