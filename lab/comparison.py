@@ -13,6 +13,17 @@ from lab.samples import Samples
 from lab.show import SHORT, human
 from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked
 
+ANSWERS = {  # what answers a program's own question, where speed and peak RSS do not
+    "bench_phase_change": "overhead_ratio growth_ratio",
+    "bench_burst_idle": "full_kib end_kib end_share",
+    "bench_fragment_idle": "full_kib end_kib end_share",
+    "bench_thread_churn": "end_kib",
+    "bench_handover": "again_ratio",
+    "bench_many_threads": "per_thread_kib left_share",
+    "bench_false_sharing": "sharing_threads",
+    "bench_startup": "main_kib first_malloc_kib",
+}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -131,6 +142,19 @@ def overflow_note(rows: list[list[str]]) -> str:
     return f" {OVERFLOW_NOTE}" if any(row[0].endswith(OVERFLOWED) for row in rows) else ""
 
 
+def answers(comparison: Comparison) -> Table:
+    """Without the limit, which says nothing of memory."""
+    arms, rows = [*comparison.lanes, *comparison.peers], []
+    for cell in comparison.cells:
+        for figure in ANSWERS.get(comparison.run.plan.cells[cell].group, "").split():
+            if found := comparison.figures(cell, figure):
+                small = figure.endswith("_kib") and min(mine.median for mine in found.values()) < 1024
+                said = {a: f"{f.median:.1f} KiB" if small else human(figure, f.median) for a, f in found.items()}
+                rows.append([cell, figure, *(said.get(arm, "-") for arm in arms)])
+    note = "Medians; less is better. docs/benchmarking.md says what each figure means."
+    return Table("What the programs themselves ask about", note, ["cell", "figure", *arms], rows)
+
+
 def behind(comparison: Comparison, known: list[Reason]) -> Table:
     """A row for each cell in which a peer is ahead of LANE."""
     others = [lane for lane in comparison.lanes if lane != LANE]
@@ -161,5 +185,6 @@ def unable(comparison: Comparison) -> Table:
 
 
 def tables(comparison: Comparison, known: list[Reason]) -> list[Table]:
-    made = (versions(comparison), summary(comparison), behind(comparison, known), unable(comparison))
+    made = [make(comparison) for make in (versions, summary, answers)]
+    made += [behind(comparison, known), unable(comparison)]
     return [table for table in made if table.rows]

@@ -108,7 +108,8 @@ def write(results: Path, root: Path) -> None:
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster, "of" the cells that have such a peer and whose objects are touched:
 untouched ones hz3 never brings in, so that it seems smaller there than a program would find it. Means are geometric.
-Each cell, untouched or not, and where a peer is ahead and why, is in [docs/peers.md](docs/peers.md).
+Each cell, untouched or not, what programs that ask about memory answer, and where a peer is ahead and why, is in
+[docs/peers.md](docs/peers.md).
 """
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     (small, groups), *larger = found

@@ -88,6 +88,27 @@ def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_p
     assert merged.startswith("merged peers-x/1.jsonl\n" + warning) and merged.count("mostly noise") == 1
 
 
+def test_what_a_program_answers_is_a_row_and_end_kib_only_where_it_is_asked_for(monkeypatch):
+    run = peers()
+    assert not comparison.answers(comparison.Comparison(run)).rows  # though two programs print end_kib
+    monkeypatch.setattr(comparison, "ANSWERS", {"bench_idle": "end_kib", "bench_timed": "free_p50_ns gone_kib"})
+    run.unable["idle", "r90"] = "it broke"
+    made = comparison.answers(comparison.Comparison(run))
+    assert made.head == ["cell", "figure", "scale", "r90", "glibc", "jemalloc"]
+    assert made.rows[0] == ["idle", "end_kib", "1000.0 KiB", "-", "750.0 KiB", "3000.0 KiB"]
+    assert [row[:2] for row in made.rows[1:]] == [["<timed>", "free_p50_ns"]]
+    assert made in comparison.tables(comparison.Comparison(run), [])
+
+
+@pytest.mark.parametrize("program", comparison.ANSWERS)
+def test_the_answers_are_figures_that_programs_print_and_the_documentation_explains(program):
+    printed = (ROOT / f"bench/{program}.c").read_text() + (ROOT / "bench/bench.h").read_text()
+    table = (ROOT / "docs/benchmarking.md").read_text().partition("| program | figure |")[2].partition("\n\n")[0]
+    (said,) = (line for line in table.splitlines() if f"`{program}`" in line)
+    for figure in comparison.ANSWERS[program].split():
+        assert f" {figure}=" in printed and f"`{figure}`" in said
+
+
 def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
     run = peers(noise=0.001)
     assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), []))
