@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from lab import machine
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
-from lab.peers import LIMIT
+from lab.peers import LIMIT, older
 from lab.plots import Palette
 from lab.samples import Samples
 from lab.show import SHORT, human
@@ -105,6 +105,11 @@ def short_runs(comparisons: list[Comparison]) -> str:
     return f"{said}{min(short):.2g} s." if short else ""
 
 
+def left_out(comparisons: list[Comparison]) -> str:
+    names = older(comparison.run.plan for comparison in comparisons)
+    return f"Peers left out, since there is a newer version of each: {', '.join(names)}." if names else ""
+
+
 def versions(comparison: Comparison) -> Table:
     plan = comparison.run.plan
     rows = [
@@ -112,7 +117,7 @@ def versions(comparison: Comparison) -> Table:
         for name, arm in plan.arms.items()
     ]
     rows += [[name, "cannot be had", reason, ""] for name, reason in plan.missing.items()]
-    return Table("Who was measured", "", ["allocator", "version", "SHA-256", "environment"], rows)
+    return Table("Who was measured", left_out([comparison]), ["allocator", "version", "SHA-256", "environment"], rows)
 
 
 def summary(comparison: Comparison) -> Table:

@@ -3,13 +3,15 @@
 import json
 import re
 import shlex
+import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab import ROOT, LabError, text_of
 from lab.build import Builder
 from lab.experiment import Variant, scaled
-from lab.plan import Arm, Cell, library_arm
+from lab.plan import Arm, Cell, Plan, library_arm
 
 LIMIT = "limit"  # out/limit.so, the ceiling: bench/limit.c
 # Whom every comparison that is published has, or names as missing: of each line of peers the newest.
@@ -40,6 +42,13 @@ def read(root: Path = ROOT) -> list[Peer]:
         return [Peer(**{key: row[key] for key in Peer.__dataclass_fields__}) for row in json.loads(file.read_text())]
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(f"{file.name} is not a list of peers: {error!r}") from None
+
+
+def older(plans: Iterable[Plan], root: Path = ROOT) -> list[str]:
+    """The peers of which PUBLISHED has a newer version, and that none of the plans has."""
+    had = PUBLISHED.union(*(plan.arms.keys() | plan.missing.keys() for plan in plans))
+    named = (row["name"] for row in tomllib.loads(text_of(root / "peers/peers.toml"))["peer"])
+    return [name for name in named if name not in had]
 
 
 def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], dict[str, str]]:

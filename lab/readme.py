@@ -9,7 +9,7 @@ import numpy as np
 
 from lab import LabError, machine
 from lab.ahead import reasons
-from lab.comparison import Comparison, began, overflow_note, short_runs
+from lab.comparison import Comparison, began, left_out, overflow_note, short_runs
 from lab.page import markdown, page
 from lab.plots import Palette, Panel, grid, spread
 from lab.report import newest_comparisons, scaling_panels
@@ -109,7 +109,7 @@ def write(results: Path, root: Path) -> None:
 is at most {OF_LIKE_SPEED} times slower or faster, "of" the cells that have such a peer and whose objects are touched:
 untouched ones hz3 never brings in, so that it seems smaller there than a program would find it. Means are geometric.
 Each cell, untouched or not, what programs that ask about memory answer, and where a peer is ahead and why, is in
-[docs/peers.md](docs/peers.md).
+[docs/peers.md](docs/peers.md). {left_out(comparisons)}
 """
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     (small, groups), *larger = found

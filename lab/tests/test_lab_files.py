@@ -601,6 +601,9 @@ def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(mo
 def test_those_who_are_published_are_lanes_and_peers_that_there_are():
     named = {row["name"] for row in tomllib.loads((ROOT / "peers/peers.toml").read_text())["peer"]}
     assert set(readme.LANES) <= peers.PUBLISHED <= named | set(registry.read().lanes)
+    assert set(peers.older([])) == (left_out := named - peers.PUBLISHED)
+    for name in left_out:  # and of each there is a newer one
+        assert any(name < peer and name.rpartition("-")[0] == peer.rpartition("-")[0] for peer in peers.PUBLISHED)
 
 
 def test_the_ledger_says_how_many_blocks_would_settle_what_is_open():

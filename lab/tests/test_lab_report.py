@@ -109,6 +109,16 @@ def test_the_answers_are_figures_that_programs_print_and_the_documentation_expla
         assert f" {figure}=" in printed and f"`{figure}`" in said
 
 
+def test_those_are_named_who_are_left_out_for_a_newer_version_unless_they_are_there():
+    said = comparison.versions(comparison.Comparison(peers())).note
+    assert said.endswith(": jemalloc-5.3.0, mimalloc-2.0, mimalloc-3.3.")
+    some, rest = peers(), peers()
+    some.plan.missing["mimalloc-2.0"] = "no compiler"
+    some.plan.arms["jemalloc-5.3.0"] = rest.plan.arms["mimalloc-3.3"] = some.plan.arms["jemalloc"]
+    runs = [comparison.Comparison(run) for run in (some, rest)]
+    assert comparison.versions(runs[0]).note.endswith(": mimalloc-3.3.") and comparison.left_out(runs) == ""
+
+
 def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
     run = peers(noise=0.001)
     assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), []))
@@ -228,6 +238,7 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
         patch.setattr(report, "published", lambda files: [other, new, old, many])
         readme.write(tmp_path, tmp_path)
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
+    assert " left out, since there is a newer version of each: jemalloc-5.3.0, " in once
     # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; r90 has 2.9 in both
     (row,) = (line for line in once.splitlines() if line.startswith("| mt_remote T=2, R>0"))
     assert re.fullmatch(
