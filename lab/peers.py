@@ -26,12 +26,13 @@ class Peer:
     file: str | None
     env: dict[str, str]
     status: str
+    mode: str = ""
 
     def arm(self, root: Path) -> Arm | None:
         """None where the peer cannot be had."""
         if self.name == "glibc":
             return Arm(version=self.version, env=self.env)
-        return library_arm(Path(self.file).resolve(), root, self.version, self.env) if self.file else None
+        return library_arm(Path(self.file).resolve(), root, self.version, self.env, self.mode) if self.file else None
 
 
 def read(root: Path = ROOT) -> list[Peer]:
@@ -39,8 +40,9 @@ def read(root: Path = ROOT) -> list[Peer]:
     if not file.is_file():
         raise LabError("the peers are not here yet: make peers")
     try:
-        return [Peer(**{key: row[key] for key in Peer.__dataclass_fields__}) for row in json.loads(file.read_text())]
-    except (ValueError, KeyError, TypeError) as error:
+        rows = json.loads(file.read_text())
+        return [Peer(**{key: row[key] for key in Peer.__dataclass_fields__ if key in row}) for row in rows]
+    except (ValueError, TypeError) as error:
         raise LabError(f"{file.name} is not a list of peers: {error!r}") from None
 
 

@@ -21,10 +21,12 @@ class Arm:
     config: str = ""  # hz3's config string; empty for others
     version: str = ""
     env: dict[str, str] = field(default_factory=dict)
+    mode: str = ""  # what `make peers` proved; older files have none
 
     @property
     def said_version(self) -> str:
-        return self.version or self.config.partition(" ")[0].removeprefix("version=")
+        version = self.version or self.config.partition(" ")[0].removeprefix("version=")
+        return f"{version}, {self.mode}" if self.mode else version
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def check_preloadable(path: Path) -> Path:
     return path
 
 
-def library_arm(file: Path, root: Path, version: str = "", env: dict[str, str] | None = None) -> Arm:
+def library_arm(file: Path, root: Path, version: str = "", env: dict[str, str] | None = None, mode: str = "") -> Arm:
     config = CONFIG.search(check_preloadable(file).read_bytes()) if file.is_file() else None
     inside = file.is_relative_to(root)
     return Arm(
@@ -92,4 +94,5 @@ def library_arm(file: Path, root: Path, version: str = "", env: dict[str, str] |
         config[1].decode() if config else "",
         version,
         env or {},
+        mode,
     )

@@ -421,6 +421,7 @@ def test_peers_that_cannot_be_had_are_named(tmp_path):
     (tmp_path / "build/peers/peers.json").write_text(
         '[{"name": "glibc", "version": "2.36", "file": null, "env": {}, "status": "ok"},'
         ' {"name": "deleted", "version": "1", "file": "/none/x.so", "env": {}, "status": "ok"},'
+        f' {{"name": "moody", "version": "1", "file": "{__file__}", "env": {{}}, "status": "ok", "mode": "caches on"}},'
         ' {"name": "gone", "version": "1", "file": null, "env": {}, "status": "no compiler"}]'
     )
 
@@ -428,6 +429,7 @@ def test_peers_that_cannot_be_had_are_named(tmp_path):
         root, registry = tmp_path, registry.Registry((), {}, {})
 
     found, missing = peers.arms(Builder())
+    assert (found["moody"].mode, found["glibc"].mode) == ("caches on", "")
     assert found["glibc"].file is None and missing["gone"] == "no compiler" and "limit" in missing
     assert missing["deleted"] == "cannot read /none/x.so: No such file or directory: make peers"
     with pytest.raises(LabError, match="neither a lane nor a peer: nobody"):

@@ -119,6 +119,16 @@ def test_those_are_named_who_are_left_out_for_a_newer_version_unless_they_are_th
     assert comparison.versions(runs[0]).note.endswith(": mimalloc-3.3.") and comparison.left_out(runs) == ""
 
 
+def test_the_mode_that_was_proved_is_beside_the_version():
+    run = peers()
+    run.plan.arms["jemalloc"] = replace(run.plan.arms["jemalloc"], mode="caches on")
+    again = Plan.from_json(run.plan.to_json())
+    del (old := run.plan.to_json())["arms"]["jemalloc"]["mode"]  # as files were before there were modes
+    for plan, version in ((again, "5.3, caches on"), (Plan.from_json(old), "5.3")):
+        run.plan = plan
+        assert ["jemalloc", version, "", ""] in comparison.versions(comparison.Comparison(run)).rows
+
+
 def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
     run = peers(noise=0.001)
     assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), []))

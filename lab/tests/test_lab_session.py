@@ -361,7 +361,11 @@ def run_packed(folder: Path) -> subprocess.CompletedProcess:
 
 def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_path):
     folder, results = tmp_path / "packed", tmp_path / "results"
-    arms = {"a": lab.library(2), "b": plan.Arm(str(Path(__file__)), "0" * 64), "libc": plan.Arm(version="of elsewhere")}
+    arms = {
+        "a": replace(lab.library(2), mode="caches on"),
+        "b": plan.Arm(str(Path(__file__)), "0" * 64),
+        "libc": plan.Arm(version="of elsewhere"),
+    }
     plan_of_peers = Plan("peers", "peers-x", arms, {"one": Cell(["fake"])}, 1, programs=lab.programs)
     pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs), "peers-x": plan_of_peers}, lab.root)
     done = run_packed(folder)
@@ -369,7 +373,9 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
     (merged_peers, merged) = pack.merge(folder, results)
     assert not session.remaining(Samples.load(merged)) and merged.parent.name == "x"
     assert "no longer the library" in Samples.load(merged_peers).unable["one", "b"]
-    assert Samples.load(merged_peers).plan.arms["libc"].version == platform.libc_ver()[1]
+    measured = Samples.load(merged_peers).plan.arms
+    assert measured["libc"].version == platform.libc_ver()[1] and not measured["libc"].mode
+    assert measured["a"].mode == "caches on where it was packed"
     (folder / "results/peers-x").rename(folder / "results/y")
     with pytest.raises(LabError, match="y.* is of another kind than its folder says: peers"):
         pack.merge(folder, results)
