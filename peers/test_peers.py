@@ -77,6 +77,13 @@ def test_versions_are_those_of_the_lock_files():
             assert any(line.startswith(f"{peer.package}=={peer.package_version} --hash=sha256:") for line in wheels)
 
 
+def test_the_documentation_names_those_who_tell_no_version():
+    probe = (build.HERE / "probe.py").read_text()
+    said = (build.HERE.parent / "docs/benchmarking.md").read_text().partition(" tell no version")[0].rpartition("(")[2]
+    silent = [name for name, peer in PEERS.items() if f'case "{peer.identity}"' not in probe]
+    assert silent == re.findall("`(.*?)`", said)
+
+
 @pytest.mark.parametrize("name", PEERS)
 def test_the_loader_sends_cxx_and_the_whole_family_to_it(name):
     row = here(name)
