@@ -384,12 +384,22 @@ static inline const char *bench_config(void)
     return "";
 }
 
+/* Whether the library is in the mode that a function of its own, named by BENCH_MODE, tells of. */
+static inline void bench_print_mode(void)
+{
+    const char *name = getenv("BENCH_MODE");
+    bool (*tells)(void);
+    *(void **)&tells = name ? dlsym(RTLD_DEFAULT, name) : NULL;
+    if (tells) printf(" mode=%s", tells() ? "on" : "off");
+}
+
 /* Ends the line with latencies, RSS, and the proof of who served malloc and free. */
 static inline void bench_finish(void)
 {
     uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
     if (bench_latency_on) bench_print_latencies();
     if (bench_sample_count) bench_print_samples();
+    bench_print_mode();
     const char *library = bench_library_of("malloc");
     if (strcmp(library, bench_library_of("free")) != 0) bench_die("bench: malloc and free come from two libraries");
     printf(" peak_kib=%llu end_kib=%llu own_kib=%llu alloc=%s alloc_path=\"%s\" config=\"%s\"\n",

@@ -42,6 +42,7 @@ class Bench:
         if not set(WORDS_OF_PROOF) <= line.keys():
             raise LabError(f"{name}: the line does not say who served malloc: {done.stdout!r}")
         check_server(name, arm, library, line["alloc_path"], line["config"])
+        check_mode(name, arm, line.get("mode"))
         figures = {key: number(value) for key, value in line.items() if key not in WORDS_OF_PROOF}
         return {**figures, **observed(done.stderr)}
 
@@ -93,6 +94,11 @@ def check_server(name: str, arm: Arm, library: Path | None, served_by: str, conf
     config = config.partition("hz3-config: ")[2]  # others may have a function of that name too
     if config != arm.config:
         raise LabError(f"{name}: a flag did not take: built as '{arm.config}', but the process had '{config}'")
+
+
+def check_mode(name: str, arm: Arm, said: str | None) -> None:
+    if arm.mode and said != arm.mode.rpartition(" ")[2]:
+        raise LabError(f"{name}: '{arm.mode}', make peers found, but in the process that was measured: {said}")
 
 
 def environment(

@@ -17,14 +17,13 @@ from lab.plan import NOT_A_PLAN, Plan, digest  # noqa: E402
 
 
 def planned(file: Path) -> Plan:
-    """Its libc is this machine's, not that of the one where it was packed; what modes are here nobody has asked."""
+    """Its libc is this machine's, not that of the one where it was packed."""
     try:
         plan = Plan.from_json(json.loads(text_of(file)))
     except NOT_A_PLAN as error:
         raise LabError(f"{file} is not a plan: {error!r}") from None
     libc = platform.libc_ver()[1]
     arms = {name: arm if arm.file else replace(arm, version=libc) for name, arm in plan.arms.items()}
-    arms |= {name: replace(arm, mode=f"{arm.mode} where it was packed") for name, arm in arms.items() if arm.mode}
     return replace(plan, arms=arms)
 
 

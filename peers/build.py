@@ -161,8 +161,10 @@ def verify(peer: Peer, library: str | Path) -> dict:
     if number and peer.version not in ("", number[0]):
         raise Missing(f"{library} is version {number[0]}, not {peer.version}")
     mode = f"{peer.mode['asks']} {'on' if told['mode'] else 'off'}" if peer.mode else ""
+    asks = {"BENCH_MODE": peer.mode["function"]} if peer.mode else {}  # of every line of a benchmark
     return {"file": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "mode": mode,
-            "version": number[0] if number else peer.version, "version_told_by_itself": told["version"],
+            "env": peer.env | asks, "version": number[0] if number else peer.version,
+            "version_told_by_itself": told["version"],
             "operators": "own" if told["operators"]["_Znwm"] == str(file) else "through malloc", "status": "ok"}
 
 

@@ -359,13 +359,22 @@ def run_packed(folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True)
 
 
+def test_every_line_proves_the_mode(lab):
+    lab.program(LINE.format('$(strings -a "$LD_PRELOAD" | grep hz3-config)').replace("=fake", "=fake mode=$BENCH_MODE"))
+    arm = replace(lab.plan.arms[BASELINE], mode="caches on")
+    for said in ("on", "off"):
+        env = {"BENCH_MODE": said}
+        assert lab.measure("x", replace(arm, mode=f"caches {said}", env=env), Cell(["fake"]))["mode"] == said
+    with pytest.raises(LabError, match="x: 'caches on', make peers found, but in the process that was measured: off"):
+        lab.measure("x", replace(arm, env=env), Cell(["fake"]))
+    lab.program(LINE.format('$(strings -a "$LD_PRELOAD" | grep hz3-config)'))
+    with pytest.raises(LabError, match="measured: None"):
+        lab.measure("x", arm, Cell(["fake"]))
+
+
 def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_path):
     folder, results = tmp_path / "packed", tmp_path / "results"
-    arms = {
-        "a": replace(lab.library(2), mode="caches on"),
-        "b": plan.Arm(str(Path(__file__)), "0" * 64),
-        "libc": plan.Arm(version="of elsewhere"),
-    }
+    arms = {"a": lab.library(2), "b": plan.Arm(str(Path(__file__)), "0" * 64), "libc": plan.Arm(version="of elsewhere")}
     plan_of_peers = Plan("peers", "peers-x", arms, {"one": Cell(["fake"])}, 1, programs=lab.programs)
     pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs), "peers-x": plan_of_peers}, lab.root)
     done = run_packed(folder)
@@ -373,9 +382,7 @@ def test_a_packed_folder_runs_without_the_lab_and_its_lines_come_back(lab, tmp_p
     (merged_peers, merged) = pack.merge(folder, results)
     assert not session.remaining(Samples.load(merged)) and merged.parent.name == "x"
     assert "no longer the library" in Samples.load(merged_peers).unable["one", "b"]
-    measured = Samples.load(merged_peers).plan.arms
-    assert measured["libc"].version == platform.libc_ver()[1] and not measured["libc"].mode
-    assert measured["a"].mode == "caches on where it was packed"
+    assert Samples.load(merged_peers).plan.arms["libc"].version == platform.libc_ver()[1]
     (folder / "results/peers-x").rename(folder / "results/y")
     with pytest.raises(LabError, match="y.* is of another kind than its folder says: peers"):
         pack.merge(folder, results)
