@@ -1,16 +1,15 @@
 """A run of `hz3 peers`, and the tables made of it; the report shows them as HTML, docs/peers.md as Markdown."""
 
 import shlex
-import statistics
 from dataclasses import dataclass
 from itertools import takewhile
 
 from lab import machine
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.peers import LIMIT, older
-from lab.plots import Palette
+from lab.plots import SHARES, Palette
 from lab.samples import Samples
-from lab.show import SHORT, human
+from lab.show import SHORT, human, short_cells
 from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked
 
 ANSWERS = {  # what answers a program's own question, where speed and peak RSS do not
@@ -43,8 +42,11 @@ class Comparison:
         lanes = [name for name, arm in run.plan.arms.items() if arm.config]
         self.lanes, self.peers = lanes, [name for name in self.arms if name not in lanes and name != LIMIT]
         self.palette = Palette(lanes, self.peers)
-        self.cells = [cell for cell in run.plan.cells if run.blocks(cell, "ab")]
-        self.blocks = min((len(run.blocks(cell, "ab")) for cell in self.cells), default=0)
+        measured = [cell for cell in run.plan.cells if run.blocks(cell, "ab")]
+        # With --latency the clock is most of what a call takes: such a cell says nothing of ops/s.
+        self.timed = [cell for cell in measured if self.parameters(cell).get("latency")]
+        self.cells = [cell for cell in measured if cell not in self.timed]
+        self.blocks = min((len(run.blocks(cell, "ab")) for cell in measured), default=0)
 
     def figures(self, cell: str, figure: str) -> dict[str, Figure]:
         """Of each arm; empty where the cell's program does not measure it."""
@@ -73,10 +75,10 @@ class Comparison:
         """Whether its program writes to its objects; those that have no choice do."""
         return self.parameters(cell).get("touch") != "none"
 
-    def seconds(self, cell: str) -> float:
-        """What the median run of it measured, whichever library it was."""
-        blocks = self.run.blocks(cell, "ab")
-        return statistics.median(figures["seconds"] for block in blocks for figures in block.values())
+    def percentiles(self, cell: str, call: str) -> dict[str, list[float]]:
+        """Of each arm, ns at each of SHARES."""
+        shares = [self.figures(cell, f"{call}_{share}_ns") for share in SHARES]
+        return {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
 
 
 def began(run: Samples) -> str:
@@ -99,9 +101,9 @@ def coverage(comparison: Comparison) -> int:
 
 def short_runs(comparisons: list[Comparison]) -> str:
     """How many cells have them, if any."""
-    medians = [comparison.seconds(cell) for comparison in comparisons for cell in comparison.cells]
-    short = [seconds for seconds in medians if seconds < SHORT]
-    said = f" In {len(short)} of {len(medians)} cells the median run is shorter than {SHORT} s; the shortest takes "
+    cells = sum(len(comparison.cells) for comparison in comparisons)
+    short = [seconds for c in comparisons for cell, seconds in short_cells(c.run).items() if cell in c.cells]
+    said = f" In {len(short)} of {cells} cells the median run is shorter than {SHORT} s; the shortest takes "
     return f"{said}{min(short):.2g} s." if short else ""
 
 
@@ -160,6 +162,18 @@ def answers(comparison: Comparison) -> Table:
     return Table("What the programs themselves ask about", note, ["cell", "figure", *arms], rows)
 
 
+def latencies(comparison: Comparison) -> Table:
+    arms, rows = [*comparison.lanes, *comparison.peers], []
+    for cell in comparison.timed:
+        for call in ("malloc", "free"):
+            found = comparison.percentiles(cell, call)
+            said = {arm: " / ".join(f"{ns:.0f}" for ns in values) for arm, values in found.items()}
+            rows.append([cell, call, *(said.get(arm, "-") for arm in arms)])
+    shares = ", ".join(f"{100 * share:g} %" for share in SHARES.values())
+    note = f"Nanoseconds within which {shares} of the calls return, with a look at the clock each; medians of the blocks."
+    return Table("How long single calls take", note, ["cell", "call", *arms], rows)
+
+
 def behind(comparison: Comparison, known: list[Reason]) -> Table:
     """A row for each cell in which a peer is ahead of LANE."""
     others = [lane for lane in comparison.lanes if lane != LANE]
@@ -190,6 +204,6 @@ def unable(comparison: Comparison) -> Table:
 
 
 def tables(comparison: Comparison, known: list[Reason]) -> list[Table]:
-    made = [make(comparison) for make in (versions, summary, answers)]
+    made = [make(comparison) for make in (versions, summary, answers, latencies)]
     made += [behind(comparison, known), unable(comparison)]
     return [table for table in made if table.rows]

@@ -109,7 +109,7 @@ def result(run: Samples, verdicts: list[Verdict], experiment: Experiment) -> lis
             row = (verdict.variant, case + mark, change, cell(main), floor_of(main), *memory)
             lines.append(f"| {' | '.join(row)} |")
     if short := short_cells(run):
-        cells = ", ".join(f"{cell} ({median})" for cell, median in short.items())
+        cells = ", ".join(f"{cell} ({median:.2g} s)" for cell, median in short.items())
         lines += ["", f"Mostly noise, since the median run took less than {SHORT} s: {cells}."]
     for verdict in verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""

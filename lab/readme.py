@@ -98,7 +98,7 @@ def write(results: Path, root: Path) -> None:
     if BEGIN not in text or END not in text:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
     of_cpus = defaultdict(list)
-    for comparison in (comparisons := newest_comparisons(results)):
+    for comparison in filter(lambda c: c.cells, comparisons := newest_comparisons(results)):
         of_cpus[comparison.run.machine["cpus_allowed"]].append(comparison)
     every = [(some, against_peers(some)) for _, some in sorted(of_cpus.items())]
     found = [(some, groups) for some, groups in every if groups[0]]

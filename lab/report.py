@@ -10,7 +10,7 @@ from lab.build import Say
 from lab.comparison import Comparison, Table, measured, tables, title
 from lab.judge import Verdict, judge
 from lab.ledger import published
-from lab.plots import SHARES, grid
+from lab.plots import grid
 from lab.samples import Samples
 from lab.show import signed
 from lab.versus import MEMORY, SPEED, Figure
@@ -102,14 +102,11 @@ def time_panels(comparison: Comparison) -> list[plots.Panel]:
 
 
 def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
-    panels = []
-    for cell in comparison.cells:
-        for call in ("malloc", "free"):
-            shares = [comparison.figures(cell, f"{call}_{share}_ns") for share in SHARES]
-            if all(shares):
-                medians = {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
-                panels.append((f"{call}: {cell}", plots.percentiles(medians, comparison.palette)))
-    return panels
+    return [
+        (f"{call}: {cell}", plots.percentiles(comparison.percentiles(cell, call), comparison.palette))
+        for cell in comparison.timed
+        for call in ("malloc", "free")
+    ]
 
 
 def comparison_section(comparison: Comparison, known: list[Reason]) -> list[str]:

@@ -155,19 +155,19 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
     short_runs(samples)
 
 
-def short_cells(samples: Samples) -> dict[str, str]:
-    """Those whose median run is mostly noise, and how long it took."""
+def short_cells(samples: Samples) -> dict[str, float]:
+    """Those whose median run is mostly noise, and how many seconds it took."""
     medians = {}
     for cell in samples.plan.cells:
         runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
         if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORT:
-            medians[cell] = f"{median:.2g} s"
+            medians[cell] = median
     return medians
 
 
 def short_runs(samples: Samples) -> None:
     for cell, median in short_cells(samples).items():
-        said = f"{cell}: the median run measured {median}; less than {SHORT} s is mostly noise, raise --scale"
+        said = f"{cell}: the median run measured {median:.2g} s; less than {SHORT} s is mostly noise, raise --scale"
         console.print(said, style="yellow")
 
 
@@ -208,5 +208,5 @@ def environment(facts: dict) -> None:
         f"{facts['last_level_caches']} last-level caches; Linux {facts['kernel']}; "
         f"governor {facts['governor']}; load {facts['load']:.1f}"
     )
-    if facts["load"] > facts["cpus_allowed"] / 2:
+    if machine.busy(facts):
         console.print("The machine is not idle: expect a high noise floor.", style="yellow")

@@ -91,13 +91,22 @@ def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_p
 def test_what_a_program_answers_is_a_row_and_end_kib_only_where_it_is_asked_for(monkeypatch):
     run = peers()
     assert not comparison.answers(comparison.Comparison(run)).rows  # though two programs print end_kib
-    monkeypatch.setattr(comparison, "ANSWERS", {"bench_idle": "end_kib", "bench_timed": "free_p50_ns gone_kib"})
+    monkeypatch.setattr(comparison, "ANSWERS", {"bench_idle": "end_kib gone_kib"})
     run.unable["idle", "r90"] = "it broke"
     made = comparison.answers(comparison.Comparison(run))
     assert made.head == ["cell", "figure", "scale", "r90", "glibc", "jemalloc"]
-    assert made.rows[0] == ["idle", "end_kib", "1000.0 KiB", "-", "750.0 KiB", "3000.0 KiB"]
-    assert [row[:2] for row in made.rows[1:]] == [["<timed>", "free_p50_ns"]]
+    assert made.rows == [["idle", "end_kib", "1000.0 KiB", "-", "750.0 KiB", "3000.0 KiB"]]
     assert made in comparison.tables(comparison.Comparison(run), [])
+
+
+def test_cells_whose_calls_are_timed_have_percentiles_and_no_speed():
+    run = comparison.Comparison(peers(noise=0))
+    assert run.timed == ["<timed>"] and "<timed>" not in run.cells
+    assert all(row[0] != "<timed>" for row in comparison.summary(run).rows)
+    made = comparison.latencies(run)
+    in_ns = "40 / 80 / 120 / 160 / 200"
+    assert [row[:3] for row in made.rows] == [["<timed>", call, in_ns] for call in ("malloc", "free")]
+    assert made in comparison.tables(run, [])
 
 
 @pytest.mark.parametrize("program", comparison.ANSWERS)
@@ -267,7 +276,7 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
                   "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
     tables = [block.splitlines() for block in page.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 9 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
+    assert len(tables) == 12 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
 
 
 def test_memory_in_the_readme_is_of_touched_objects_and_has_a_worst_cell():
@@ -290,7 +299,7 @@ def test_what_casts_doubt_on_a_cell_is_said_wherever_it_is_published():
     for cell, seconds in (("mt 2", 0.04), ("mt 8", 0.15), ("idle", 0.2)):
         for figures in (figures for block in run.blocks(cell, "ab") for figures in block.values()):
             figures["seconds"] = seconds
-    short = "In 2 of 4 cells the median run is shorter than 0.2 s; the shortest takes 0.04 s."
+    short = "In 2 of 3 cells the median run is shorter than 0.2 s; the shortest takes 0.04 s."
     said = readme.section(found, groups)
     assert said.startswith("A CPU, 4 CPUs; 6 blocks of synthetic at 100 % length (load when it began 2.1). " + short)
     assert "| mt_remote T=8, R>0 † |" in said and "\n\n†: in at least one" in said and said.count("†") == 2
