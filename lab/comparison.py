@@ -81,17 +81,13 @@ class Comparison:
         return {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
 
 
-def began(run: Samples) -> str:
-    return f"load when it began {run.machine['load']:.1f}"
-
-
 def title(run: Samples) -> str:
     """With the machine, which tells it from others of its name."""
     return f"{run.plan.name} on {machine.name(run.machine)}, Linux {run.machine['kernel']}"
 
 
 def measured(run: Samples, blocks: int) -> str:
-    return f"{blocks} blocks, {run.plan.scale:g} of the iterations; {began(run)}; {run.path.name}"
+    return f"{blocks} blocks, {run.plan.scale:g} of the iterations; {machine.load_said(run.machine)}; {run.path.name}"
 
 
 def coverage(comparison: Comparison) -> int:
@@ -170,7 +166,7 @@ def latencies(comparison: Comparison) -> Table:
             said = {arm: " / ".join(f"{ns:.0f}" for ns in values) for arm, values in found.items()}
             rows.append([cell, call, *(said.get(arm, "-") for arm in arms)])
     shares = ", ".join(f"{100 * share:g} %" for share in SHARES.values())
-    note = f"Nanoseconds within which {shares} of the calls return, with a look at the clock each; medians of the blocks."
+    note = f"Nanoseconds within which {shares} of the calls return, each with a look at the clock: medians of blocks."
     return Table("How long single calls take", note, ["cell", "call", *arms], rows)
 
 

@@ -81,9 +81,10 @@ def cell(finding: Finding) -> str:
 
 def measured_as(run: Samples) -> str:
     plan, facts, file = run.plan, run.machine, run.path
+    doubt = f", {machine.load_said(facts)}" if machine.busy(facts) else ""
     return (
         f"{file.stem[:4]}-{file.stem[4:6]}-{file.stem[6:8]}, {machine.name(facts)}, Linux {facts['kernel']}; "
-        f"{plan.blocks} blocks, {plan.scale:g} of the iterations; "
+        f"{plan.blocks} blocks, {plan.scale:g} of the iterations{doubt}; "
         f"[every sample](../experiments/results/{file.parent.name}/{file.name})"
     )
 

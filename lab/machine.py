@@ -55,6 +55,10 @@ def _has_cc() -> bool:
     return any(os.access(Path(folder) / "cc", os.X_OK) for folder in os.environ.get("PATH", "").split(":"))
 
 
+def load_said(machine: dict) -> str:
+    return f"load when it began {machine['load']:.1f}"
+
+
 def busy(machine: dict) -> bool:
     """With more than half of its processors, when it was described."""
     return machine["load"] > machine["cpus_allowed"] / 2

@@ -13,7 +13,7 @@ from lab.plan import Arm, Cell, check_preloadable, digest
 
 TIMEOUT = 900  # seconds; only a program that hangs takes so long
 OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # what an observation box says on stderr
-TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_")  # how names begin that no arm inherits
+TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_")  # names that no arm inherits
 WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and the same in every sample of an arm
 
 
@@ -98,7 +98,7 @@ def check_server(name: str, arm: Arm, library: Path | None, served_by: str, conf
 
 def check_mode(name: str, arm: Arm, said: str | None) -> None:
     if arm.mode and said != arm.mode.rpartition(" ")[2]:
-        raise LabError(f"{name}: '{arm.mode}', make peers found, but in the process that was measured: {said}")
+        raise LabError(f"{name}: make peers found '{arm.mode}', the process that was measured says {said}: make peers")
 
 
 def environment(

@@ -9,7 +9,7 @@ import numpy as np
 
 from lab import LabError, machine
 from lab.ahead import reasons
-from lab.comparison import Comparison, began, left_out, overflow_note, short_runs
+from lab.comparison import Comparison, left_out, overflow_note, short_runs
 from lab.page import markdown, page
 from lab.plots import Palette, Panel, grid, spread
 from lab.report import newest_comparisons, scaling_panels
@@ -68,7 +68,7 @@ def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str
     places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
     blocks = ", ".join(
         f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} at {100 * c.run.plan.scale:g} % length"
-        + f" ({began(c.run)})" * machine.busy(c.run.machine)
+        + f" ({machine.load_said(c.run.machine)})" * machine.busy(c.run.machine)
         for c in comparisons
     )
     overflowed = {group(c, cell) for c in comparisons for cell in c.cells if marked(c.run, cell) != cell}

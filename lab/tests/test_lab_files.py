@@ -627,6 +627,13 @@ def test_the_ledger_names_the_cases_whose_runs_are_too_short():
     assert "Mostly noise, since the median run took less than 0.2 s: case 0 (0.004 s), case 1 (0.15 s)." in said
 
 
+def test_the_ledger_says_where_a_run_began_on_a_busy_machine():
+    run = samples(table_of([{"at_least": 0.0}]), 1, [0])
+    assert "load" not in ledger.measured_as(run)  # 0.1 of 4 processors
+    run.machine = run.machine | {"load": 2.1}
+    assert "of the iterations, load when it began 2.1; " in ledger.measured_as(run)
+
+
 def test_the_ledger_in_the_documentation_is_what_the_results_say():
     assert (ROOT / "docs/verdicts.md").read_text() == ledger.ledger(ROOT / "experiments"), "run: bin/hz3 ledger"
 
