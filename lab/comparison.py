@@ -183,7 +183,7 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
         theirs = [f"{lane}: {furthest(leads(comparison.run, cell, lane, comparison.peers))}" for lane in others]
         command = shlex.join(comparison.run.plan.cells[cell].argv)
         rows.append([marked(comparison.run, cell), *mine, "\n".join(theirs), why(command, cpus, found, known)])
-    if LANE in comparison.lanes and not rows:
+    if LANE in comparison.lanes and comparison.cells and not rows:
         rows.append(["none", *("-" for _ in head[1:])])
     note = (
         f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "

@@ -107,6 +107,8 @@ def test_cells_whose_calls_are_timed_have_percentiles_and_no_speed():
     in_ns = "40 / 80 / 120 / 160 / 200"
     assert [row[:3] for row in made.rows] == [["<timed>", call, in_ns] for call in ("malloc", "free")]
     assert made in comparison.tables(run, [])
+    run.cells = []  # where all are timed, that nobody is ahead would be no finding
+    assert not comparison.behind(run, []).rows
 
 
 @pytest.mark.parametrize("program", comparison.ANSWERS)
