@@ -47,6 +47,10 @@ def basis(asked: Experiment) -> tuple:
 
 
 def published(files: Iterable[Path], asked: Experiment | None = None) -> list[Samples]:
+    return weightiest(map(Samples.load, sorted(files)), asked)
+
+
+def weightiest(every: Iterable[Samples], asked: Experiment | None = None) -> list[Samples]:
     """Of every name and machine the weightiest run, and of several the newest, but first those of what is asked now; of
     comparisons the newest, whatever its weight, since each is of the code of its day."""
 
@@ -54,7 +58,7 @@ def published(files: Iterable[Path], asked: Experiment | None = None) -> list[Sa
         return bool(asked) and basis(from_table(run.plan.experiment)) == basis(asked), weight(run)
 
     runs = {}
-    for run in filter(counts, map(Samples.load, sorted(files))):
+    for run in filter(counts, every):
         key = run.plan.kind, run.plan.name, machine.identity(run.machine)
         if key not in runs or run.plan.kind == "peers" or rank(run) >= rank(runs[key]):
             runs[key] = run
@@ -165,9 +169,9 @@ def ledger(folder: Path) -> str:
     sections = []
     for file in sorted(files(folder), key=order):
         experiment, results = read(file), sorted((folder / "results" / file.stem).glob("*.jsonl"))
-        shown = published(results, experiment)
-        rest = [Samples.load(path) for path in results if path not in {run.path for run in shown}]
-        judged, others = judged_of(shown), judged_of([run for run in rest if not remaining(run)])
+        complete = list(filter(counts, map(Samples.load, results)))
+        shown = weightiest(complete, experiment)
+        judged, others = judged_of(shown), judged_of([run for run in complete if run not in shown])
         anchor = experiment.name.lower().replace(" ", "-")
         for name in (variant.name for variant in experiment.variants):
             verdicts = f"{theirs(experiment, name)} | {ours(judged, name)}"
