@@ -7,7 +7,7 @@
  *     atexit handlers; malloc(3) is not async-signal-safe and neither are they;
  *   - errno is left alone on success, and by the free family always;
  *   - a double free, an interior pointer or a pointer that no allocator gave out ends the process with
- *     one line on stderr that names the pointer and the crime, then SIGABRT: at once, but for a double
+ *     one line on stderr that names the pointer and the misuse, then SIGABRT: at once, but for a double
  *     or interior free of a small object in builds without HZ3_FREE_CHECK=1: when it goes home, if at all. */
 #ifndef HZ3_H
 #define HZ3_H

@@ -3,7 +3,7 @@
 #include "api/init.h"
 #include "api/override.h"
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void *realloc_large(void *p, size_t usable, size_t size)
 {
     if (size <= HZ3_SMALL_MAX) return move(p, usable, size);
     void *to = hz3_large_realloc(p, size);
-    hz3_collector_tick(); /* shrinking may have freed much */
+    hz3_reclaim_tick(); /* shrinking may have freed much */
     return to ? to : move(p, usable, size);
 }
 

@@ -2,7 +2,7 @@
 #include "api/entry.h"
 #include "api/override.h"
 #include "base/sizeclass.h"
-#include "front/remote_stash.h"
+#include "front/remote_free.h"
 
 /* Budget: 13 instructions on a hit without HZ3_FREE_CHECK; no lock prefix, no call. */
 HZ3_API void *hz3_malloc(size_t size)
@@ -35,7 +35,7 @@ HZ3_API void hz3_free(void *p)
 /* A linker takes from an archive only what is asked for: whoever asks for malloc gets the whole family, and never
  * a realloc of another allocator's. */
 __attribute__((used)) static const void *const family[] = {
-    (const void *)hz3_calloc, (const void *)hz3_malloc_usable_size, &hz3_operators, &hz3_hearsay};
+    (const void *)hz3_calloc, (const void *)hz3_malloc_usable_size, &hz3_operators, &hz3_interpose};
 
 HZ3_STANDARD_NAME(malloc, void *, (size_t), hz3_malloc)
 HZ3_STANDARD_NAME(free, void, (void *), hz3_free)

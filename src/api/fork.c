@@ -1,8 +1,8 @@
 #include "api/fork.h"
 
 #include "back/pages.h"
-#include "back/shelf.h"
-#include "front/collector.h"
+#include "back/large_cache.h"
+#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
@@ -17,14 +17,14 @@ static _Thread_local bool patient;
 /* In the order in which they nest. */
 static void each_lock(void (*visit)(struct hz3_lock *lock))
 {
-    visit(&hz3_collector_lock);
+    visit(&hz3_reclaim_lock);
     visit(&hz3_threads_lock);
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
     hz3_owner_stash_each_lock(visit);
     hz3_central_each_lock(visit);
-    hz3_shelf_each_lock(visit);
+    hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
-    visit(&hz3_stock_lock);
+    visit(&hz3_outbox_lock);
     visit(&hz3_magazine_lock);
 }
 
@@ -64,7 +64,7 @@ static void parent(void)
 
 static void repair(void)
 {
-    hz3_collector_after_fork();
+    hz3_reclaim_after_fork();
     hz3_pages_after_fork(patient);
     if (patient) hz3_central_after_fork();
     if (patient) hz3_page_remote_after_fork();

@@ -5,7 +5,7 @@
 #include "api/report.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -29,7 +29,7 @@ static void apply_live_options(void)
     hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
-    hz3_collector_start((uint32_t)hz3_options.DECAY, hz3_options.BACKGROUND);
+    hz3_reclaim_start((uint32_t)hz3_options.DECAY, hz3_options.BACKGROUND);
 }
 
 HZ3_COLD void hz3_start(void)
@@ -58,6 +58,6 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_ensure_started();
     if (!options_read && hz3_options_load()) apply_live_options();
     hz3_options_report();
-    hz3_collector_allow_background();
+    hz3_reclaim_allow_background();
     if (hz3_options.STATS || HZ3_BOXES_ON) hz3_report_at_exit();
 }

@@ -4,7 +4,7 @@
 #include "api/options.h"
 #include "api/override.h"
 #include "api/report.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "os/libc.h"
 #include "os/os.h"
 #include "watch/boxes.h"
@@ -25,7 +25,7 @@ static size_t collect(bool force)
 {
     hz3_ensure_started();
     hz3_cache_flush();
-    return hz3_collector_run(force);
+    return hz3_reclaim_run(force);
 }
 
 HZ3_API void hz3_collect(bool force)

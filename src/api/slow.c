@@ -7,8 +7,8 @@
 #include "back/run.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
-#include "front/collector.h"
-#include "front/remote_stash.h"
+#include "front/reclaim.h"
+#include "front/remote_free.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,13 +23,13 @@ void *hz3_no_memory(void)
 static HZ3_COLD void find_memory(void)
 {
     hz3_cache_flush();
-    hz3_collector_run(true);
+    hz3_reclaim_run(true);
 }
 
 static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > PTRDIFF_MAX) return hz3_no_memory();
-    hz3_collector_tick();
+    hz3_reclaim_tick();
     void *p = hz3_large_alloc(size, alignment, zero);
     if (!p) {
         find_memory();
@@ -91,12 +91,12 @@ unsigned hz3_block_class(const void *p)
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE)) {
         /* What is free was freed before, whatever it was. */
-        if (hz3_map_was_used(p)) hz3_crime(hz3_large_covers(p) ? "interior pointer freed" : "double free", p);
-        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_crime("foreign pointer freed", p);
+        if (hz3_map_was_used(p)) hz3_misuse(hz3_large_covers(p) ? "interior pointer freed" : "double free", p);
+        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse("foreign pointer freed", p);
         return cls;
     }
     if ((HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) && unlikely(!is_live(p, cls)))
-        hz3_crime(is_block(p, cls) ? "double free" : "interior pointer freed", p);
+        hz3_misuse(is_block(p, cls) ? "double free" : "interior pointer freed", p);
     return cls;
 }
 
@@ -110,14 +110,14 @@ size_t hz3_block_usable(const void *p, unsigned cls)
 static void free_foreign(void *p)
 {
     void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
-    if (!next) hz3_crime("foreign pointer freed", p);
+    if (!next) hz3_misuse("foreign pointer freed", p);
     next(p);
 }
 
 void *hz3_realloc_foreign(void *p, size_t size)
 {
     void *(*next)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
-    if (!next) hz3_crime("foreign pointer freed", p);
+    if (!next) hz3_misuse("foreign pointer freed", p);
     return next(p, size);
 }
 
@@ -136,7 +136,7 @@ static void free_any(void *p)
     }
     if (cls == HZ3_CLASS_LARGE) {
         hz3_large_free(p);
-        hz3_collector_tick();
+        hz3_reclaim_tick();
         return;
     }
     hz3_mark_freed(p, cls);

@@ -1,7 +1,7 @@
 #include "back/large.h"
 
 #include "back/pages.h"
-#include "back/shelf.h"
+#include "back/large_cache.h"
 #include "base/check.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
 {
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
     if (granules + align > INT32_MAX) return NULL;
-    struct hz3_span *span = hz3_shelf_take(granules, align);
+    struct hz3_span *span = hz3_large_cache_take(granules, align);
     if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
     if (!span) return NULL;
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
@@ -68,7 +68,7 @@ void hz3_large_free(void *p)
 {
     struct hz3_span *span = hz3_span_at(p);
     hz3_sub(hz3_large_bytes, span->bytes);
-    hz3_shelf_put(span);
+    hz3_large_cache_put(span);
 }
 
 size_t hz3_large_usable(const void *p)
@@ -92,7 +92,7 @@ void *hz3_large_realloc(void *p, size_t size)
     }
     size_t old = span->bytes, new = to->bytes;
     uintptr_t start = to->start;
-    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_crime("double free", p);
+    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", p);
     bool moved = hz3_pages_move(to, span);
     if (!moved) hz3_set(span->freed, false);
     hz3_sub(hz3_large_bytes, moved ? old : new);

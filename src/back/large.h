@@ -1,5 +1,5 @@
 /* Large blocks: more than 64 KiB, or aligned beyond it.  One span each, page-granular in what they
- * count as usable.  What is freed waits on a shelf. */
+ * count as usable.  What is freed waits in the large cache. */
 #ifndef HZ3_BACK_LARGE_H
 #define HZ3_BACK_LARGE_H
 
@@ -13,7 +13,8 @@ size_t hz3_large_usable(const void *p);
 /* Resizes: in place where there is room, else by moving the pages, else NULL and p is as it was. */
 void *hz3_large_realloc(void *p, size_t size);
 
-/* Whether p, whose tag is HZ3_CLASS_LARGE, is the start of the block; and whether that is live, or waits on a shelf. */
+/* Whether p, whose tag is HZ3_CLASS_LARGE, is the start of the block; and whether that is live, or waits in the large
+ * cache. */
 bool hz3_large_is_block(const void *p);
 bool hz3_large_is_live(const void *p);
 /* Whether p, whose tag is NONE, lies in a live large block.  Walks: for last words only. */

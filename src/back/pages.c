@@ -1,6 +1,6 @@
 #include "back/pages.h"
 
-#include "back/seams.h"
+#include "back/vma_edges.h"
 #include "back/spans.h"
 #include "base/check.h"
 
@@ -108,11 +108,11 @@ static bool purge(uintptr_t start, size_t bytes)
     return hz3_os_purge(start, bytes, unit);
 }
 
-static void drop_seams(uintptr_t start, size_t bytes)
+static void drop_edges(uintptr_t start, size_t bytes)
 {
-    if (likely(hz3_seams_none())) return;
+    if (likely(hz3_vma_edges_none())) return;
     hz3_lock(&hz3_pages_lock);
-    hz3_seams_drop(start, bytes);
+    hz3_vma_edges_drop(start, bytes);
     hz3_unlock(&hz3_pages_lock);
 }
 
@@ -129,7 +129,7 @@ static bool map_anew(uintptr_t start, size_t bytes)
 {
     if (hz3_os_map_reserved(start, bytes) != HZ3_MAPPED) return false;
     advise(hz3_window_of((void *)start), start, bytes);
-    drop_seams(start, bytes);
+    drop_edges(start, bytes);
     return true;
 }
 
@@ -140,7 +140,7 @@ static enum hz3_span_kind renew(const struct hz3_span *span)
     uintptr_t start = span->start;
     size_t bytes = hz3_span_bytes(span);
     if (purge(start, bytes) || map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
-    drop_seams(start, bytes);
+    drop_edges(start, bytes);
     return HZ3_SPAN_UNMAPPED;
 }
 
@@ -294,7 +294,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }
-    if (unmapped) drop_seams(start, bytes);
+    if (unmapped) drop_edges(start, bytes);
     for (unsigned i = 0; i < hz3_state_tables; i++) {
         unsigned shift = hz3_state_table_shift(i);
         uintptr_t from = hz3_round_up((uintptr_t)hz3_state_at(start, shift), hz3_os.page);
@@ -324,18 +324,18 @@ static void end_purge(void)
 }
 
 /* What of a clean span is to be mapped anew, since that leaves fewer mappings: out of the lists.  Or NULL. */
-static struct hz3_span *take_seams(struct hz3_span *span)
+static struct hz3_span *take_edges(struct hz3_span *span)
 {
     uintptr_t start = span->start;
     size_t bytes = hz3_span_bytes(span);
-    if (hz3_get(locked) || !hz3_seams_narrow(&start, &bytes)) return NULL;
+    if (hz3_get(locked) || !hz3_vma_edges_narrow(&start, &bytes)) return NULL;
     size_t first = hz3_granule_of(window_of(span), (void *)start);
     span = cut(span, first, bytes >> HZ3_GRANULE_SHIFT, HZ3_SPAN_PURGING);
     begin_purge(span);
     return span;
 }
 
-static void mend_seams(struct hz3_span *span)
+static void mend_edges(struct hz3_span *span)
 {
     enum hz3_span_kind kind = map_anew(span->start, hz3_span_bytes(span)) ? HZ3_SPAN_CLEAN : renew(span);
     hz3_lock(&hz3_pages_lock);
@@ -366,10 +366,10 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
     if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
     end_purge();
-    struct hz3_span *seamed = kind == HZ3_SPAN_CLEAN ? take_seams(filed) : NULL;
+    struct hz3_span *split = kind == HZ3_SPAN_CLEAN ? take_edges(filed) : NULL;
     hz3_unlock(&hz3_pages_lock);
     hz3_add(hz3_pages_stats.purged, purged);
-    if (seamed) mend_seams(seamed);
+    if (split) mend_edges(split);
     return purged;
 }
 
@@ -415,7 +415,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 static void purge_excess(size_t most)
 {
     size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max), dirty = hz3_get(hz3_pages_stats.dirty);
-    keep -= hz3_min(keep, hz3_get(hz3_pages_stats.shelved));
+    keep -= hz3_min(keep, hz3_get(hz3_pages_stats.large_cached));
     if (likely(dirty <= keep) || hz3_pages_refused()) return;
     purge_oldest(0, keep, hz3_min(most, dirty), true);
     /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
@@ -430,7 +430,7 @@ static void purge_excess(size_t most)
  * only with mappings, which purging mends. */
 static bool may_wait(void)
 {
-    return hz3_pages_elastic && hz3_get(hz3_pages_attended) && !hz3_get(locked) && hz3_seams_none() &&
+    return hz3_pages_elastic && hz3_get(hz3_pages_attended) && !hz3_get(locked) && hz3_vma_edges_none() &&
            hz3_pages_resident() <= hz3_pages_soft_limit / 2;
 }
 
@@ -559,14 +559,14 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend)
 static bool is_one_mapping(const struct hz3_span *span)
 {
     hz3_lock(&hz3_pages_lock);
-    bool one = !hz3_seams_inside(span->start, hz3_span_bytes(span));
+    bool one = !hz3_vma_edges_inside(span->start, hz3_span_bytes(span));
     hz3_unlock(&hz3_pages_lock);
     return one;
 }
 
 bool hz3_pages_may_move(const struct hz3_span *span)
 {
-    return !window_of(span)->reserved && !hz3_seams_full() && (!hz3_os.counts_mapped || is_one_mapping(span));
+    return !window_of(span)->reserved && !hz3_vma_edges_full() && (!hz3_os.counts_mapped || is_one_mapping(span));
 }
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
@@ -580,7 +580,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
         return false;
     }
     hz3_lock(&hz3_pages_lock);
-    hz3_seams_move(to->start, to_bytes, from->start, bytes);
+    hz3_vma_edges_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     advise(window_of(to), to->start, hz3_span_bytes(to));
     bool hole = hz3_get(locked) || leaves_hole(window_of(from), from->granules);

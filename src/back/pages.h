@@ -1,7 +1,7 @@
 /* The page pool: spans of granules, for runs and large blocks.  Free spans stay dirty for the decay
  * time (a block freed and asked for again costs no system call), then are purged and stay as clean address
  * space, or are unmapped where what is mapped counts.  Neighbours of the same state merge.  Everything here is under
- * one lock, which is never held during a purge.  Talks to the map, spans and seams below; must not know of objects,
+ * one lock, which is never held during a purge.  Talks to the map, spans and VMA edges below; must not know of objects,
  * classes or threads. */
 #ifndef HZ3_BACK_PAGES_H
 #define HZ3_BACK_PAGES_H
@@ -29,8 +29,8 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend);
 /* Moves the pages of `from` over those of `to` (both allocated, `to` no smaller) and frees `from`; or fails and
  * frees `to`. */
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
-/* Not while back/seams is full; nor, where what is mapped counts, of more than one mapping: the system may have no room
- * half-way. */
+/* Not while back/vma_edges is full; nor, where what is mapped counts, of more than one mapping: the system may have no
+ * room half-way. */
 bool hz3_pages_may_move(const struct hz3_span *span);
 
 /* Purges free spans that are dirty since before now - age ms, oldest first, until at most `keep` dirty bytes
@@ -56,7 +56,7 @@ void hz3_pages_after_fork(bool whole);
 
 struct hz3_pages_stats {
     HZ3_ATOMIC(size_t) used, dirty, clean, unmapped; /* bytes of address space, by state */
-    HZ3_ATOMIC(size_t) shelved;                      /* of `used`: freed blocks that back/shelf keeps */
+    HZ3_ATOMIC(size_t) large_cached;                 /* of `used`: freed blocks that back/large_cache keeps */
     HZ3_ATOMIC(size_t) reserved;                     /* of `used`: heaps' reserves */
     HZ3_ATOMIC(size_t) small, growing; /* of `used`: runs of one granule; and those with objects never handed out */
     HZ3_ATOMIC(size_t) idle;     /* of `used`: free objects in runs, since the run's last purge; middle/central's */
@@ -71,7 +71,7 @@ extern bool hz3_pages_elastic;                 /* more while somebody attends an
 extern size_t hz3_pages_soft_limit;            /* bytes resident from which all that waits goes back at once */
 extern bool hz3_pages_huge_never, hz3_pages_huge_always;
 
-/* The background thread is there to purge what grows old; set by the collector. */
+/* The background thread is there to purge what grows old; set by reclaim. */
 extern HZ3_ATOMIC(bool) hz3_pages_attended;
 
 /* Bytes that may be resident, tables apart. */
@@ -87,7 +87,7 @@ HZ3_INLINE size_t hz3_pages_resident(void)
 HZ3_INLINE size_t hz3_pages_waiting(void)
 {
     const struct hz3_pages_stats *stats = &hz3_pages_stats;
-    return hz3_get(stats->dirty) + hz3_get(stats->shelved) + hz3_get(stats->reserved) + hz3_get(stats->idle);
+    return hz3_get(stats->dirty) + hz3_get(stats->large_cached) + hz3_get(stats->reserved) + hz3_get(stats->idle);
 }
 
 /* The soft limit counts state bytes too: as many as runs of small objects, in use and freed, have at most. */

@@ -119,7 +119,7 @@ void hz3_run_expect_retire(const void *p, unsigned cls)
 void hz3_run_retire(struct hz3_span *run, void *p, bool held)
 {
     size_t i = hz3_run_index(run, p);
-    if (unlikely(!starts(run, i, p))) hz3_crime("interior pointer freed", p);
+    if (unlikely(!starts(run, i, p))) hz3_misuse("interior pointer freed", p);
     HZ3_ATOMIC(uint64_t) *word = &free_words(run)[i / WORD];
     uint64_t was, bit = (uint64_t)1 << i % WORD;
     if (held) {
@@ -130,7 +130,7 @@ void hz3_run_retire(struct hz3_span *run, void *p, bool held)
         hz3_set(*word, was | bit);
         hz3_set(run->live, hz3_get(run->live) - 1);
     }
-    if (unlikely(was & bit)) hz3_crime("double free", p);
+    if (unlikely(was & bit)) hz3_misuse("double free", p);
 }
 
 /* What lies between, in whole multiples of `unit`, bytes. */

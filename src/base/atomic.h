@@ -1,4 +1,4 @@
-/* The seam every atomic operation goes through.  Here it is C11; the model checker puts its own header of this
+/* The interface every atomic operation goes through.  Here it is C11; the model checker puts its own header of this
  * name in front (tests/model), so that it explores the code that ships.  With HZ3_DELAY a random pause follows each
  * operation; with HZ3_ATOMIC_STATS each thread counts its read-modify-writes. */
 #ifndef HZ3_BASE_ATOMIC_H

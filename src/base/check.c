@@ -26,9 +26,9 @@ static HZ3_NORETURN void die(const char *what, const char *text, const void *p)
     abort();
 }
 
-void hz3_crime(const char *crime, const void *p)
+void hz3_misuse(const char *misuse, const void *p)
 {
-    die("", crime, p);
+    die("", misuse, p);
 }
 
 void hz3_assert_failed(const char *text)

@@ -1,12 +1,12 @@
-/* The assert ladder.  hz3_crime: the program's mistake, always on.  hz3_assert: ours; type-checked in
+/* The assert ladder.  hz3_misuse: the program's mistake, always on.  hz3_assert: ours; type-checked in
  * every build, executed where HZ3_DEBUG is 1.  Neither allocates, and both end in SIGABRT. */
 #ifndef HZ3_BASE_CHECK_H
 #define HZ3_BASE_CHECK_H
 
 #include "types.h"
 
-/* Prints "hz3: <crime>: 0x<p>" to stderr and aborts. */
-HZ3_NORETURN void hz3_crime(const char *crime, const void *p);
+/* Prints "hz3: <misuse>: 0x<p>" to stderr and aborts. */
+HZ3_NORETURN void hz3_misuse(const char *misuse, const void *p);
 HZ3_NORETURN void hz3_assert_failed(const char *text);
 
 #define hz3_assert(cond) \

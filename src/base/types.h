@@ -19,9 +19,9 @@
  *   to retire    to put an object back into its run's bitmap
  *   held run     a run that one heap (or the purger) carves from; listed runs belong to central
  *   dirty, clean a free span whose pages may hold data / are known to read as zero and cost no memory
- *   shelf        where freed large blocks wait whole for the next request of about their size
+ *   large cache  where freed large blocks wait whole for the next request of about their size
  *   to purge     to give the pages back to the system and keep the address range
- *   epoch        a quarter of the decay time, 10 ms at least: in each the collector makes a pass */
+ *   epoch        a quarter of the decay time, 10 ms at least: in each there is one reclaim pass */
 #ifndef HZ3_BASE_TYPES_H
 #define HZ3_BASE_TYPES_H
 

@@ -1,7 +1,7 @@
 #include "front/refill.h"
 
 #include "base/sizeclass.h"
-#include "front/remote_stash.h"
+#include "front/remote_free.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 
@@ -54,12 +54,12 @@ static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
 /* S145: what central gave beyond the need waits for next time. */
 static void keep_for_later(unsigned cls, void **objects, unsigned n)
 {
-    struct hz3_stock *stock = n ? hz3_stock_get() : NULL;
-    struct hz3_magazine *magazine = stock ? hz3_magazine_get(cls) : NULL;
+    struct hz3_outbox *outbox = n ? hz3_outbox_get() : NULL;
+    struct hz3_magazine *magazine = outbox ? hz3_magazine_get(cls) : NULL;
     if (magazine) {
         void **top = hz3_magazine_open(magazine, n);
         for (unsigned i = n; i--;) *++top = objects[i];
-        stock->central[cls] = hz3_magazine_close(top);
+        outbox->central[cls] = hz3_magazine_close(top);
     } else if (n) {
         hz3_central_retire(cls, objects, n);
     }
@@ -67,8 +67,8 @@ static void keep_for_later(unsigned cls, void **objects, unsigned n)
 
 static struct hz3_magazine *take_kept(unsigned cls)
 {
-    struct hz3_magazine *magazine = HZ3_S145_CENTRAL_LOCAL_CACHE && hz3_stock ? hz3_stock->central[cls] : NULL;
-    if (magazine) hz3_stock->central[cls] = NULL;
+    struct hz3_magazine *magazine = HZ3_S145_CENTRAL_LOCAL_CACHE && hz3_outbox ? hz3_outbox->central[cls] : NULL;
+    if (magazine) hz3_outbox->central[cls] = NULL;
     return magazine;
 }
 
@@ -144,7 +144,7 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
     HZ3_COUNT(HZ3_S74_STATS, refills, 1);
-    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_stock) hz3_remote_flush(hz3_stock, HZ3_REMOTE_FLUSH_BUDGET);
+    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_outbox) hz3_remote_flush(hz3_outbox, HZ3_REMOTE_FLUSH_BUDGET);
     if (!hz3_is_empty(self->top[cls])) return true; /* with what the stash refused */
     hz3_page_remote_collect(self->owner, cls);
     if (take_from_stash(self, cls, false)) {

@@ -3,10 +3,10 @@
 #include "back/pages.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "front/refill.h"
-#include "front/remote_stash.h"
-#include "front/seats.h"
+#include "front/remote_free.h"
+#include "front/handoff.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 
@@ -192,21 +192,22 @@ static void **take_foreign(const struct hz3_thread *self, void **top, void **for
     return left;
 }
 
-/* Sends home what is not the thread's own, by way of the stock; returns the top of what is left. */
-static void **send_others_home(struct hz3_thread *self, struct hz3_stock *stock, unsigned cls, void **top)
+/* Sends home what is not the thread's own, by way of the outbox; returns the top of what is left. */
+static void **send_others_home(struct hz3_thread *self, struct hz3_outbox *outbox, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST];
     unsigned count;
     void **left = take_foreign(self, top, foreign, &count);
-    for (unsigned i = 0; i < count; i++) hz3_remote_put(stock, foreign[i], cls, hz3_owner_at(foreign[i]));
+    for (unsigned i = 0; i < count; i++) hz3_remote_put(outbox, foreign[i], cls, hz3_owner_at(foreign[i]));
     return left;
 }
 
 /* The same for a magazine that has to make room; it may be the stub. */
 static void overflow(struct hz3_thread *self, unsigned cls, void **top)
 {
-    struct hz3_stock *stock = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_stock_get() : NULL;
-    if (stock && owner_of(self, hz3_magazine_close(top)) == HZ3_NO_OWNER) top = send_others_home(self, stock, cls, top);
+    struct hz3_outbox *outbox = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_outbox_get() : NULL;
+    if (outbox && owner_of(self, hz3_magazine_close(top)) == HZ3_NO_OWNER)
+        top = send_others_home(self, outbox, cls, top);
     discharge(self, cls, top);
 }
 
@@ -265,13 +266,13 @@ static void earn_capacity(struct hz3_thread *self, unsigned cls)
 }
 
 /* What waits, what was drained too much, what was taken for next time. */
-static void flush_stock(struct hz3_stock *stock)
+static void flush_outbox(struct hz3_outbox *outbox)
 {
-    hz3_remote_flush(stock, UINT32_MAX);
-    hz3_owner_stash_flush_spill(stock);
-    for (unsigned cls = 1; cls < HZ3_STOCK_CENTRAL; cls++) {
-        struct hz3_magazine *magazine = stock->central[cls];
-        stock->central[cls] = NULL;
+    hz3_remote_flush(outbox, UINT32_MAX);
+    hz3_owner_stash_flush_spill(outbox);
+    for (unsigned cls = 1; cls < HZ3_OUTBOX_CENTRAL; cls++) {
+        struct hz3_magazine *magazine = outbox->central[cls];
+        outbox->central[cls] = NULL;
         if (magazine) hz3_central_take_apart(cls, magazine);
     }
 }
@@ -283,7 +284,7 @@ static void discharge_all(struct hz3_thread *cache)
 
 static void flush(struct hz3_thread *thread)
 {
-    if (*thread->stock) flush_stock(*thread->stock); /* first, since what is refused is adopted */
+    if (*thread->outbox) flush_outbox(*thread->outbox); /* first, since what is refused is adopted */
     discharge_all(thread);
 }
 
@@ -299,7 +300,7 @@ void hz3_cache_flush(void)
 /* Classes that nobody asked for since the last epoch give back their previous magazine and half of what they earned. */
 static void pass_epoch(struct hz3_thread *self)
 {
-    if (hz3_stock) flush_stock(hz3_stock);
+    if (hz3_outbox) flush_outbox(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         bool missed = self->missed[cls];
         self->missed[cls] = false;
@@ -352,8 +353,8 @@ static void close_cache(struct hz3_thread *cache)
 static void strike_off(struct hz3_thread *thread)
 {
     close_cache(thread);
-    if (*thread->stock) hz3_stock_put(*thread->stock);
-    *thread->stock = NULL;
+    if (*thread->outbox) hz3_outbox_put(*thread->outbox);
+    *thread->outbox = NULL;
     take_back(thread);
     hz3_add(unclaimed, (intptr_t)thread->reserved);
     hz3_heap_leave(thread->heap);
@@ -364,20 +365,20 @@ static void strike_off(struct hz3_thread *thread)
 }
 
 /* Leaves the magazines, of classes without earned room, to a successor.  False: they have to go home. */
-static bool sit_down(struct hz3_thread *self)
+static bool leave_handoff(struct hz3_thread *self)
 {
     take_back(self); /* nobody lends for it from here on */
     add_stats(&dead, &self->stats);
     self->stats = (struct hz3_cache_stats){.swap = 0};
-    if (joined == 1 || hz3_pages_pressed() || !hz3_seat_leave(self)) return false;
+    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(self)) return false;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->top[cls] = self->previous[cls] = HZ3_STUB_TOP;
     self->spare = NULL;
     return true;
 }
 
-static void get_up(struct hz3_thread *self, struct hz3_heap *heap)
+static void take_handoff(struct hz3_thread *self, struct hz3_heap *heap)
 {
-    if (!hz3_seat_take(self, hz3_heap_number(heap)))
+    if (!hz3_handoff_take(self, hz3_heap_number(heap)))
         for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)free_capacity(cls);
     self->state = HZ3_THREAD_BUSY;
     self->heap = heap;
@@ -385,17 +386,17 @@ static void get_up(struct hz3_thread *self, struct hz3_heap *heap)
     hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->owner));
 }
 
-void hz3_cache_clear_seats(unsigned first, unsigned step, bool all)
+void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
 {
-    for (unsigned i = first; i < HZ3_SEATS; i += step) {
+    for (unsigned i = first; i < HZ3_HANDOFFS; i += step) {
         hz3_lock(&hz3_threads_lock);
-        struct hz3_thread *cache = hz3_seat_claim(i, all);
+        struct hz3_thread *cache = hz3_handoff_claim(i, all);
         hz3_unlock(&hz3_threads_lock);
         if (!cache) continue;
         discharge_all(cache);
         hz3_lock(&hz3_threads_lock);
         close_cache(cache);
-        hz3_seat_vacate(i);
+        hz3_handoff_vacate(i);
         hz3_unlock(&hz3_threads_lock);
     }
 }
@@ -415,7 +416,7 @@ static void **unmix(const struct hz3_thread *self, unsigned cls, void **top)
 /* The thread gives back all that it earned, and what its magazines hold beyond the rest. */
 static void settle(struct hz3_thread *self)
 {
-    if (hz3_stock) flush_stock(hz3_stock);
+    if (hz3_outbox) flush_outbox(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
         if (earned) {
@@ -436,21 +437,21 @@ static void leave(void *unused)
     settle(self);
     go_outside(self);
     hz3_lock(&hz3_threads_lock);
-    bool seated = sit_down(self);
+    bool handed_over = leave_handoff(self);
     hz3_unlock(&hz3_threads_lock);
-    if (!seated) hz3_cache_flush();
+    if (!handed_over) hz3_cache_flush();
     hz3_transfer_settle();
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
     strike_off(self);
     bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd, last = !joined;
     if (dispersed) crowd = joined;
-    if (last) hz3_collector_nobody_left(true);
+    if (last) hz3_reclaim_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
-    if (last) hz3_cache_clear_seats(0, 1, true);
-    if (dispersed) hz3_collector_run(true);
-    hz3_collector_tick();
+    if (last) hz3_cache_clear_handoffs(0, 1, true);
+    if (dispersed) hz3_reclaim_run(true);
+    hz3_reclaim_tick();
     if (HZ3_BOXES_ON) hz3_cache_bury_counters();
 }
 
@@ -464,15 +465,15 @@ static HZ3_COLD void join(struct hz3_thread *self)
     }
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
-    get_up(self, heap);
-    self->stock = &hz3_stock;
+    take_handoff(self, heap);
+    self->outbox = &hz3_outbox;
     if (HZ3_BOXES_ON) self->counters = &hz3_counters;
     if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
     self->next = threads;
     self->prev = NULL;
     if (threads) threads->prev = self;
     threads = self;
-    if (joined++ == 0) hz3_collector_nobody_left(false);
+    if (joined++ == 0) hz3_reclaim_nobody_left(false);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;
@@ -503,11 +504,11 @@ void hz3_cache_after_fork(bool whole)
             flush(gone);
         } else {
             gone->spare = NULL;
-            *gone->stock = NULL;
+            *gone->outbox = NULL;
         }
         strike_off(gone);
     }
-    hz3_seats_after_fork(whole);
+    hz3_handoff_after_fork(whole);
     self->state = state;
     crowd = joined;
     /* Others may have been about to join, or to change their part of the budget. */
@@ -530,9 +531,9 @@ static bool enter(struct hz3_thread *self, bool may_join)
     }
     take_back(self);
     if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
-        uint32_t epoch = hz3_collector_tick();
+        uint32_t epoch = hz3_reclaim_tick();
         if (self->grown >= HZ3_MAKE_UP_STEP) {
-            hz3_collector_make_up(self->grown);
+            hz3_reclaim_make_up(self->grown);
             self->grown = 0;
         }
         if (unlikely(epoch != self->epoch) && self->state == HZ3_THREAD_JOINED) {
@@ -677,11 +678,11 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
     hz3_unlock(&hz3_threads_lock);
 }
 
-HZ3_RACY static size_t stock_objects(const struct hz3_stock *stock, unsigned cls)
+HZ3_RACY static size_t outbox_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
-    if (!stock) return 0;
-    size_t objects = hz3_remote_objects(stock, cls) + hz3_owner_stash_spilled(stock, cls);
-    if (cls < HZ3_STOCK_CENTRAL && stock->central[cls]) objects += hz3_magazine_count(stock->central[cls]);
+    if (!outbox) return 0;
+    size_t objects = hz3_remote_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls);
+    if (cls < HZ3_OUTBOX_CENTRAL && outbox->central[cls]) objects += hz3_magazine_count(outbox->central[cls]);
     return objects;
 }
 
@@ -690,9 +691,9 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
     size_t objects = 0;
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
-        objects += objects_in_magazines(thread, cls) + stock_objects(*thread->stock, cls);
-    for (unsigned i = 0; i < HZ3_SEATS; i++) {
-        const struct hz3_thread *left = hz3_seat_look(i);
+        objects += objects_in_magazines(thread, cls) + outbox_objects(*thread->outbox, cls);
+    for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
+        const struct hz3_thread *left = hz3_handoff_look(i);
         if (left) objects += objects_in_magazines(left, cls);
     }
     hz3_unlock(&hz3_threads_lock);

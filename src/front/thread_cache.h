@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "front/heap.h"
 #include "middle/counters.h"
-#include "middle/stock.h"
+#include "middle/outbox.h"
 #include "middle/transfer_cache.h"
 
 enum hz3_thread_state {
@@ -44,12 +44,12 @@ struct hz3_thread {
     uint32_t epoch, slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;
-    struct hz3_stock **stock;      /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_outbox **outbox;    /* where this thread's is, for others: dead threads and statistics */
     struct hz3_counters *counters; /* the same */
     uint64_t *rmw;                 /* the same */
     struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
     unsigned spares;
-    size_t grown;                   /* bytes of new runs in pages that were not there, since hz3_collector_make_up */
+    size_t grown;                   /* bytes of new runs in pages that were not there, since hz3_reclaim_make_up */
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     HZ3_ATOMIC(size_t) lent;        /* of these, by hz3_cache_lend; the thread takes it back */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
@@ -104,7 +104,7 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_thread *self, unsigned cls, st
     return hz3_magazine_open(magazine, self->capacity[cls]);
 }
 
-/* Around what else a joined thread does to its cache in a slow path (front/remote_stash).  False: this thread has no
+/* Around what else a joined thread does to its cache in a slow path (front/remote_free).  False: this thread has no
  * cache, now or any more. */
 bool hz3_cache_enter(void);
 void hz3_cache_leave(void);
@@ -116,9 +116,9 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 void hz3_cache_start(void);
 /* Threads without a slow call since the last time lend what they claim of the total, beyond what they hold. */
 void hz3_cache_lend(void);
-/* What ended threads left in every `step`th seat from `first` on (front/seats) goes home, unless it was left since the
- * last call and not `all` is to go. */
-void hz3_cache_clear_seats(unsigned first, unsigned step, bool all);
+/* What ended threads left in every `step`th handoff from `first` on (front/handoff) goes home, unless it was left since
+ * the last call and not `all` is to go. */
+void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
 /* Everything this thread caches goes to the transfer cache or to central. */
 void hz3_cache_flush(void);
 /* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
@@ -127,7 +127,7 @@ void hz3_cache_after_fork(bool whole);
 
 /* Sums over all threads, dead ones too; of live ones as they happen to be. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
-size_t hz3_cache_objects(unsigned cls); /* in magazines and stocks of live threads, and in seats */
+size_t hz3_cache_objects(unsigned cls); /* in magazines and outboxes of live threads, and in handoffs */
 /* HZ3_BOXES_ON: what this thread counted stays in the sum, though it be on no list. */
 void hz3_cache_bury_counters(void);
 void hz3_cache_counters_sum(struct hz3_counters *sum);

@@ -17,7 +17,7 @@ static struct {
     uint32_t unit;   /* bytes of what a bin counts: an object, or a full magazine */
     uint32_t step;   /* units that are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_BINS]; /* const after start */
-/* The heads as the collector last saw them. */
+/* The heads as reclaim last saw them. */
 static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
 
 /* The stashes of the first so many heaps may hold something: others never had a thread. */
@@ -224,18 +224,18 @@ void hz3_owner_stash_trim(unsigned sc, bool all)
         for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, sc, all);
 }
 
-void hz3_owner_stash_flush_spill(struct hz3_stock *stock)
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
 {
-    for (unsigned sc = 1; sc < HZ3_STOCK_SPILL; sc++)
-        if (stock->spill[sc].first) {
-            HZ3_COUNT(HZ3_S44_STATS, trimmed, hz3_owner_stash_spilled(stock, sc));
-            BY_TRANSPORT(flush_spill)(&stock->spill[sc], sc);
+    for (unsigned sc = 1; sc < HZ3_OUTBOX_SPILL; sc++)
+        if (outbox->spill[sc].first) {
+            HZ3_COUNT(HZ3_S44_STATS, trimmed, hz3_owner_stash_spilled(outbox, sc));
+            BY_TRANSPORT(flush_spill)(&outbox->spill[sc], sc);
         }
 }
 
-size_t hz3_owner_stash_spilled(const struct hz3_stock *stock, unsigned sc)
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc)
 {
-    return sc < HZ3_STOCK_SPILL ? BY_TRANSPORT(spilled)(&stock->spill[sc]) : 0;
+    return sc < HZ3_OUTBOX_SPILL ? BY_TRANSPORT(spilled)(&outbox->spill[sc]) : 0;
 }
 
 /* Looks by taking out and putting back, which does not count as use. */

@@ -1,6 +1,6 @@
 /* The owner stash (S44 of the work orders): for each heap and class the place where other threads leave what they free
  * of it, and where its own threads look first when they run out.  Never private: whoever needs memory may take from
- * any owner's, and the collector sends home what lies too long.
+ * any owner's, and reclaim sends home what lies too long.
  *
  * Two transports behind this one boundary, chosen by HZ3_S44_TRANSPORT_LIST: whole magazines (owner_stash_magazines),
  * or objects linked through their first word, as in the work orders (owner_stash_linked).  Both speak all verbs.
@@ -13,7 +13,7 @@
 
 #include "middle/instances.h"
 #include "middle/magazine.h"
-#include "middle/stock.h"
+#include "middle/outbox.h"
 
 enum {
     HZ3_STASH_PUSHES = HZ3_S44_OWNER_STASH && HZ3_S44_OWNER_STASH_PUSH,
@@ -44,9 +44,9 @@ void hz3_owner_stash_start(unsigned instances);
 /* Retires what lay untouched since the last call, or all of it. */
 void hz3_owner_stash_trim(unsigned sc, bool all);
 /* What this thread kept goes back into its runs, for the thread's end. */
-void hz3_owner_stash_flush_spill(struct hz3_stock *stock);
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox);
 size_t hz3_owner_stash_objects(unsigned sc); /* in all bins; exact when nobody pushes or pops */
-size_t hz3_owner_stash_spilled(const struct hz3_stock *stock, unsigned sc);
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc);
 size_t hz3_owner_stash_in_flight(unsigned owner);                     /* bytes, as the bound counts them */
 size_t hz3_owner_stash_waiting(void);                                 /* the same of all owners */
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */

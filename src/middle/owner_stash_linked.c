@@ -56,7 +56,7 @@ bool hz3_linked_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsig
 /* A link that leads out of the class was written by the program, into an object it had freed. */
 static void check_link(const void *to, unsigned sc, const void *from)
 {
-    if (unlikely((uintptr_t)to % HZ3_UNIT || hz3_class_at(to) != sc)) hz3_crime("freed object overwritten", from);
+    if (unlikely((uintptr_t)to % HZ3_UNIT || hz3_class_at(to) != sc)) hz3_misuse("freed object overwritten", from);
 }
 
 static void prefetch(void *next, unsigned sc)
@@ -121,8 +121,8 @@ static unsigned copy_from_spill(struct hz3_spill *spill, void **out, unsigned wa
 /* The same meaning, another shape: returns at once where nothing was kept. */
 static HZ3_NOINLINE unsigned spill_helper(unsigned sc, void **out, unsigned want)
 {
-    if (!hz3_stock) return 0;
-    struct hz3_spill *spill = &hz3_stock->spill[sc];
+    if (!hz3_outbox) return 0;
+    struct hz3_spill *spill = &hz3_outbox->spill[sc];
     if (!spill->count) return 0;
     return copy_from_spill(spill, out, want, sc);
 }
@@ -131,18 +131,18 @@ static unsigned take_spilled(unsigned sc, void **out, unsigned want)
 {
     if (!HZ3_S48_OWNER_STASH_SPILL) return 0;
     if (HZ3_S44_4_SPILL_HELPER) return spill_helper(sc, out, want);
-    return hz3_stock && hz3_stock->spill[sc].count ? copy_from_spill(&hz3_stock->spill[sc], out, want, sc) : 0;
+    return hz3_outbox && hz3_outbox->spill[sc].count ? copy_from_spill(&hz3_outbox->spill[sc], out, want, sc) : 0;
 }
 
 /* Keeps as much of the list as the empty spill has room for; returns how much, *rest: what it has not. */
 static unsigned fill_spill(void *object, void **rest, unsigned sc)
 {
-    struct hz3_stock *stock = hz3_stock_get();
+    struct hz3_outbox *outbox = hz3_outbox_get();
     unsigned most = hz3_class_info[sc].load;
     void *last = NULL;
     *rest = object;
-    if (!stock) return 0;
-    struct hz3_spill *spill = &stock->spill[sc];
+    if (!outbox) return 0;
+    struct hz3_spill *spill = &outbox->spill[sc];
     if (spill->count) return 0;
     if (HZ3_S67_SPILL_ARRAY) {
         if (!spill->first && !(spill->first = hz3_magazine_get(sc))) return 0;

@@ -51,9 +51,9 @@ static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned 
 
 static struct hz3_magazine *take_spilled(unsigned sc)
 {
-    struct hz3_stock *stock = HZ3_S48_OWNER_STASH_SPILL ? hz3_stock : NULL;
-    if (!stock || !stock->spill[sc].first) return NULL;
-    struct hz3_spill *spill = &stock->spill[sc];
+    struct hz3_outbox *outbox = HZ3_S48_OWNER_STASH_SPILL ? hz3_outbox : NULL;
+    if (!outbox || !outbox->spill[sc].first) return NULL;
+    struct hz3_spill *spill = &outbox->spill[sc];
     struct hz3_magazine *magazine = spill->first;
     spill->first = hz3_magazine_below(magazine);
     spill->count--;
@@ -64,12 +64,12 @@ static struct hz3_magazine *take_spilled(unsigned sc)
 /* Keeps what the spill has room for; puts back the others. */
 static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *rest)
 {
-    struct hz3_stock *stock = HZ3_S48_OWNER_STASH_SPILL && rest ? hz3_stock_get() : NULL;
+    struct hz3_outbox *outbox = HZ3_S48_OWNER_STASH_SPILL && rest ? hz3_outbox_get() : NULL;
     for (struct hz3_magazine *next; rest; rest = next) {
         unsigned count = hz3_magazine_count(rest);
         next = hz3_magazine_below(rest);
-        if (stock && stock->spill[sc].count < HZ3_SPILL_MAGAZINES) {
-            struct hz3_spill *spill = &stock->spill[sc];
+        if (outbox && outbox->spill[sc].count < HZ3_SPILL_MAGAZINES) {
+            struct hz3_spill *spill = &outbox->spill[sc];
             hz3_set(rest->header.next, spill->first ? hz3_magazine_number(spill->first) : 0);
             spill->first = rest;
             spill->count++;

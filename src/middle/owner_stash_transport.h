@@ -6,7 +6,7 @@
 #include "middle/instances.h"
 #include "middle/list.h"
 #include "middle/magazine.h"
-#include "middle/stock.h"
+#include "middle/outbox.h"
 
 static inline void *hz3_link_get(void *object)
 {

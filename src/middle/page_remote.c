@@ -36,12 +36,12 @@ bool hz3_page_remote_note(void *p, unsigned cls, unsigned owner)
 {
     struct hz3_span *run = hz3_run_of(p);
     if (!HZ3_S121_PAGE_LOCAL_REMOTE || hz3_get(announced_bytes[owner]) > hz3_heap_in_flight_max(owner)) return false;
-    if (unlikely(!hz3_run_is_object(run, p))) hz3_crime("interior pointer freed", p);
+    if (unlikely(!hz3_run_is_object(run, p))) hz3_misuse("interior pointer freed", p);
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
-    if (unlikely(hz3_fetch_or(run->noted[i / WORD], bit, memory_order_release) & bit)) hz3_crime("double free", p);
-    /* The bit comes before the look, as the collector takes the mark away before it looks for bits: one of the two sees
-     * the other.  The run may be gone by now, its last object retired by a collector that saw the bit; then the list
+    if (unlikely(hz3_fetch_or(run->noted[i / WORD], bit, memory_order_release) & bit)) hz3_misuse("double free", p);
+    /* The bit comes before the look, as reclaim takes the mark away before it looks for bits: one of the two sees
+     * the other.  The run may be gone by now, its last object retired by a reclaim that saw the bit; then the list
      * leads to a descriptor without bits, which is harmless. */
     if (!hz3_exchange(run->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
     return true;

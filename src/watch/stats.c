@@ -22,10 +22,10 @@ void hz3_stats_read(struct hz3_stats *stats)
     }
     stats->cached += stats->stashed + stats->transfer + stats->central;
     stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
-    size_t shelved = hz3_get(hz3_pages_stats.shelved);
+    size_t large_cached = hz3_get(hz3_pages_stats.large_cached);
     size_t used = hz3_get(hz3_pages_stats.used);
-    stats->active = used - hz3_min(shelved, used);
-    stats->dirty = hz3_get(hz3_pages_stats.dirty) + shelved;
+    stats->active = used - hz3_min(large_cached, used);
+    stats->dirty = hz3_get(hz3_pages_stats.dirty) + large_cached;
     stats->resident = hz3_pages_resident();
     stats->retained = stats->dirty + hz3_get(hz3_pages_stats.clean);
     stats->mapped = stats->active + stats->retained;

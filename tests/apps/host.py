@@ -48,7 +48,7 @@ def answers(port):
 
 
 def assert_silent(stderr):
-    """hz3 has had nothing to say: no warning, no crime."""
+    """hz3 has had nothing to say: no warning, no misuse."""
     assert not re.findall(rb"^hz3:.*$", stderr, re.MULTILINE)
 
 

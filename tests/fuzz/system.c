@@ -73,8 +73,8 @@ uint64_t __wrap_hz3_os_now_ms(void)
 }
 
 /* A thread of its own would have a turn of its own. */
-void __wrap_hz3_collector_allow_background(void);
-void __wrap_hz3_collector_allow_background(void) {}
+void __wrap_hz3_reclaim_allow_background(void);
+void __wrap_hz3_reclaim_allow_background(void) {}
 
 void system_mark(void *p, size_t bytes, bool differs)
 {

@@ -5,7 +5,7 @@
  *     bounds asleep        a third thread gets the sleeping owner's objects before a fresh run is carved
  *     bounds dead          the same when the owner has ended
  *     bounds heir          the owner has ended, and a thread that came after has its number and its stash
- *     bounds idle          the collector sends home what nobody asked for
+ *     bounds idle          reclaim sends home what nobody asked for
  *     bounds overtaken     what is popped before its push has counted it stays in flight for nobody
  */
 #include <stdio.h>
@@ -122,8 +122,8 @@ static void serve(bool dead)
     pthread_t maker = start_thread(make_and_sleep, dead ? NULL : (void *)1);
     pthread_barrier_wait(&made);
     if (dead) join_thread(maker);
-    if (heir) hz3_cache_clear_seats(0, 1, true); /* it would find there what the owner never handed out */
-    hz3_add(hz3_heaps[owner].threads, 1); /* so that nobody comes to have this number yet */
+    if (heir) hz3_cache_clear_handoffs(0, 1, true); /* it would find there what the owner never handed out */
+    hz3_add(hz3_heaps[owner].threads, 1);           /* so that nobody comes to have this number yet */
     free_all();
     size_t stashed = hz3_owner_stash_objects(hz3_class_of(size));
     CHECK(stashed > 100);

@@ -36,7 +36,7 @@ static void allocate(size_t n)
 
 static void note_spilled(void)
 {
-    if (hz3_stock) spilled += hz3_owner_stash_spilled(hz3_stock, hz3_class_of(SIZE));
+    if (hz3_outbox) spilled += hz3_owner_stash_spilled(hz3_outbox, hz3_class_of(SIZE));
 }
 
 /* Lives on, so that it keeps what it took. */

@@ -1,7 +1,7 @@
 /* Proves that no object is lost and none has two owners: threads allocate, exchange, free each other's, end, are
  * replaced, or fall asleep with what they hold.  Whenever all of them rest, in every class
  *
- *     taken from runs - retired into runs = live + in magazines and stocks + in stashes + in transfer + in central
+ *     taken from runs - retired into runs = live + in magazines and outboxes + in stashes + in transfer + in central
  *
  * and the left side is what the runs say is out of them.  In the end all threads are gone, and so is the right side.
  *
@@ -14,7 +14,7 @@
 
 #include "api/init.h"
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "hz3.h"
 #include "middle/owner_stash.h"
@@ -148,7 +148,7 @@ static void count_live(size_t live[HZ3_BINS], size_t threads)
 static void check_balance(size_t threads)
 {
     size_t live[HZ3_BINS] = {0}, bytes = 0, heaps = 0;
-    hz3_lock(&hz3_collector_lock);
+    hz3_lock(&hz3_reclaim_lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
     count_live(live, threads);
     memset(out_of_runs, 0, sizeof out_of_runs);
@@ -160,13 +160,15 @@ static void check_balance(size_t threads)
         out -= hz3_central_retired(cls);
         bytes += out * hz3_class_size(cls);
         if (out == live[cls] + cached + stashed + transfer + central && out == out_of_runs[cls]) continue;
-        fprintf(stderr, "class %u: taken - retired %zu, runs say %zu; live %zu cached %zu stashed %zu transfer %zu "
-                        "central %zu\n", cls, out, out_of_runs[cls], live[cls], cached, stashed, transfer, central);
+        fprintf(stderr,
+                "class %u: taken - retired %zu, runs say %zu; live %zu cached %zu stashed %zu transfer %zu "
+                "central %zu\n",
+                cls, out, out_of_runs[cls], live[cls], cached, stashed, transfer, central);
         exit(1);
     }
     for (unsigned i = 0; i < hz3_heap_count; i++) heaps += hz3_get(hz3_heaps[i].live);
     CHECK(heaps == bytes);
-    hz3_unlock(&hz3_collector_lock);
+    hz3_unlock(&hz3_reclaim_lock);
 }
 
 /* One phase: work, then the count while a third of the threads have ended and the others sleep. */
@@ -187,9 +189,9 @@ static void check_that_all_goes_home(size_t threads)
         for (size_t i = 0; i < HELD; i++) drop(&workers[t].held[i]);
     check_balance(threads);
     hz3_cache_flush();
-    hz3_lock(&hz3_collector_lock);
-    hz3_collector_run(true);
-    hz3_unlock(&hz3_collector_lock);
+    hz3_lock(&hz3_reclaim_lock);
+    hz3_reclaim_run(true);
+    hz3_unlock(&hz3_reclaim_lock);
     check_balance(threads);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) CHECK(out_of_runs[cls] == 0);
     CHECK(hz3_owner_stash_waiting() == 0);
@@ -199,8 +201,8 @@ static void prepare(size_t threads, uint64_t seed)
 {
     size_t sleepers = 0;
     hz3_ensure_started();
-    shadow = mmap(NULL, SHADOWED / HZ3_UNIT / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                  -1, 0);
+    shadow =
+        mmap(NULL, SHADOWED / HZ3_UNIT / 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(shadow != MAP_FAILED && pthread_key_create(&estate, inherit) == 0);
     for (size_t i = 0; i < threads; i++) {
         workers[i] = (struct worker){.seed = seed * 1000003 + i, .ends = i % 3 == 0};

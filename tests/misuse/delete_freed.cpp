@@ -1,5 +1,5 @@
-/* The crime: delete of an object that delete has had already. */
-#include "crime.h"
+/* The misuse: delete of an object that delete has had already. */
+#include "misuse.h"
 
 struct Object {
     char bytes[100];

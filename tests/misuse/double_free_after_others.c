@@ -1,5 +1,5 @@
-/* The crime: a block freed again after so many others that its magazine has moved on. */
-#include "crime.h"
+/* The misuse: a block freed again after so many others that its magazine has moved on. */
+#include "misuse.h"
 
 int main(void)
 {

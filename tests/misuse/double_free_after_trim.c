@@ -1,5 +1,5 @@
-/* The crime: a block freed again after its memory went back to the system. */
-#include "crime.h"
+/* The misuse: a block freed again after its memory went back to the system. */
+#include "misuse.h"
 
 int main(void)
 {

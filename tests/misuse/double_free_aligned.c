@@ -1,5 +1,5 @@
-/* The crime: an aligned block freed twice. */
-#include "crime.h"
+/* The misuse: an aligned block freed twice. */
+#include "misuse.h"
 
 int main(void)
 {

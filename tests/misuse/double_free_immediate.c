@@ -1,5 +1,5 @@
-/* The crime: a block freed twice in a row. */
-#include "crime.h"
+/* The misuse: a block freed twice in a row. */
+#include "misuse.h"
 
 int main(void)
 {

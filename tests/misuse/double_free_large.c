@@ -1,5 +1,5 @@
-/* The crime: a block with a span of its own freed twice. */
-#include "crime.h"
+/* The misuse: a block with a span of its own freed twice. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: two threads free one block at the same instant, too large a block to be kept for the next. */
-#include "crime.h"
+/* The misuse: two threads free one block at the same instant, too large a block to be kept for the next. */
+#include "misuse.h"
 
 static void *p;
 static int ready;

@@ -1,5 +1,5 @@
-/* The crime: a block freed by a thread that has ended, then by its owner. */
-#include "crime.h"
+/* The misuse: a block freed by a thread that has ended, then by its owner. */
+#include "misuse.h"
 
 static void *free_it(void *p)
 {

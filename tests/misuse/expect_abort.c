@@ -36,7 +36,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-static void expect_confession(const char *said, const char *expression, uintptr_t accused)
+static void expect_message(const char *said, const char *expression, uintptr_t accused)
 {
     char pattern[256];
     regex_t line;
@@ -61,5 +61,5 @@ int main(int argc, char **argv)
     printf("status 0x%x\naccused: %sstderr: %s", run.status, run.out, run.err);
     fflush(stdout);
     CHECK(WIFSIGNALED(run.status) && WTERMSIG(run.status) == SIGABRT);
-    expect_confession(run.err, expression, strtoull(run.out, NULL, 16));
+    expect_message(run.err, expression, strtoull(run.out, NULL, 16));
 }

@@ -1,7 +1,7 @@
-/* The crime: a page freed that the program had mapped itself. */
+/* The misuse: a page freed that the program had mapped itself. */
 #include <sys/mman.h>
 
-#include "crime.h"
+#include "misuse.h"
 
 int main(void)
 {

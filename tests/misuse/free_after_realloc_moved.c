@@ -1,5 +1,5 @@
-/* The crime: the old place of a block freed after realloc moved it. */
-#include "crime.h"
+/* The misuse: the old place of a block freed after realloc moved it. */
+#include "misuse.h"
 
 int main(void)
 {

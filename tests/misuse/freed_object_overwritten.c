@@ -1,5 +1,5 @@
-/* The crime: an object written to after it was freed, where free objects are linked through themselves. */
-#include "crime.h"
+/* The misuse: an object written to after it was freed, where free objects are linked through themselves. */
+#include "misuse.h"
 
 enum { COUNT = 64, SIZE = 64 };
 static void *objects[COUNT];

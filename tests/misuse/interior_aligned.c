@@ -1,5 +1,5 @@
-/* The crime: a pointer into an aligned block freed. */
-#include "crime.h"
+/* The misuse: a pointer into an aligned block freed. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: a pointer into the last part of a block with a span of its own freed. */
-#include "crime.h"
+/* The misuse: a pointer into the last part of a block with a span of its own freed. */
+#include "misuse.h"
 
 int main(void)
 {

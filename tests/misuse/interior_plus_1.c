@@ -1,5 +1,5 @@
-/* The crime: a pointer 1 byte into a small block freed. */
-#include "crime.h"
+/* The misuse: a pointer 1 byte into a small block freed. */
+#include "misuse.h"
 
 int main(void)
 {

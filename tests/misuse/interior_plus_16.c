@@ -1,5 +1,5 @@
-/* The crime: a pointer 16 bytes into a small block freed. */
-#include "crime.h"
+/* The misuse: a pointer 16 bytes into a small block freed. */
+#include "misuse.h"
 
 int main(void)
 {

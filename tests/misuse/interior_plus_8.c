@@ -1,5 +1,5 @@
-/* The crime: a pointer 8 bytes into a small block freed. */
-#include "crime.h"
+/* The misuse: a pointer 8 bytes into a small block freed. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: a slot freed that no malloc has ever returned. */
-#include "crime.h"
+/* The misuse: a slot freed that no malloc has ever returned. */
+#include "misuse.h"
 
 int main(void)
 {

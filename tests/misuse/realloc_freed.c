@@ -1,5 +1,5 @@
-/* The crime: realloc of a freed block. */
-#include "crime.h"
+/* The misuse: realloc of a freed block. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: realloc of a pointer into a block. */
-#include "crime.h"
+/* The misuse: realloc of a pointer into a block. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: realloc of a pointer to the stack. */
-#include "crime.h"
+/* The misuse: realloc of a pointer to the stack. */
+#include "misuse.h"
 
 int main(void)
 {

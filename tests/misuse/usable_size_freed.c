@@ -1,5 +1,5 @@
-/* The crime: the usable size of a freed block. */
-#include "crime.h"
+/* The misuse: the usable size of a freed block. */
+#include "misuse.h"
 
 int main(void)
 {

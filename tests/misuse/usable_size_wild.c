@@ -1,5 +1,5 @@
-/* The crime: the usable size of a pointer to the stack. */
-#include "crime.h"
+/* The misuse: the usable size of a pointer to the stack. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: an address in the kernel's half freed. */
-#include "crime.h"
+/* The misuse: an address in the kernel's half freed. */
+#include "misuse.h"
 
 int main(void)
 {

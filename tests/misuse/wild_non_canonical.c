@@ -1,5 +1,5 @@
-/* The crime: an address freed that the processor does not have. */
-#include "crime.h"
+/* The misuse: an address freed that the processor does not have. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -1,5 +1,5 @@
-/* The crime: a small number freed. */
-#include "crime.h"
+/* The misuse: a small number freed. */
+#include "misuse.h"
 
 int main(void)
 {

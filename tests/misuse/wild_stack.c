@@ -1,5 +1,5 @@
-/* The crime: a pointer to the stack freed. */
-#include "crime.h"
+/* The misuse: a pointer to the stack freed. */
+#include "misuse.h"
 
 int main(void)
 {

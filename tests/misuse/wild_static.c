@@ -1,5 +1,5 @@
-/* The crime: a pointer to static data freed. */
-#include "crime.h"
+/* The misuse: a pointer to static data freed. */
+#include "misuse.h"
 
 int main(void)
 {

@@ -40,12 +40,12 @@ uintptr_t hz3_map_magazines(size_t bytes)
     return hz3_magazine_area + area_used - bytes;
 }
 
-void hz3_crime(const char *crime, const void *p)
+void hz3_misuse(const char *misuse, const void *p)
 {
-    model_crime(crime, p);
+    model_misuse(misuse, p);
 }
 
 void hz3_assert_failed(const char *text)
 {
-    model_crime(text, NULL);
+    model_misuse(text, NULL);
 }

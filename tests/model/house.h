@@ -10,5 +10,5 @@ enum { MODEL_CLASS = 1, MODEL_LOAD = 2 };
 void model_house_start(uintptr_t arena, size_t object_bytes, unsigned objects_in_run);
 /* An object came home. */
 void model_home(void *object);
-HZ3_NORETURN void model_crime(const char *crime, const void *p);
+HZ3_NORETURN void model_misuse(const char *misuse, const void *p);
 #endif

@@ -297,10 +297,10 @@ void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word)
     model::cells<uint32_t>::at(word, 0).wake(c, INT32_MAX, $);
 }
 
-void model_crime(const char *crime, const void *)
+void model_misuse(const char *misuse, const void *)
 {
     model::locals keep;
-    rl::ctx().fail_test(crime, rl::test_result_user_assert_failed, $);
+    rl::ctx().fail_test(misuse, rl::test_result_user_assert_failed, $);
     std::abort();
 }
 

@@ -14,7 +14,7 @@ enum { OWNER = 0, HOME = 100, ALL = 8 };
 struct stash_base {
     model::objects object;
     unsigned kept = 0, home = 0;
-    uint32_t collector = 0; /* its lock id, and the last object that it sent home */
+    uint32_t reclaim = 0; /* its lock id, and the last object that it sent home */
     void *collected = NULL;
     static inline stash_base *current;
 
@@ -43,8 +43,8 @@ struct stash_base {
         hz3_owner_stash_each_lock(touch);
         hz3_transfer_push(MODEL_CLASS, closed(98, 0, 0));
         hz3_magazine_put(MODEL_CLASS, hz3_transfer_pop(MODEL_CLASS));
-        hz3_stock_put(hz3_stock_get());
-        hz3_stock = NULL;
+        hz3_outbox_put(hz3_outbox_get());
+        hz3_outbox = NULL;
     }
 
     void use(unsigned self, unsigned i)
@@ -113,11 +113,11 @@ struct stash_base {
     /* The end of a thread. */
     void leave()
     {
-        if (!hz3_stock) return;
-        hz3_owner_stash_flush_spill(hz3_stock);
-        struct hz3_stock *stock = hz3_stock;
-        hz3_stock = NULL;
-        hz3_stock_put(stock);
+        if (!hz3_outbox) return;
+        hz3_owner_stash_flush_spill(hz3_outbox);
+        struct hz3_outbox *outbox = hz3_outbox;
+        hz3_outbox = NULL;
+        hz3_outbox_put(outbox);
     }
 
     void finish()
@@ -201,7 +201,7 @@ struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
         default:
             steal(self, 2);
             keep(self, hz3_owner_stash_steal_magazine(MODEL_CLASS));
-            hz3_owner_stash_trim(MODEL_CLASS, true); /* as the collector does */
+            hz3_owner_stash_trim(MODEL_CLASS, true); /* as reclaim does */
         }
         leave();
     }
@@ -226,7 +226,7 @@ struct reuse : model::suite<reuse, 3>, stash_base {
     {
         hz3_lock_id = 2 * self + 2;
         if (self == 2) {
-            collector = hz3_lock_id;
+            reclaim = hz3_lock_id;
             hz3_owner_stash_trim(MODEL_CLASS, true);
             if (collected) {
                 unsigned i = model::objects::number(collected);
@@ -257,7 +257,7 @@ void model_home(void *p)
     stash_base *now = stash_base::current;
     now->object.of[model::objects::number(p)].take(HOME);
     now->home++;
-    if (hz3_lock_id == now->collector) now->collected = p;
+    if (hz3_lock_id == now->reclaim) now->collected = p;
 }
 
 int main(int argc, char **argv)

@@ -35,14 +35,14 @@ struct shadow {
 };
 
 /* A place at the table: its blocks stay when the thread that sits there ends and another takes over. */
-struct seat {
+struct handoff {
     pthread_t thread;
     uint64_t seed, operations;
     struct shadow *live[LIVE];
 };
 
 static struct shadow shadows[MOST_THREADS * LIVE], *mailbox[MAILBOX];
-static struct seat seats[MOST_THREADS];
+static struct handoff handoffs[MOST_THREADS];
 static uint64_t ids;
 static bool stop;
 
@@ -99,20 +99,20 @@ static void exchange(struct shadow **mine, uint64_t *seed)
 
 static void *sit(void *arg)
 {
-    struct seat *seat = (struct seat *)arg;
-    uint64_t life = LIFE / 2 + next_random(&seat->seed) % LIFE;
+    struct handoff *handoff = (struct handoff *)arg;
+    uint64_t life = LIFE / 2 + next_random(&handoff->seed) % LIFE;
     for (; life > 0 && !__atomic_load_n(&stop, __ATOMIC_RELAXED); life--) {
-        struct shadow **s = &seat->live[next_random(&seat->seed) % LIVE];
-        uint64_t what = next_random(&seat->seed) % 8;
+        struct shadow **s = &handoff->live[next_random(&handoff->seed) % LIVE];
+        uint64_t what = next_random(&handoff->seed) % 8;
         if (*s == NULL || what < 3)
-            exchange(s, &seat->seed);
+            exchange(s, &handoff->seed);
         else if ((*s)->p == NULL)
-            take(*s, &seat->seed);
+            take(*s, &handoff->seed);
         else if (what == 3)
-            resize(*s, &seat->seed);
+            resize(*s, &handoff->seed);
         else
             drop(*s);
-        seat->operations++;
+        handoff->operations++;
     }
     return NULL;
 }
@@ -135,7 +135,7 @@ static void empty_the_mailbox(void *arg)
 static void replace_the_ended(size_t threads)
 {
     for (size_t i = 0; i < threads; i++)
-        if (pthread_tryjoin_np(seats[i].thread, NULL) == 0) seats[i].thread = start_thread(sit, &seats[i]);
+        if (pthread_tryjoin_np(handoffs[i].thread, NULL) == 0) handoffs[i].thread = start_thread(sit, &handoffs[i]);
 }
 
 static uint64_t end_all(size_t threads)
@@ -143,8 +143,8 @@ static uint64_t end_all(size_t threads)
     uint64_t operations = 0;
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < threads; i++) {
-        join_thread(seats[i].thread);
-        operations += seats[i].operations;
+        join_thread(handoffs[i].thread);
+        operations += handoffs[i].operations;
     }
     for (size_t i = 0; i < threads * LIVE; i++)
         if (shadows[i].p != NULL) drop(&shadows[i]);
@@ -160,9 +160,9 @@ int main(int argc, char **argv)
     CHECK(forking || strcmp(argv[4], "unforked") == 0);
     CHECK(seconds > 0 && threads > 0 && threads <= MOST_THREADS);
     for (size_t i = 0; i < threads; i++) {
-        seats[i].seed = seed * 1000003 + i;
-        for (size_t j = 0; j < LIVE; j++) seats[i].live[j] = &shadows[i * LIVE + j];
-        seats[i].thread = start_thread(sit, &seats[i]);
+        handoffs[i].seed = seed * 1000003 + i;
+        for (size_t j = 0; j < LIVE; j++) handoffs[i].live[j] = &shadows[i * LIVE + j];
+        handoffs[i].thread = start_thread(sit, &handoffs[i]);
     }
     size_t forks = 0;
     for (double until = now() + seconds; now() < until; forks += forking) {

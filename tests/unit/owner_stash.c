@@ -44,7 +44,7 @@ static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
 static unsigned pop_all(void **out, unsigned room)
 {
     unsigned got = 0;
-    while (hz3_owner_stash_has_pending(OWNER, sc) || (hz3_stock && hz3_owner_stash_spilled(hz3_stock, sc)))
+    while (hz3_owner_stash_has_pending(OWNER, sc) || (hz3_outbox && hz3_owner_stash_spilled(hz3_outbox, sc)))
         got += hz3_owner_stash_pop_batch(OWNER, sc, out + got, hz3_min(7, room - got));
     return got;
 }
@@ -193,12 +193,12 @@ static void what_a_thread_kept_goes_home(void **state)
     for (unsigned i = 0; i < 3; i++) push_linked(20 * i, 20);
     unsigned got = 0;
     while (!got) got = hz3_owner_stash_pop_batch(OWNER, sc, out, 4);
-    size_t kept = hz3_stock ? hz3_owner_stash_spilled(hz3_stock, sc) : 0;
+    size_t kept = hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, sc) : 0;
     assert_int_equal(kept + got + hz3_owner_stash_objects(sc), 60);
     uint64_t retired = hz3_central_retired(sc);
-    if (hz3_stock) hz3_owner_stash_flush_spill(hz3_stock);
+    if (hz3_outbox) hz3_owner_stash_flush_spill(hz3_outbox);
     assert_int_equal(hz3_central_retired(sc), retired + kept);
-    assert_int_equal(hz3_stock ? hz3_owner_stash_spilled(hz3_stock, sc) : 0, 0);
+    assert_int_equal(hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, sc) : 0, 0);
     hz3_central_retire(sc, out, got);
     hz3_owner_stash_trim(sc, true);
     assert_int_equal(hz3_owner_stash_count(OWNER, sc), 0);

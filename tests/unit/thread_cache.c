@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "front/heap.h"
 #include "front/thread_cache.h"
 #include "os/lock.h"
@@ -107,14 +107,14 @@ static int crowd_comes(void **state)
 {
     (void)state;
     for (int i = 0; i < CROWD; i++) comes(&crowd[i]);
-    hz3_lock(&hz3_collector_lock);
+    hz3_lock(&hz3_reclaim_lock);
     return 0;
 }
 
 static int crowd_goes(void **state)
 {
     (void)state;
-    hz3_unlock(&hz3_collector_lock);
+    hz3_unlock(&hz3_reclaim_lock);
     for (int i = 0; i < CROWD; i++) goes(&crowd[i]);
     hz3_cache_budgets(PLENTY, PLENTY);
     return 0;

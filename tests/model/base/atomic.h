@@ -1,4 +1,4 @@
-/* The seam, as the model checker sees it: this header stands in front of src/base/atomic.h, and every operation goes to
+/* The interface, as the model checker sees it: this header stands in front of src/base/atomic.h, and every operation goes to
  * Relacy (model.h).  An atomic has the size and layout of its type, so that structures and unions stay what they are;
  * what Relacy knows about it is kept beside, found by its address. */
 #ifndef HZ3_BASE_ATOMIC_H

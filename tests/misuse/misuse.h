@@ -1,4 +1,4 @@
-/* What every crime uses: it accuses the pointer it is about to misuse on stdout, for expect_abort to compare,
+/* What every misuse uses: it accuses the pointer it is about to misuse on stdout, for expect_abort to compare,
  * and the compiler cannot see that the pointer is bad. */
 #include <malloc.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
-#include "front/collector.h"
+#include "front/reclaim.h"
 
 #include "back/pages.h"
-#include "back/shelf.h"
+#include "back/large_cache.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
@@ -31,7 +31,7 @@ enum {
 /* Below it the background thread's work is done. */
 #define DONE_BYTES HZ3_KIB(256)
 
-struct hz3_lock hz3_collector_lock;
+struct hz3_lock hz3_reclaim_lock;
 static uint32_t decay = 1000, interval = 250;
 static HZ3_ATOMIC(uint32_t) due, turn; /* ms, wrapping: when the next slice is; and which */
 static HZ3_ATOMIC(bool) allowed, wanted, running, forbidden;
@@ -56,7 +56,7 @@ static bool is_pressed(void)
  * the bytes given back. */
 static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
 {
-    hz3_cache_clear_seats(slice, slices, age == 0);
+    hz3_cache_clear_handoffs(slice, slices, age == 0);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         hz3_page_remote_collect_all(cls);
         hz3_owner_stash_trim(cls, age == 0);
@@ -65,7 +65,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     }
     hz3_transfer_recount();
     for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);
-    size_t purged = hz3_shelf_trim(age, break_huge_pages);
+    size_t purged = hz3_large_cache_trim(age, break_huge_pages);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         purged += hz3_central_purge(cls, age, break_huge_pages);
         if (break_huge_pages) hz3_pages_stay_broken(); /* not at the end: what is broken until then is made whole */
@@ -77,7 +77,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     return purged;
 }
 
-size_t hz3_collector_run(bool force)
+size_t hz3_reclaim_run(bool force)
 {
     bool all = force || is_pressed();
     return pass(all ? 0 : decay, 0, 1, all);
@@ -107,30 +107,30 @@ static void pass_slice(uint32_t slice)
 
 /* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft
  * limit, all at once. */
-uint32_t hz3_collector_tick(void)
+uint32_t hz3_reclaim_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due), slice_ms = hz3_max(interval / SLICES, 1u);
     bool pressed = is_pressed();
-    if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_collector_lock)) {
+    if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {
         uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
         slices = hz3_min(slices, (uint32_t)SLICES);
         if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
         look_after_sleepers();
-        if (pressed) hz3_collector_run(true);
+        if (pressed) hz3_reclaim_run(true);
         for (uint32_t i = 0; i < slices && !pressed && !hz3_get(running); i++) pass_slice(first + i);
-        hz3_unlock(&hz3_collector_lock);
+        hz3_unlock(&hz3_reclaim_lock);
     }
-    hz3_collector_nudge();
+    hz3_reclaim_nudge();
     return hz3_get(turn) / SLICES;
 }
 
-void hz3_collector_make_up(size_t grown)
+void hz3_reclaim_make_up(size_t grown)
 {
     static uint32_t trims, purges; /* so far: each class in turn */
     size_t freed = hz3_get(hz3_pages_stats.idle) + hz3_transfer_waiting();
     if (freed < HZ3_PAGES_MUCH || freed < hz3_pages_resident() / MAKE_UP_SHARE || hz3_pages_refused()) return;
-    if (hz3_os.huge_page || hz3_os.huge_page_asked || !hz3_trylock(&hz3_collector_lock)) return;
+    if (hz3_os.huge_page || hz3_os.huge_page_asked || !hz3_trylock(&hz3_reclaim_lock)) return;
     uint32_t age = hz3_max(decay / MAKE_UP_AGE, (uint32_t)PASS_MIN_MS);
     size_t trimmed = 0, left = grown;
     for (unsigned i = 0; trimmed < grown && i < HZ3_CLASSES; i++)
@@ -138,19 +138,19 @@ void hz3_collector_make_up(size_t grown)
     for (unsigned i = 0; left && i < HZ3_CLASSES; i++)
         hz3_central_purge_some(purges++ % HZ3_CLASSES + 1, age, &left, false);
     hz3_transfer_recount();
-    hz3_unlock(&hz3_collector_lock);
+    hz3_unlock(&hz3_reclaim_lock);
 }
 
 /* One pass of the background thread.  After a decay in vain, huge pages are broken: nobody seems to want them any more.
  */
 static int pass_in_background(bool all, int futile)
 {
-    hz3_lock(&hz3_collector_lock);
+    hz3_lock(&hz3_reclaim_lock);
     all |= is_pressed();
     look_after_sleepers();
     size_t bytes = pass(all ? 0 : decay, 0, 1, all || futile > PASSES_PER_DECAY);
     vain = 0;
-    hz3_unlock(&hz3_collector_lock);
+    hz3_unlock(&hz3_reclaim_lock);
     return bytes > waiting_bytes() / WORTH ? 0 : futile + 1;
 }
 
@@ -173,7 +173,7 @@ static void *background(void *unused)
         hz3_set(resume_above, HZ3_PAGES_MUCH + (refused || alone ? waiting_bytes() : 0));
         hz3_set(hz3_pages_attended, false);
         hz3_set(running, false);
-        hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_collector_nudge looks after it counted */
+        hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_reclaim_nudge looks after it counted */
     } while (waiting_bytes() >= hz3_get(resume_above) && hz3_get(allowed) &&
              !hz3_exchange(running, true, memory_order_seq_cst));
     /* In a sandbox even the end of a thread may be forbidden. */
@@ -213,13 +213,13 @@ static HZ3_COLD void start_background(uint32_t now)
     errno = saved;
 }
 
-void hz3_collector_nobody_left(bool nobody)
+void hz3_reclaim_nobody_left(bool nobody)
 {
     hz3_set(everybody_left, nobody);
     if (nobody) hz3_os_wake(&everybody_left);
 }
 
-void hz3_collector_nudge(void)
+void hz3_reclaim_nudge(void)
 {
     /* glibc frees what threads leave behind under the lock that creating a thread takes. */
     if (hz3_thread.by_loader) return;
@@ -229,7 +229,7 @@ void hz3_collector_nudge(void)
     if (!hz3_get(running) && hz3_ms_passed(hz3_get(not_before), 0, now)) start_background(now);
 }
 
-void hz3_collector_start(uint32_t decay_ms, bool with_background)
+void hz3_reclaim_start(uint32_t decay_ms, bool with_background)
 {
     decay = decay_ms;
     interval = hz3_min(hz3_max(decay_ms / PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS), (uint32_t)PASS_MAX_MS);
@@ -240,12 +240,12 @@ void hz3_collector_start(uint32_t decay_ms, bool with_background)
     hz3_set(not_before, now);
 }
 
-void hz3_collector_allow_background(void)
+void hz3_reclaim_allow_background(void)
 {
     hz3_set(allowed, hz3_get(wanted));
 }
 
-void hz3_collector_forbid_background(void)
+void hz3_reclaim_forbid_background(void)
 {
     hz3_set(allowed, false);
     hz3_set(wanted, false);
@@ -254,7 +254,7 @@ void hz3_collector_forbid_background(void)
     hz3_pages_heed_limits();
 }
 
-void hz3_collector_after_fork(void)
+void hz3_reclaim_after_fork(void)
 {
     process = getpid();
     hz3_set(hz3_pages_attended, false);

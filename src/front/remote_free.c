@@ -1,4 +1,4 @@
-#include "front/remote_stash.h"
+#include "front/remote_free.h"
 
 #include "base/check.h"
 #include "base/sizeclass.h"
@@ -43,11 +43,11 @@ static void send(void ***slot)
     }
 }
 
-static void gather(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
+static void gather(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner)
 {
-    stock->remote_hint = true;
+    outbox->remote_hint = true;
     unsigned key = hz3_outgoing_key(cls, owner);
-    void ***slot = hz3_outgoing_slot(stock, key);
+    void ***slot = hz3_outgoing_slot(outbox, key);
     if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
         send(slot);
         struct hz3_magazine *magazine = hz3_cache_get_magazine(&hz3_thread, cls);
@@ -92,20 +92,20 @@ static unsigned push_bucket(void **entry, unsigned n)
     return left;
 }
 
-static void *take_oldest(struct hz3_stock *stock)
+static void *take_oldest(struct hz3_outbox *outbox)
 {
-    void *p = stock->ring[stock->ring_first];
-    stock->ring_first = (stock->ring_first + 1) % HZ3_RING;
-    stock->ring_count--;
+    void *p = outbox->ring[outbox->ring_first];
+    outbox->ring_first = (outbox->ring_first + 1) % HZ3_RING;
+    outbox->ring_count--;
     return p;
 }
 
 /* Returns how many went. */
-static unsigned flush_ring(struct hz3_stock *stock, unsigned budget)
+static unsigned flush_ring(struct hz3_outbox *outbox, unsigned budget)
 {
     void *entry[HZ3_RING];
     unsigned n = 0, sent;
-    while (n < budget && stock->ring_count) entry[n++] = take_oldest(stock);
+    while (n < budget && outbox->ring_count) entry[n++] = take_oldest(outbox);
     sent = n;
     if (HZ3_S97_REMOTE_STASH_BUCKET)
         while (n) n = push_bucket(entry, n);
@@ -115,48 +115,48 @@ static unsigned flush_ring(struct hz3_stock *stock, unsigned budget)
     return sent;
 }
 
-static void put_in_ring(struct hz3_stock *stock, void *p)
+static void put_in_ring(struct hz3_outbox *outbox, void *p)
 {
-    if (stock->ring_count == HZ3_RING) {
+    if (outbox->ring_count == HZ3_RING) {
         if (HZ3_S97_REMOTE_STASH_BUCKET) {
-            flush_ring(stock, HZ3_RING);
+            flush_ring(outbox, HZ3_RING);
         } else {
-            void *out = take_oldest(stock);
+            void *out = take_oldest(outbox);
             unsigned cls = hz3_class_at(out), owner = hz3_owner_at(out);
             if (HZ3_S146_OVERFLOW_BATCH)
-                gather(stock, out, cls, owner);
+                gather(outbox, out, cls, owner);
             else
                 push_list(out, out, 1, cls, owner);
         }
     }
-    stock->remote_hint = true;
-    stock->ring[(stock->ring_first + stock->ring_count++) % HZ3_RING] = p;
+    outbox->remote_hint = true;
+    outbox->ring[(outbox->ring_first + outbox->ring_count++) % HZ3_RING] = p;
 }
 
 /* ---- both ---- */
 
-void hz3_remote_put(struct hz3_stock *stock, void *p, unsigned cls, unsigned owner)
+void hz3_remote_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner)
 {
     if (HZ3_S121_PAGE_LOCAL_REMOTE) {
         if (!hz3_page_remote_note(p, cls, owner)) hz3_central_retire(cls, &p, 1);
     } else if (HZ3_REMOTE_STASH_SPARSE) {
-        put_in_ring(stock, p);
+        put_in_ring(outbox, p);
     } else {
-        gather(stock, p, cls, owner);
+        gather(outbox, p, cls, owner);
     }
 }
 
-void hz3_remote_flush(struct hz3_stock *stock, unsigned budget)
+void hz3_remote_flush(struct hz3_outbox *outbox, unsigned budget)
 {
-    if (!stock->remote_hint) return;
+    if (!outbox->remote_hint) return;
     unsigned left = budget;
-    if (HZ3_REMOTE_STASH_SPARSE) left -= flush_ring(stock, budget);
-    for (unsigned i = 0; i < HZ3_STOCK_OUTGOING && left; i++) {
-        if (stock->outgoing[i] == HZ3_STUB_TOP) continue;
-        send(&stock->outgoing[i]);
+    if (HZ3_REMOTE_STASH_SPARSE) left -= flush_ring(outbox, budget);
+    for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING && left; i++) {
+        if (outbox->outgoing[i] == HZ3_STUB_TOP) continue;
+        send(&outbox->outgoing[i]);
         left--;
     }
-    stock->remote_hint = left == 0;
+    outbox->remote_hint = left == 0;
 }
 
 static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
@@ -165,9 +165,9 @@ static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
         hz3_central_retire(cls, &p, 1);
         return;
     }
-    struct hz3_stock *stock = hz3_stock_get();
-    if (stock)
-        hz3_remote_put(stock, p, cls, owner);
+    struct hz3_outbox *outbox = hz3_outbox_get();
+    if (outbox)
+        hz3_remote_put(outbox, p, cls, owner);
     else
         hz3_cache_adopt(p, cls);
     hz3_cache_leave();
@@ -175,7 +175,7 @@ static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
 
 void hz3_remote_free(void *p, unsigned cls, unsigned owner)
 {
-    if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_crime("interior pointer freed", p);
+    if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
     bool near = HZ3_ADOPT == 2 && hz3_class_size(cls) >= HZ3_ADOPT_MIN &&
                 hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[hz3_thread.owner].node);
     if (near) {
@@ -185,16 +185,16 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner)
     remote_free_slow(p, cls, owner);
 }
 
-HZ3_RACY size_t hz3_remote_objects(const struct hz3_stock *stock, unsigned cls)
+HZ3_RACY size_t hz3_remote_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
     size_t objects = 0;
-    for (unsigned i = 0; i < HZ3_STOCK_OUTGOING; i++) {
-        void **top = stock->outgoing[i];
+    for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING; i++) {
+        void **top = outbox->outgoing[i];
         if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);
     }
-    unsigned first = stock->ring_first, count = stock->ring_count;
+    unsigned first = outbox->ring_first, count = outbox->ring_count;
     for (unsigned i = 0; HZ3_REMOTE_STASH_SPARSE && i < hz3_min(count, (unsigned)HZ3_RING); i++) {
-        const void *p = stock->ring[(first + i) % HZ3_RING];
+        const void *p = outbox->ring[(first + i) % HZ3_RING];
         objects += p && hz3_class_at(p) == cls;
     }
     return objects;

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "api/override.h"
 #include "back/pages.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "os/os.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const char hz3_hearsay;
+const char hz3_interpose;
 
 /* A program that gives up privileges, as those do that then install a seccomp filter, gets no background thread
  * from us, and no look at which file stderr is: its filter may punish clone and fstat. */
@@ -24,7 +24,7 @@ static int prctl_heard(int operation, ...)
     for (int i = 0; i < 4; i++) arguments[i] = va_arg(list, unsigned long);
     va_end(list);
     if (operation == PR_SET_NO_NEW_PRIVS || operation == PR_SET_SECCOMP) {
-        hz3_collector_forbid_background();
+        hz3_reclaim_forbid_background();
         hz3_os_forget_stderr();
     }
     return (int)syscall(SYS_prctl, operation, arguments[0], arguments[1], arguments[2], arguments[3]);

@@ -1,13 +1,14 @@
-/* Shelves: a freed block serves the next request of about its size, nobody else's; what is old, or too much, goes. */
+/* The large cache: a freed block serves the next request of about its size, nobody else's; what is old, or too much,
+ * goes. */
 #include "unit.h"
 
 #include "back/large.h"
 #include "back/pages.h"
-#include "back/shelf.h"
+#include "back/large_cache.h"
 
 #include <pthread.h>
 
-#define SHELVED hz3_get(hz3_pages_stats.shelved)
+#define LARGE_CACHED hz3_get(hz3_pages_stats.large_cached)
 
 static void the_next_request_of_the_size_gets_the_block(void **state)
 {
@@ -15,14 +16,14 @@ static void the_next_request_of_the_size_gets_the_block(void **state)
     char *p = hz3_large_alloc(HZ3_MIB(2), 1, false);
     memset(p, 1, HZ3_MIB(2));
     hz3_large_free(p);
-    assert_int_equal(SHELVED, HZ3_MIB(2));
+    assert_int_equal(LARGE_CACHED, HZ3_MIB(2));
     assert_false(hz3_large_is_live(p));
     char *again = hz3_large_alloc(HZ3_MIB(2), 1, true);
     assert_ptr_equal(again, p);
     for (size_t i = 0; i < HZ3_MIB(2); i++) assert_int_equal(again[i], 0);
-    assert_int_equal(SHELVED, 0);
+    assert_int_equal(LARGE_CACHED, 0);
     hz3_large_free(again);
-    hz3_shelf_trim(0, true);
+    hz3_large_cache_trim(0, true);
 }
 
 static void a_block_may_be_an_eighth_larger_and_no_more(void **state)
@@ -38,10 +39,10 @@ static void a_block_may_be_an_eighth_larger_and_no_more(void **state)
     assert_ptr_not_equal(much_smaller, p);
     char *larger = hz3_large_alloc(HZ3_MIB(9) + 1, 1, false);
     assert_ptr_not_equal(larger, p);
-    assert_int_equal(SHELVED, HZ3_MIB(9));
+    assert_int_equal(LARGE_CACHED, HZ3_MIB(9));
     hz3_large_free(much_smaller);
     hz3_large_free(larger);
-    hz3_shelf_trim(0, true);
+    hz3_large_cache_trim(0, true);
 }
 
 static void alignment_is_heeded(void **state)
@@ -53,11 +54,11 @@ static void alignment_is_heeded(void **state)
     char *aligned = hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, HZ3_MIB(2), false);
     assert_int_equal((uintptr_t)aligned % HZ3_MIB(2), 0);
     hz3_large_free(aligned);
-    size_t shelved = SHELVED;
+    size_t large_cached = LARGE_CACHED;
     assert_ptr_equal(hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, HZ3_MIB(2), false), aligned);
-    assert_int_equal(SHELVED, shelved - HZ3_MIB(2) - HZ3_GRANULE);
+    assert_int_equal(LARGE_CACHED, large_cached - HZ3_MIB(2) - HZ3_GRANULE);
     hz3_large_free(aligned);
-    hz3_shelf_trim(0, true);
+    hz3_large_cache_trim(0, true);
 }
 
 static void *free_elsewhere(void *p)
@@ -66,19 +67,19 @@ static void *free_elsewhere(void *p)
     return NULL;
 }
 
-static void no_shelf_is_private(void **state)
+static void no_shard_is_private(void **state)
 {
     (void)state;
     char *p = hz3_large_alloc(HZ3_MIB(3), 1, false);
     pthread_t other;
-    for (int i = 0; i < 8; i++) { /* threads of every shelf */
+    for (int i = 0; i < 8; i++) { /* threads of every shard */
         assert_int_equal(pthread_create(&other, NULL, free_elsewhere, p), 0);
         pthread_join(other, NULL);
-        assert_int_equal(SHELVED, HZ3_MIB(3));
+        assert_int_equal(LARGE_CACHED, HZ3_MIB(3));
         assert_ptr_equal(hz3_large_alloc(HZ3_MIB(3), 1, false), p);
     }
     hz3_large_free(p);
-    hz3_shelf_trim(0, true);
+    hz3_large_cache_trim(0, true);
 }
 
 static void what_is_old_is_purged(void **state)
@@ -87,14 +88,14 @@ static void what_is_old_is_purged(void **state)
     size_t used = hz3_get(hz3_pages_stats.used);
     hz3_large_free(hz3_large_alloc(HZ3_MIB(1), 1, false));
     assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_MIB(1));
-    assert_int_equal(hz3_shelf_trim(60 * 1000, true), 0);
-    assert_int_equal(SHELVED, HZ3_MIB(1));
-    assert_int_equal(hz3_shelf_trim(0, true), HZ3_MIB(1));
-    assert_int_equal(SHELVED, 0);
+    assert_int_equal(hz3_large_cache_trim(60 * 1000, true), 0);
+    assert_int_equal(LARGE_CACHED, HZ3_MIB(1));
+    assert_int_equal(hz3_large_cache_trim(0, true), HZ3_MIB(1));
+    assert_int_equal(LARGE_CACHED, 0);
     assert_int_equal(hz3_get(hz3_pages_stats.used), used);
 }
 
-static void shelves_hold_a_fourth_of_what_may_be_retained(void **state)
+static void shards_hold_a_fourth_of_what_may_be_retained(void **state)
 {
     (void)state;
     size_t before = hz3_get(hz3_pages_dirty_max);
@@ -103,14 +104,14 @@ static void shelves_hold_a_fourth_of_what_may_be_retained(void **state)
     for (int i = 0; i < 32; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(1), 1, false);
     for (int i = 0; i < 32; i++) {
         hz3_large_free(blocks[i]);
-        assert_true(SHELVED <= HZ3_MIB(10));
+        assert_true(LARGE_CACHED <= HZ3_MIB(10));
     }
-    assert_int_equal(SHELVED, HZ3_MIB(10));
+    assert_int_equal(LARGE_CACHED, HZ3_MIB(10));
     hz3_set(hz3_pages_dirty_max, before);
-    hz3_shelf_trim(0, true);
+    hz3_large_cache_trim(0, true);
 }
 
-static void a_full_shelf_lets_the_oldest_go(void **state)
+static void a_full_shard_lets_the_oldest_go(void **state)
 {
     (void)state;
     enum { SLOTS = 16, STEP = 7 }; /* sizes so far apart that none serves for another */
@@ -126,12 +127,12 @@ static void a_full_shelf_lets_the_oldest_go(void **state)
         hz3_large_free(blocks[i]);
         sum += size[i];
     }
-    assert_int_equal(SHELVED, sum - size[0]);
+    assert_int_equal(LARGE_CACHED, sum - size[0]);
     hz3_set(hz3_pages_dirty_max, before);
-    hz3_shelf_trim(0, true);
+    hz3_large_cache_trim(0, true);
 }
 
 RUN(cmocka_unit_test(the_next_request_of_the_size_gets_the_block),
     cmocka_unit_test(a_block_may_be_an_eighth_larger_and_no_more), cmocka_unit_test(alignment_is_heeded),
-    cmocka_unit_test(no_shelf_is_private), cmocka_unit_test(what_is_old_is_purged),
-    cmocka_unit_test(shelves_hold_a_fourth_of_what_may_be_retained), cmocka_unit_test(a_full_shelf_lets_the_oldest_go))
+    cmocka_unit_test(no_shard_is_private), cmocka_unit_test(what_is_old_is_purged),
+    cmocka_unit_test(shards_hold_a_fourth_of_what_may_be_retained), cmocka_unit_test(a_full_shard_lets_the_oldest_go))

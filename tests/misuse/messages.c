@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "crime.h"
+#include "misuse.h"
 
 int main(int argc, char **argv)
 {

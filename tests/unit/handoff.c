@@ -3,9 +3,9 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "front/heap.h"
-#include "front/seats.h"
+#include "front/handoff.h"
 
 #include <pthread.h>
 
@@ -60,14 +60,14 @@ static size_t waiting(void)
 
 static void clear(bool all)
 {
-    hz3_cache_clear_seats(0, 1, all);
+    hz3_cache_clear_handoffs(0, 1, all);
 }
 
-/* The test's own thread has nothing, no seat is taken, and the collector does not come by. */
+/* The test's own thread has nothing, no handoff is taken, and reclaim does not come by. */
 static int start(void **state)
 {
     (void)state;
-    hz3_collector_start(7200 * 1000, false);
+    hz3_reclaim_start(7200 * 1000, false);
     hz3_cache_free(hz3_cache_malloc(hz3_class_of(SIZE)), hz3_class_of(SIZE));
     hz3_cache_flush();
     clear(true);
@@ -99,7 +99,7 @@ static void what_nobody_takes_over_goes_home_at_the_second_look(void **state)
     assert_int_equal(waiting(), 0);
     begin_and_end();
     assert_int_equal(waiting(), left);
-    hz3_collector_run(true);
+    hz3_reclaim_run(true);
     assert_int_equal(waiting(), 0);
 }
 
@@ -129,7 +129,7 @@ static void what_was_earned_is_given_back(void **state)
     struct life second = begin_and_end();
     assert_int_equal(second.owner, first.owner);
     assert_int_equal(second.reserved + second.lent, 0);
-    hz3_collector_run(true);
+    hz3_reclaim_run(true);
     second = spend(earn);
     assert_true(hz3_transfer_objects(cls) > 0);
     for (struct hz3_magazine *magazine; (magazine = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, magazine))
@@ -179,28 +179,28 @@ static void another_heap_does_not_take_over(void **state)
     struct life second = begin_and_end();
     hz3_sub(hz3_heaps[first.owner].threads, 100);
     struct hz3_thread other;
-    assert_false(hz3_seat_take(&other, first.owner + HZ3_SEATS));
+    assert_false(hz3_handoff_take(&other, first.owner + HZ3_HANDOFFS));
     assert_int_not_equal(second.owner, first.owner);
     assert_true(second.fetched > 0);
 }
 
 /* As the second of two threads of one heap that end. */
-static void who_finds_the_seat_taken_sends_home(void **state)
+static void who_finds_the_handoff_taken_sends_home(void **state)
 {
     (void)state;
     struct life first = begin_and_end();
     size_t left = waiting(), before = allocated() + left * hz3_class_size(hz3_class_of(SIZE));
-    struct hz3_thread *taken = hz3_seat_claim(first.owner % HZ3_SEATS, true); /* so that nobody succeeds */
+    struct hz3_thread *taken = hz3_handoff_claim(first.owner % HZ3_HANDOFFS, true); /* so that nobody succeeds */
     assert_non_null(taken);
     struct life second = begin_and_end();
     assert_int_equal(second.owner, first.owner);
     assert_true(second.fetched > 0);
     assert_int_equal(waiting(), 0);
     assert_int_equal(allocated(), before); /* what is claimed is not seen */
-    hz3_seats_after_fork(true);            /* still this thread's claim */
-    assert_false(hz3_seat_leave(taken));
-    hz3_seat_vacate(first.owner % HZ3_SEATS);
-    assert_true(hz3_seat_leave(taken));
+    hz3_handoff_after_fork(true);          /* still this thread's claim */
+    assert_false(hz3_handoff_leave(taken));
+    hz3_handoff_vacate(first.owner % HZ3_HANDOFFS);
+    assert_true(hz3_handoff_leave(taken));
     assert_int_equal(waiting(), left);
 }
 
@@ -218,49 +218,49 @@ static void what_waits_is_a_childs_too(void **state)
     expect_success(in_child(take_over, &first), 10);
 }
 
-static void *claim(void *seat)
+static void *claim(void *handoff)
 {
-    return hz3_seat_claim(*(unsigned *)seat, true);
+    return hz3_handoff_claim(*(unsigned *)handoff, true);
 }
 
 static void what_a_lost_thread_claimed_is_lost(void **state)
 {
     (void)state;
-    unsigned seat = begin_and_end().owner % HZ3_SEATS;
+    unsigned handoff = begin_and_end().owner % HZ3_HANDOFFS;
     pthread_t thread;
     void *claimed;
-    assert_int_equal(pthread_create(&thread, NULL, claim, &seat), 0);
+    assert_int_equal(pthread_create(&thread, NULL, claim, &handoff), 0);
     assert_int_equal(pthread_join(thread, &claimed), 0);
     assert_non_null(claimed);
-    assert_false(hz3_seat_leave(claimed));
-    hz3_seats_after_fork(true);
-    assert_null(hz3_seat_look(seat));
+    assert_false(hz3_handoff_leave(claimed));
+    hz3_handoff_after_fork(true);
+    assert_null(hz3_handoff_look(handoff));
     begin_and_end();
-    assert_non_null(hz3_seat_look(seat));
-    hz3_seats_after_fork(false);
-    assert_null(hz3_seat_look(seat));
+    assert_non_null(hz3_handoff_look(handoff));
+    hz3_handoff_after_fork(false);
+    assert_null(hz3_handoff_look(handoff));
 }
 
-static void leave_again(void *seat)
+static void leave_again(void *handoff)
 {
     begin_and_end();
-    CHECK(hz3_seat_look(*(unsigned *)seat));
+    CHECK(hz3_handoff_look(*(unsigned *)handoff));
 }
 
 static void a_child_can_use_what_another_thread_was_clearing(void **state)
 {
     (void)state;
-    unsigned seat = begin_and_end().owner % HZ3_SEATS;
+    unsigned handoff = begin_and_end().owner % HZ3_HANDOFFS;
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, claim, &seat), 0);
+    assert_int_equal(pthread_create(&thread, NULL, claim, &handoff), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    expect_success(in_child(leave_again, &seat), 10);
-    hz3_seat_vacate(seat);
+    expect_success(in_child(leave_again, &handoff), 10);
+    hz3_handoff_vacate(handoff);
 }
 
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
     CLEARED(what_was_earned_is_given_back), CLEARED(what_is_left_is_of_one_heap),
-    CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_seat_taken_sends_home),
+    CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_handoff_taken_sends_home),
     CLEARED(what_waits_is_a_childs_too), CLEARED(what_a_lost_thread_claimed_is_lost),
     CLEARED(a_child_can_use_what_another_thread_was_clearing))

@@ -3,7 +3,7 @@
 
 #include "back/pages.h"
 #include "base/sizeclass.h"
-#include "front/collector.h"
+#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "os/os.h"
 
@@ -14,9 +14,9 @@ static void nothing_is_due_at_once(void **state)
     (void)state;
     static const uint32_t decays[] = {1000, 3600 * 1000, DAY, 7 * DAY, INT32_MAX};
     for (unsigned i = 0; i < sizeof decays / sizeof *decays; i++) {
-        hz3_collector_start(decays[i], false);
-        uint32_t epoch = hz3_collector_tick();
-        for (int tick = 0; tick < 100; tick++) assert_int_equal(hz3_collector_tick(), epoch);
+        hz3_reclaim_start(decays[i], false);
+        uint32_t epoch = hz3_reclaim_tick();
+        for (int tick = 0; tick < 100; tick++) assert_int_equal(hz3_reclaim_tick(), epoch);
     }
 }
 
@@ -29,10 +29,10 @@ static void pause_for(uint32_t ms)
 static void a_pass_comes_in_time(void **state)
 {
     (void)state;
-    hz3_collector_start(40, false);
-    uint32_t epoch = hz3_collector_tick();
-    for (int i = 0; i < 100 && hz3_collector_tick() == epoch; i++) pause_for(10);
-    assert_int_not_equal(hz3_collector_tick(), epoch);
+    hz3_reclaim_start(40, false);
+    uint32_t epoch = hz3_reclaim_tick();
+    for (int i = 0; i < 100 && hz3_reclaim_tick() == epoch; i++) pause_for(10);
+    assert_int_not_equal(hz3_reclaim_tick(), epoch);
 }
 
 /* Above the soft limit what is freed goes at once; what is in use, touched or not, keeps nobody busy. */
@@ -45,7 +45,7 @@ static void only_what_waits_presses(void **state)
                     *freed = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE);
     assert_non_null(used);
     assert_non_null(freed);
-    hz3_collector_run(true);
+    hz3_reclaim_run(true);
     hz3_pages_soft_limit = GRANULES / 2 * HZ3_GRANULE;
     assert_true(hz3_pages_resident() > hz3_pages_soft_limit);
     assert_false(hz3_pages_pressed());
@@ -63,7 +63,7 @@ static size_t purged_by_growth(uint32_t decay_ms)
     enum { OBJECTS = 64 * 1024 * 1024 / 512, LARGER = GROWTH / 2048 };
     static void *object[OBJECTS], *larger[LARGER];
     unsigned cls = hz3_class_of(512), larger_cls = hz3_class_of(2048);
-    hz3_collector_start(decay_ms, false);
+    hz3_reclaim_start(decay_ms, false);
     for (int i = 0; i < OBJECTS; i++) assert_non_null(object[i] = hz3_cache_malloc(cls));
     for (int i = 0; i < OBJECTS; i++)
         if (i % 64) hz3_cache_free(object[i], cls);
@@ -75,7 +75,7 @@ static size_t purged_by_growth(uint32_t decay_ms)
     for (int i = 0; i < OBJECTS; i += 64) hz3_cache_free(object[i], cls);
     for (int i = 0; i < LARGER; i++) hz3_cache_free(larger[i], larger_cls);
     hz3_cache_flush();
-    hz3_collector_run(true);
+    hz3_reclaim_run(true);
     return purged;
 }
 

@@ -1,29 +1,29 @@
-#include "back/seams.h"
+#include "back/vma_edges.h"
 
 #include <string.h>
 
-enum { MOVED = 1 }; /* what follows a seam was moved, and is a mapping of its own up to the next */
+enum { MOVED = 1 }; /* what follows a edge was moved, and is a mapping of its own up to the next */
 
-static uintptr_t seams[HZ3_SEAMS_MAX]; /* ascending; address | MOVED, or the end of what was moved */
+static uintptr_t edges[HZ3_VMA_EDGES_MAX]; /* ascending; address | MOVED, or the end of what was moved */
 static HZ3_ATOMIC(uint32_t) count;
 
-bool hz3_seams_none(void)
+bool hz3_vma_edges_none(void)
 {
     return hz3_get(count) == 0;
 }
 
-bool hz3_seams_full(void)
+bool hz3_vma_edges_full(void)
 {
-    return hz3_get(count) >= HZ3_SEAMS_FULL;
+    return hz3_get(count) >= HZ3_VMA_EDGES_FULL;
 }
 
-/* Of the first seam that is not before this address. */
+/* Of the first edge that is not before this address. */
 static size_t index_of(uintptr_t at)
 {
     size_t low = 0, high = hz3_get(count);
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (seams[middle] < at)
+        if (edges[middle] < at)
             low = middle + 1;
         else
             high = middle;
@@ -37,19 +37,19 @@ static size_t index_after(uintptr_t at)
     return index_of(at + MOVED + 1);
 }
 
-/* Whether what lies right before the i-th seam was moved: MOVED or 0. */
+/* Whether what lies right before the i-th edge was moved: MOVED or 0. */
 static uintptr_t moved_before(size_t i)
 {
-    return i ? seams[i - 1] & MOVED : 0;
+    return i ? edges[i - 1] & MOVED : 0;
 }
 
 /* What no longer fits is forgotten. */
-static void put(uintptr_t seam)
+static void put(uintptr_t edge)
 {
-    size_t i = index_of(seam), n = hz3_get(count);
-    if (n == HZ3_SEAMS_MAX) return;
-    memmove(&seams[i + 1], &seams[i], (n - i) * sizeof(*seams));
-    seams[i] = seam;
+    size_t i = index_of(edge), n = hz3_get(count);
+    if (n == HZ3_VMA_EDGES_MAX) return;
+    memmove(&edges[i + 1], &edges[i], (n - i) * sizeof(*edges));
+    edges[i] = edge;
     hz3_set(count, (uint32_t)n + 1);
 }
 
@@ -58,38 +58,38 @@ static void assign(uintptr_t start, uintptr_t end, uintptr_t moved)
 {
     size_t from = index_of(start), to = index_after(end), n = hz3_get(count);
     uintptr_t before = moved_before(from), after = moved_before(to);
-    memmove(&seams[from], &seams[to], (n - to) * sizeof(*seams));
+    memmove(&edges[from], &edges[to], (n - to) * sizeof(*edges));
     hz3_set(count, (uint32_t)(n - (to - from)));
     if (moved || before) put(start | moved);
     if (moved || after) put(end | after);
 }
 
-void hz3_seams_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes)
+void hz3_vma_edges_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes)
 {
     assign(to, to + to_bytes, MOVED);
     uintptr_t at = from;
-    for (size_t i; (i = index_after(at)) < hz3_get(count) && seams[i] < from + bytes;) {
-        at = seams[i] & ~(uintptr_t)MOVED;
+    for (size_t i; (i = index_after(at)) < hz3_get(count) && edges[i] < from + bytes;) {
+        at = edges[i] & ~(uintptr_t)MOVED;
         put((at - from + to) | MOVED);
     }
     assign(from, from + bytes, 0);
 }
 
-bool hz3_seams_inside(uintptr_t start, size_t bytes)
+bool hz3_vma_edges_inside(uintptr_t start, size_t bytes)
 {
     return index_after(start) < index_of(start + bytes);
 }
 
-bool hz3_seams_narrow(uintptr_t *start, size_t *bytes)
+bool hz3_vma_edges_narrow(uintptr_t *start, size_t *bytes)
 {
     size_t first = index_of(*start), end = index_after(*start + *bytes);
     if (end - first < 2) return false;
-    *start = seams[first] & ~(uintptr_t)MOVED;
-    *bytes = (seams[end - 1] & ~(uintptr_t)MOVED) - *start;
+    *start = edges[first] & ~(uintptr_t)MOVED;
+    *bytes = (edges[end - 1] & ~(uintptr_t)MOVED) - *start;
     return end - first > moved_before(first) + moved_before(end);
 }
 
-void hz3_seams_drop(uintptr_t start, size_t bytes)
+void hz3_vma_edges_drop(uintptr_t start, size_t bytes)
 {
     assign(start, start + bytes, 0);
 }

@@ -1,0 +1,116 @@
+#include "back/large_cache.h"
+
+#include "back/pages.h"
+#include "base/check.h"
+
+enum {
+    SHARDS = 64,
+    SLOTS = 16,
+    SHARE = 4, /* of HZ3_RETAIN: the most that all shards hold is a fourth */
+    SLACK = 8, /* of a request: how much larger a block may be that serves it */
+};
+
+/* All under the lock.  Empty slots have no granules. */
+static struct shard {
+    struct hz3_lock lock;
+    struct slot {
+        struct hz3_span *span;
+        uint32_t granules, since;
+    } slots[SLOTS];
+} HZ3_CACHE_ALIGNED shards[SHARDS];
+
+/* Those in use. */
+static unsigned shard_count(void)
+{
+    return (unsigned)hz3_min(2 * hz3_os.cpus, SHARDS);
+}
+
+static unsigned my_shard(void)
+{
+    return hz3_lock_self() / 2 % shard_count();
+}
+
+/* Empties the slot; NULL where it was empty. */
+static struct hz3_span *clear(struct slot *slot)
+{
+    struct hz3_span *span = slot->span;
+    *slot = (struct slot){0};
+    if (span) hz3_sub(hz3_pages_stats.large_cached, hz3_span_bytes(span));
+    return span;
+}
+
+static struct hz3_span *find(struct shard *shard, size_t granules, size_t align)
+{
+    struct slot *best = NULL;
+    for (struct slot *slot = shard->slots; slot < shard->slots + SLOTS; slot++) {
+        bool fits = slot->granules >= granules && slot->granules - granules <= granules / SLACK;
+        if (fits && (!best || slot->granules < best->granules) && slot->span->start % (align << HZ3_GRANULE_SHIFT) == 0)
+            best = slot;
+    }
+    return best ? clear(best) : NULL;
+}
+
+struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
+{
+    struct hz3_span *span = NULL;
+    unsigned count = shard_count(), mine = my_shard();
+    for (unsigned i = 0; i < count && !span && hz3_get(hz3_pages_stats.large_cached); i++) {
+        struct shard *shard = &shards[(mine + i) % count];
+        if (i == 0)
+            hz3_lock(&shard->lock);
+        else if (!hz3_trylock(&shard->lock))
+            continue;
+        span = find(shard, granules, align);
+        hz3_unlock(&shard->lock);
+    }
+    return span;
+}
+
+/* Several threads may pass at the bound: each adds one. */
+static bool has_room(size_t bytes)
+{
+    size_t retained = hz3_get(hz3_pages_dirty_max), after = hz3_get(hz3_pages_stats.large_cached) + bytes;
+    return after <= retained / SHARE && after + hz3_get(hz3_pages_stats.dirty) <= retained;
+}
+
+void hz3_large_cache_put(struct hz3_span *span)
+{
+    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", (void *)span->start);
+    if (hz3_pages_pressed()) hz3_large_cache_trim(0, true);
+    if (hz3_pages_pressed() || !has_room(hz3_span_bytes(span))) {
+        hz3_pages_free(span);
+        return;
+    }
+    span->zeroed = false;
+    struct shard *shard = &shards[my_shard()];
+    hz3_lock(&shard->lock);
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    struct slot *oldest = shard->slots;
+    for (struct slot *slot = oldest; oldest->span && slot < shard->slots + SLOTS; slot++)
+        if (!slot->span || now - slot->since > now - oldest->since) oldest = slot;
+    struct hz3_span *displaced = clear(oldest);
+    *oldest = (struct slot){span, span->granules, now};
+    hz3_add(hz3_pages_stats.large_cached, hz3_span_bytes(span));
+    hz3_unlock(&shard->lock);
+    if (displaced) hz3_pages_free(displaced);
+}
+
+size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
+{
+    size_t purged = 0;
+    for (unsigned i = 0; i < shard_count() * SLOTS && hz3_get(hz3_pages_stats.large_cached); i++) {
+        struct shard *shard = &shards[i / SLOTS];
+        struct slot *slot = &shard->slots[i % SLOTS];
+        hz3_lock(&shard->lock);
+        bool old = slot->span && (uint32_t)hz3_os_now_ms() - slot->since >= age;
+        struct hz3_span *span = old ? clear(slot) : NULL;
+        hz3_unlock(&shard->lock);
+        if (span) purged += hz3_pages_discard(span, break_huge_pages);
+    }
+    return purged;
+}
+
+void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    for (unsigned i = 0; i < shard_count(); i++) visit(&shards[i].lock);
+}

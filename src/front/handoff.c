@@ -1,0 +1,57 @@
+#include "front/handoff.h"
+
+#include "os/lock.h"
+
+static struct {
+    bool taken, seen;  /* seen: by reclaim, which comes by again */
+    uint32_t claimant; /* a thread, as locks name it, or 0 */
+    struct hz3_thread cache;
+} handoffs[HZ3_HANDOFFS];
+
+bool hz3_handoff_leave(const struct hz3_thread *cache)
+{
+    unsigned handoff = cache->owner % HZ3_HANDOFFS;
+    if (handoffs[handoff].taken) return false;
+    handoffs[handoff].taken = true;
+    handoffs[handoff].seen = false;
+    handoffs[handoff].cache = *cache;
+    return true;
+}
+
+bool hz3_handoff_take(struct hz3_thread *self, unsigned owner)
+{
+    const struct hz3_thread *cache = hz3_handoff_look(owner % HZ3_HANDOFFS);
+    if (!cache || cache->owner != owner) return false;
+    *self = *cache;
+    hz3_handoff_vacate(owner % HZ3_HANDOFFS);
+    return true;
+}
+
+struct hz3_thread *hz3_handoff_look(unsigned handoff)
+{
+    return handoffs[handoff].taken && !handoffs[handoff].claimant ? &handoffs[handoff].cache : NULL;
+}
+
+struct hz3_thread *hz3_handoff_claim(unsigned handoff, bool all)
+{
+    struct hz3_thread *cache = hz3_handoff_look(handoff);
+    bool seen = handoffs[handoff].seen;
+    handoffs[handoff].seen = true;
+    if (!cache || !(seen || all)) return NULL;
+    handoffs[handoff].claimant = hz3_lock_self();
+    return cache;
+}
+
+void hz3_handoff_vacate(unsigned handoff)
+{
+    handoffs[handoff].taken = false;
+    handoffs[handoff].claimant = 0;
+}
+
+void hz3_handoff_after_fork(bool whole)
+{
+    for (unsigned handoff = 0; handoff < HZ3_HANDOFFS; handoff++) {
+        uint32_t claimant = handoffs[handoff].claimant;
+        if (claimant ? claimant != hz3_lock_self() : !whole) hz3_handoff_vacate(handoff);
+    }
+}
