@@ -3,7 +3,7 @@
 #define HZ3_API_ENTRY_H
 
 #include "back/large.h"
-#include "back/map.h"
+#include "back/page_map.h"
 #include "front/thread_cache.h"
 #include "hz3.h"
 

@@ -3,6 +3,7 @@
 #include "api/fork.h"
 #include "api/options.h"
 #include "api/report.h"
+#include "back/arena.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
 #include "front/reclaim.h"
@@ -40,7 +41,7 @@ HZ3_COLD void hz3_start(void)
         hz3_os_start();
         options_read = hz3_options_load();
         hz3_sizeclass_start();
-        hz3_map_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));
+        hz3_arena_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));
         hz3_cache_start();
         apply_live_options();
         hz3_store(hz3_started, true, memory_order_release);

@@ -3,7 +3,7 @@
 #ifndef HZ3_BACK_LARGE_H
 #define HZ3_BACK_LARGE_H
 
-#include "back/map.h"
+#include "back/page_map.h"
 
 /* alignment: a power of two.  zero: the block reads as zero. */
 void *hz3_large_alloc(size_t size, size_t alignment, bool zero); /* or NULL */

@@ -5,7 +5,7 @@
 #ifndef HZ3_BACK_LARGE_CACHE_H
 #define HZ3_BACK_LARGE_CACHE_H
 
-#include "back/map.h"
+#include "back/page_map.h"
 #include "os/lock.h"
 
 /* A block of `granules` or at most an eighth more that starts on a multiple of `align` granules, or NULL. */

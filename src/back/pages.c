@@ -1,5 +1,6 @@
 #include "back/pages.h"
 
+#include "back/arena.h"
 #include "back/vma_edges.h"
 #include "back/spans.h"
 #include "base/check.h"
@@ -174,8 +175,8 @@ static void ask_for_huge_pages(uintptr_t start, uintptr_t end)
 static int64_t extend_window(struct hz3_window *window, size_t granules, bool for_reserve)
 {
     size_t step = step_of(window, granules, for_reserve);
-    int64_t first = hz3_map_extend(window, step);
-    if (first < 0 && !for_reserve) first = hz3_map_extend(window, step = granules);
+    int64_t first = hz3_arena_extend(window, step);
+    if (first < 0 && !for_reserve) first = hz3_arena_extend(window, step = granules);
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     advise(window, start, step << HZ3_GRANULE_SHIFT);
@@ -190,7 +191,7 @@ static bool extend(size_t granules, bool for_reserve)
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         int64_t reason = extend_window(&hz3_windows[i], granules, for_reserve);
         if (reason == 0) return true;
-        if (reason == HZ3_MAP_REFUSED) return false; /* a further window would not be given memory either */
+        if (reason == HZ3_ARENA_REFUSED) return false; /* a further window would not be given memory either */
     }
     if (for_reserve) return false;
     /* A window that is opened stays, though the system then refuses what it was opened for. */
@@ -198,7 +199,7 @@ static bool extend(size_t granules, bool for_reserve)
     uintptr_t room = hz3_os_reserve(bytes);
     if (!room) return false;
     hz3_os_unmap(room, bytes);
-    struct hz3_window *window = hz3_map_open_window(bytes);
+    struct hz3_window *window = hz3_arena_open_window(bytes);
     return window && extend_window(window, granules, false) == 0;
 }
 

@@ -6,7 +6,7 @@
 #ifndef HZ3_BACK_PAGES_H
 #define HZ3_BACK_PAGES_H
 
-#include "back/map.h"
+#include "back/page_map.h"
 #include "os/lock.h"
 
 /* A span of at least one granule, its start on a multiple of align_granules (a power of two), its

@@ -4,7 +4,7 @@
 #ifndef HZ3_BACK_RUN_H
 #define HZ3_BACK_RUN_H
 
-#include "back/map.h"
+#include "back/page_map.h"
 
 /* A run of heap `owner`'s with no object handed out, or NULL: no memory.  The heap's lock is held, and *reserve its
  * reserve. */

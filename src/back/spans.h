@@ -3,7 +3,7 @@
 #ifndef HZ3_BACK_SPANS_H
 #define HZ3_BACK_SPANS_H
 
-#include "back/map.h"
+#include "back/page_map.h"
 
 /* Writes the descriptors of granules that are in no list, as a span of any kind; */
 struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind);

@@ -43,7 +43,7 @@ size_t hz3_stack_objects(struct hz3_stack *stack)
 static struct hz3_magazine *carve(void)
 {
     hz3_lock(&hz3_magazine_lock);
-    struct hz3_magazine *bundle = (struct hz3_magazine *)hz3_map_magazines(sizeof(struct hz3_magazine) * BATCH);
+    struct hz3_magazine *bundle = (struct hz3_magazine *)hz3_arena_magazines(sizeof(struct hz3_magazine) * BATCH);
     hz3_unlock(&hz3_magazine_lock);
     for (int i = 0; bundle && i < BATCH; i++) bundle[i].word[1] = i + 1 < BATCH ? &bundle[i + 1] : NULL;
     if (bundle) bundle->header.top = BATCH;

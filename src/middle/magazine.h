@@ -14,7 +14,7 @@
 #ifndef HZ3_MIDDLE_MAGAZINE_H
 #define HZ3_MIDDLE_MAGAZINE_H
 
-#include "back/map.h"
+#include "back/arena.h"
 #include "middle/stack.h"
 #include "os/lock.h"
 

@@ -23,7 +23,7 @@ static struct hz3_outbox *take(void)
     hz3_unlock(&hz3_outbox_lock);
     if (outbox) return (struct hz3_outbox *)outbox;
     hz3_lock(&hz3_magazine_lock);
-    outbox = (struct free_outbox *)hz3_map_magazines(OUTBOX_BYTES);
+    outbox = (struct free_outbox *)hz3_arena_magazines(OUTBOX_BYTES);
     hz3_unlock(&hz3_magazine_lock);
     return (struct hz3_outbox *)outbox;
 }

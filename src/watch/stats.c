@@ -1,5 +1,6 @@
 #include "watch/stats.h"
 
+#include "back/arena.h"
 #include "back/large.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
@@ -29,7 +30,7 @@ void hz3_stats_read(struct hz3_stats *stats)
     stats->resident = hz3_pages_resident();
     stats->retained = stats->dirty + hz3_get(hz3_pages_stats.clean);
     stats->mapped = stats->active + stats->retained;
-    stats->metadata = hz3_map_metadata_bytes();
+    stats->metadata = hz3_arena_metadata_bytes();
     stats->purged = hz3_get(hz3_pages_stats.purged);
     hz3_cache_stats_sum(&stats->cache);
 }

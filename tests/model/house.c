@@ -33,7 +33,7 @@ void model_house_start(uintptr_t arena, size_t object_bytes, unsigned objects_in
     hz3_magazine_area = (uintptr_t)area;
 }
 
-uintptr_t hz3_map_magazines(size_t bytes)
+uintptr_t hz3_arena_magazines(size_t bytes)
 {
     if (area_used + bytes > AREA_BYTES) return 0;
     area_used += bytes;

@@ -2,6 +2,7 @@
  * where a table of it cannot grow, and all windows there may be can be opened. */
 #include "unit.h"
 
+#include "back/arena.h"
 #include "back/pages.h"
 #include "os/os.h"
 
@@ -11,7 +12,7 @@ static void extension_is_contiguous_and_nobodys(void **state)
 {
     (void)state;
     struct hz3_window *window = &hz3_windows[0];
-    int64_t first = hz3_map_extend(window, 3), second = hz3_map_extend(window, 2);
+    int64_t first = hz3_arena_extend(window, 3), second = hz3_arena_extend(window, 2);
     assert_true(first >= 0);
     assert_int_equal(second, first + 3);
     char *p = (char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
@@ -35,7 +36,7 @@ static void taken_places_are_skipped(void **state)
     (void)state;
     struct hz3_window *window = &hz3_windows[0];
     char *theirs = put_page(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT));
-    int64_t first = hz3_map_extend(window, 1);
+    int64_t first = hz3_arena_extend(window, 1);
     assert_true(first >= 0);
     assert_true((char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT) > theirs);
     assert_int_equal(theirs[7], 42);
@@ -45,10 +46,10 @@ static void taken_places_are_skipped(void **state)
 static void far_windows_are_found(void **state)
 {
     (void)state;
-    struct hz3_window *far = hz3_map_open_window(HZ3_GRANULE);
+    struct hz3_window *far = hz3_arena_open_window(HZ3_GRANULE);
     assert_non_null(far);
     assert_ptr_not_equal(far, &hz3_windows[0]);
-    int64_t first = hz3_map_extend(far, 1);
+    int64_t first = hz3_arena_extend(far, 1);
     assert_true(first >= 0);
     char *p = (char *)far->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     *p = 1;
@@ -82,9 +83,9 @@ static void nothing_is_at_strange_addresses(void **state)
 
 static struct hz3_window *another_window(void)
 {
-    struct hz3_window *window = hz3_map_open_window(HZ3_GRANULE);
+    struct hz3_window *window = hz3_arena_open_window(HZ3_GRANULE);
     assert_non_null(window);
-    assert_true(hz3_map_extend(window, 1) >= 0);
+    assert_true(hz3_arena_extend(window, 1) >= 0);
     return window;
 }
 
@@ -93,11 +94,11 @@ static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
     char *theirs = put_page(hz3_round_up(table + used, HZ3_KIB(64)));
     char *last = NULL;
     int64_t granule;
-    while ((granule = hz3_map_extend(window, 1)) >= 0) {
+    while ((granule = hz3_arena_extend(window, 1)) >= 0) {
         last = (char *)window->base + (granule << HZ3_GRANULE_SHIFT);
         *last = 1;
     }
-    assert_int_equal(granule, HZ3_MAP_FULL);
+    assert_int_equal(granule, HZ3_ARENA_FULL);
     assert_true(hz3_map_was_used(last));
     assert_false(hz3_map_was_used(last + HZ3_GRANULE));
     assert_false(hz3_map_was_used((char *)window->base + window->bytes - 1));
@@ -131,7 +132,7 @@ static void all_windows_can_be_opened(void **state)
         struct hz3_window *window = another_window();
         *(uint32_t *)window->base = i;
     }
-    assert_null(hz3_map_open_window(HZ3_GRANULE));
+    assert_null(hz3_arena_open_window(HZ3_GRANULE));
     for (uint32_t i = first; i < HZ3_WINDOWS_MAX; i++) assert_int_equal(*(uint32_t *)hz3_windows[i].base, i);
 }
 

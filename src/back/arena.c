@@ -1,21 +1,13 @@
-#include "back/map.h"
+#include "back/arena.h"
 
 #include "base/sizeclass.h"
-#include "os/os.h"
 
-#include <string.h>
-
-struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
-HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
-uint8_t hz3_state_shift[HZ3_BINS] HZ3_CACHE_ALIGNED, *hz3_states;
-unsigned hz3_state_tables;
 
 enum {
     PLACE_TRIES = 8,
     SKIP_TRIES = 64,
     TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
-    FOREIGN_OWNER = 1,      /* of a granule that was skipped, beside HZ3_CLASS_NONE */
 };
 #define WINDOW_MIN HZ3_MIB(4)
 /* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
@@ -164,14 +156,14 @@ static bool open_window(size_t bytes, size_t least, bool first)
     return false;
 }
 
-void hz3_map_start(size_t bytes)
+void hz3_arena_start(size_t bytes)
 {
     size_t power = WINDOW_MIN;
     while (2 * power <= hz3_min(bytes, place_bytes / 2)) power *= 2;
     if (open_window(power, WINDOW_MIN, true)) hz3_store(hz3_window_count, 1, memory_order_release);
 }
 
-struct hz3_window *hz3_map_open_window(size_t least)
+struct hz3_window *hz3_arena_open_window(size_t least)
 {
     uint32_t count = hz3_get(hz3_window_count);
     if (count == HZ3_WINDOWS_MAX) return NULL;
@@ -230,44 +222,29 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
                     (size_t)granules << HZ3_GRANULE_SHIFT, window->reserved);
 }
 
-int64_t hz3_map_extend(struct hz3_window *window, size_t granules)
+int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
 {
     size_t step = hz3_max(granules, 16);
     for (int i = 0; i < SKIP_TRIES; i++, step *= 2) {
-        if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_MAP_FULL;
+        if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_ARENA_FULL;
         enum hz3_map_result result = extend_once(window, (uint32_t)granules);
-        if (result == HZ3_MAP_NOMEM) return HZ3_MAP_REFUSED;
+        if (result == HZ3_MAP_NOMEM) return HZ3_ARENA_REFUSED;
         uint32_t first = window->frontier, rest = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first;
         if (result == HZ3_MAPPED) {
             window->frontier += (uint32_t)granules;
             return first;
         }
-        if (!rest) return HZ3_MAP_FULL; /* it was a table's next page that is somebody else's */
+        if (!rest) return HZ3_ARENA_FULL; /* it was a table's next page that is somebody else's */
         /* Somebody else's mapping: leave it alone and look further on. */
         uint32_t skipped = (uint32_t)hz3_min(step, rest);
-        if (!grow_tags(window, first + skipped)) return HZ3_MAP_REFUSED;
-        hz3_map_tag(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), skipped, HZ3_CLASS_NONE, FOREIGN_OWNER);
+        if (!grow_tags(window, first + skipped)) return HZ3_ARENA_REFUSED;
+        hz3_map_skip(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), skipped);
         window->frontier += skipped;
     }
-    return HZ3_MAP_FULL;
+    return HZ3_ARENA_FULL;
 }
 
-void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner)
-{
-    struct hz3_window *window = hz3_window_of((void *)start);
-    struct hz3_tag *tags = &window->tags[hz3_granule_of(window, (void *)start)];
-    for (size_t i = 0; i < granules; i++) tags[i].cls = (uint8_t)cls;
-    hz3_map_own(start, granules, owner);
-}
-
-void hz3_map_own(uintptr_t start, size_t granules, unsigned owner)
-{
-    struct hz3_window *window = hz3_window_of((void *)start);
-    struct hz3_tag *tags = &window->tags[hz3_granule_of(window, (void *)start)];
-    for (size_t i = 0; i < granules; i++) hz3_set(tags[i].owner, (uint8_t)owner);
-}
-
-uintptr_t hz3_map_magazines(size_t bytes)
+uintptr_t hz3_arena_magazines(size_t bytes)
 {
     if (magazine_used + bytes > magazine_mapped) {
         /* Not its last step: a stack's link has no number for the last magazine of all. */
@@ -280,22 +257,7 @@ uintptr_t hz3_map_magazines(size_t bytes)
     return hz3_magazine_area + magazine_used - bytes;
 }
 
-void hz3_map_each_span(void (*visit)(struct hz3_span *span))
-{
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        for (uint32_t g = 0; g < hz3_min(hz3_windows[i].frontier, hz3_windows[i].spans_mapped); g++)
-            visit(&hz3_windows[i].spans[g]);
-}
-
-bool hz3_map_was_used(const void *p)
-{
-    const struct hz3_window *window = hz3_window_of(p);
-    /* Without a descriptor: beyond a window that ended early. */
-    if (!window || hz3_granule_of(window, p) >= hz3_min(window->frontier, window->spans_mapped)) return false;
-    return hz3_class_at(p) != HZ3_CLASS_NONE || hz3_owner_at(p) != FOREIGN_OWNER;
-}
-
-size_t hz3_map_metadata_bytes(void)
+size_t hz3_arena_metadata_bytes(void)
 {
     size_t bytes = magazine_mapped;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
