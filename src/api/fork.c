@@ -1,7 +1,8 @@
 #include "api/fork.h"
 
-#include "back/pages.h"
+#include "back/free_spans.h"
 #include "back/large_cache.h"
+#include "back/purge.h"
 #include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"

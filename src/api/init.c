@@ -4,7 +4,8 @@
 #include "api/options.h"
 #include "api/report.h"
 #include "back/arena.h"
-#include "back/pages.h"
+#include "back/huge_pages.h"
+#include "back/limits.h"
 #include "base/sizeclass.h"
 #include "front/reclaim.h"
 #include "front/thread_cache.h"
@@ -20,12 +21,7 @@ static void apply_live_options(void)
     hz3_pages_soft_limit = hz3_options.SOFT_LIMIT;
     hz3_pages_elastic = hz3_options.retain_auto && hz3_options.DECAY <= 1000 && !hz3_os.counts_mapped;
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
-    hz3_pages_huge_always = hz3_options.THP == HZ3_THP_ALWAYS;
-    hz3_pages_huge_never = hz3_options.THP == HZ3_THP_NEVER;
-    if (hz3_options.THP == HZ3_THP_DENSE && !hz3_os.huge_page)
-        hz3_os.huge_page_asked = hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
-    if (hz3_pages_huge_always) hz3_os.huge_page = HZ3_MIB(2);
-    if (hz3_pages_huge_never) hz3_os.huge_page = 0;
+    hz3_huge_pages_set((enum hz3_thp)hz3_options.THP);
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
     hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);

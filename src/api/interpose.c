@@ -2,7 +2,7 @@
  * calls are passed through as they are. */
 #define _GNU_SOURCE
 #include "api/override.h"
-#include "back/pages.h"
+#include "back/limits.h"
 #include "front/reclaim.h"
 #include "os/os.h"
 

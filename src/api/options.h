@@ -3,9 +3,8 @@
 #ifndef HZ3_API_OPTIONS_H
 #define HZ3_API_OPTIONS_H
 
-#include "base/types.h"
+#include "os/os.h"
 
-enum { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */

@@ -1,7 +1,9 @@
 #include "back/large.h"
 
+#include "back/limits.h"
 #include "back/pages.h"
 #include "back/large_cache.h"
+#include "back/purge.h"
 #include "base/check.h"
 
 #include <string.h>

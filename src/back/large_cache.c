@@ -1,6 +1,9 @@
 #include "back/large_cache.h"
 
+#include "back/gauges.h"
+#include "back/limits.h"
 #include "back/pages.h"
+#include "back/purge.h"
 #include "base/check.h"
 
 enum {
@@ -35,7 +38,7 @@ static struct hz3_span *clear(struct slot *slot)
 {
     struct hz3_span *span = slot->span;
     *slot = (struct slot){0};
-    if (span) hz3_sub(hz3_pages_stats.large_cached, hz3_span_bytes(span));
+    if (span) hz3_gauge_add(HZ3_GAUGE_LARGE_CACHED, -hz3_span_bytes(span));
     return span;
 }
 
@@ -54,7 +57,7 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
 {
     struct hz3_span *span = NULL;
     unsigned count = shard_count(), mine = my_shard();
-    for (unsigned i = 0; i < count && !span && hz3_get(hz3_pages_stats.large_cached); i++) {
+    for (unsigned i = 0; i < count && !span && hz3_gauge(HZ3_GAUGE_LARGE_CACHED); i++) {
         struct shard *shard = &shards[(mine + i) % count];
         if (i == 0)
             hz3_lock(&shard->lock);
@@ -69,8 +72,8 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
 /* Several threads may pass at the bound: each adds one. */
 static bool has_room(size_t bytes)
 {
-    size_t retained = hz3_get(hz3_pages_dirty_max), after = hz3_get(hz3_pages_stats.large_cached) + bytes;
-    return after <= retained / SHARE && after + hz3_get(hz3_pages_stats.dirty) <= retained;
+    size_t retained = hz3_get(hz3_pages_dirty_max), after = hz3_gauge(HZ3_GAUGE_LARGE_CACHED) + bytes;
+    return after <= retained / SHARE && after + hz3_gauge(HZ3_GAUGE_DIRTY) <= retained;
 }
 
 void hz3_large_cache_put(struct hz3_span *span)
@@ -90,7 +93,7 @@ void hz3_large_cache_put(struct hz3_span *span)
         if (!slot->span || now - slot->since > now - oldest->since) oldest = slot;
     struct hz3_span *displaced = clear(oldest);
     *oldest = (struct slot){span, span->granules, now};
-    hz3_add(hz3_pages_stats.large_cached, hz3_span_bytes(span));
+    hz3_gauge_add(HZ3_GAUGE_LARGE_CACHED, hz3_span_bytes(span));
     hz3_unlock(&shard->lock);
     if (displaced) hz3_pages_free(displaced);
 }
@@ -98,7 +101,7 @@ void hz3_large_cache_put(struct hz3_span *span)
 size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
 {
     size_t purged = 0;
-    for (unsigned i = 0; i < shard_count() * SLOTS && hz3_get(hz3_pages_stats.large_cached); i++) {
+    for (unsigned i = 0; i < shard_count() * SLOTS && hz3_gauge(HZ3_GAUGE_LARGE_CACHED); i++) {
         struct shard *shard = &shards[i / SLOTS];
         struct slot *slot = &shard->slots[i % SLOTS];
         hz3_lock(&shard->lock);

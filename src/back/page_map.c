@@ -27,6 +27,12 @@ void hz3_map_skip(uintptr_t start, size_t granules)
     hz3_map_tag(start, granules, HZ3_CLASS_NONE, FOREIGN_OWNER);
 }
 
+/* A run's granules are all tagged, of a large block's the first. */
+void hz3_map_clear(const struct hz3_span *span)
+{
+    hz3_map_tag(span->start, span->kind == HZ3_SPAN_RUN ? span->granules : 1, HZ3_CLASS_NONE, 0);
+}
+
 void hz3_map_each_span(void (*visit)(struct hz3_span *span))
 {
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)

@@ -124,18 +124,12 @@ HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
     return &window->spans[hz3_granule_of(window, p)];
 }
 
-/* Bytes of the huge page that the granule p lies in may be a part of, or 0. */
-HZ3_INLINE size_t hz3_huge_page_at(uintptr_t p)
-{
-    size_t asked = hz3_os.huge_page_asked;
-    if (!asked) return hz3_os.huge_page;
-    return hz3_get(hz3_span_at((void *)(p & ~(asked - 1)))->asked) ? asked : 0;
-}
-
 /* Tags the granules from `start` on. */
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner);
 /* The same for the owner alone, also where objects are live. */
 void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
 /* The same for granules that somebody else's mapping lies in. */
 void hz3_map_skip(uintptr_t start, size_t granules);
+/* The span, a run or a large block, is neither any more. */
+void hz3_map_clear(const struct hz3_span *span);
 #endif

@@ -1,5 +1,7 @@
 #include "back/run.h"
 
+#include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
@@ -35,13 +37,9 @@ bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 }
 
 /* Of runs of one granule. */
-static void count(const struct hz3_span *run, HZ3_ATOMIC(size_t) * gauge, bool more)
+static void count(const struct hz3_span *run, enum hz3_gauge gauge, bool more)
 {
-    if (run->granules > 1) return;
-    if (more)
-        hz3_add(*gauge, HZ3_GRANULE);
-    else
-        hz3_sub(*gauge, HZ3_GRANULE);
+    if (run->granules == 1) hz3_gauge_add(gauge, more ? HZ3_GRANULE : -(size_t)HZ3_GRANULE);
 }
 
 struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **reserve)
@@ -57,8 +55,8 @@ struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **res
     for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(words[w], 0);
     for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
     hz3_map_tag(run->start, run->granules, cls, owner);
-    count(run, &hz3_pages_stats.small, true);
-    count(run, &hz3_pages_stats.growing, true);
+    count(run, HZ3_GAUGE_SMALL, true);
+    count(run, HZ3_GAUGE_GROWING, true);
     return run;
 }
 
@@ -71,8 +69,8 @@ void hz3_run_give(struct hz3_span *run, unsigned owner)
 void hz3_run_free(struct hz3_span *run)
 {
     hz3_assert(hz3_get(run->live) == 0);
-    count(run, &hz3_pages_stats.small, false);
-    if (hz3_get(run->bump) < hz3_class_info[run->cls].objects) count(run, &hz3_pages_stats.growing, false);
+    count(run, HZ3_GAUGE_SMALL, false);
+    if (hz3_get(run->bump) < hz3_class_info[run->cls].objects) count(run, HZ3_GAUGE_GROWING, false);
     hz3_pages_free(run);
 }
 
@@ -101,7 +99,7 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     unsigned fresh = hz3_min(want - got, info->objects - bump);
     for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
     hz3_set(run->bump, (uint16_t)bump);
-    if (fresh && bump == info->objects) count(run, &hz3_pages_stats.growing, false);
+    if (fresh && bump == info->objects) count(run, HZ3_GAUGE_GROWING, false);
     hz3_add(run->live, got);
     return got;
 }

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "front/reclaim.h"
 
-#include "back/pages.h"
+#include "back/gauges.h"
+#include "back/limits.h"
 #include "back/large_cache.h"
+#include "back/purge.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
@@ -70,7 +72,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
         purged += hz3_central_purge(cls, age, break_huge_pages);
         if (break_huge_pages) hz3_pages_stay_broken(); /* not at the end: what is broken until then is made whole */
     }
-    size_t dirty = hz3_get(hz3_pages_stats.dirty), most = hz3_max(dirty / slices, SLICE_MIN);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
     purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
     if (HZ3_BOXES_ON) hz3_cache_bury_counters(); /* a thread that has not joined is on no list */
@@ -128,7 +130,7 @@ uint32_t hz3_reclaim_tick(void)
 void hz3_reclaim_make_up(size_t grown)
 {
     static uint32_t trims, purges; /* so far: each class in turn */
-    size_t freed = hz3_get(hz3_pages_stats.idle) + hz3_transfer_waiting();
+    size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
     if (freed < HZ3_PAGES_MUCH || freed < hz3_pages_resident() / MAKE_UP_SHARE || hz3_pages_refused()) return;
     if (hz3_os.huge_page || hz3_os.huge_page_asked || !hz3_trylock(&hz3_reclaim_lock)) return;
     uint32_t age = hz3_max(decay / MAKE_UP_AGE, (uint32_t)PASS_MIN_MS);

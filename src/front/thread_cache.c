@@ -1,6 +1,6 @@
 #include "front/thread_cache.h"
 
-#include "back/pages.h"
+#include "back/limits.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/reclaim.h"

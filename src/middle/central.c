@@ -1,5 +1,7 @@
 #include "middle/central.h"
 
+#include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "back/run.h"
 #include "base/check.h"
@@ -11,7 +13,7 @@ static struct central {
     struct hz3_lock lock;
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
-    ptrdiff_t idle_change;            /* of hz3_pages_stats.idle, to be added before the lock is let go */
+    ptrdiff_t idle_change;            /* of HZ3_GAUGE_IDLE, to be added before the lock is let go */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
     struct hz3_stack magazines;       /* whole ones: HZ3_S142_CENTRAL_LOCKFREE, else the next two */
     struct hz3_magazine *first;       /* under lock */
@@ -26,7 +28,7 @@ static HZ3_ATOMIC(uint32_t) purging; /* runs that are held by a purger */
 
 static void unlock(struct central *central)
 {
-    if (central->idle_change) hz3_add(hz3_pages_stats.idle, (size_t)central->idle_change);
+    if (central->idle_change) hz3_gauge_add(HZ3_GAUGE_IDLE, (size_t)central->idle_change);
     central->idle_change = 0;
     hz3_unlock(&central->lock);
 }
@@ -344,7 +346,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         file(central, run);
         unlock(central);
     }
-    hz3_add(hz3_pages_stats.purged, purged);
+    hz3_gauge_add(HZ3_GAUGE_PURGED, purged);
     return purged;
 }
 

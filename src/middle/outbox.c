@@ -1,5 +1,7 @@
 #include "middle/outbox.h"
 
+#include "back/arena.h"
+
 enum {
     /* What the area deals out: a power of two. */
     OUTBOX_BYTES = sizeof(struct hz3_outbox) <= 1024   ? 1024

@@ -17,7 +17,10 @@ struct hz3_os {
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
-/* What these two may be, by the system's files of huge pages: `when` is "[always]" or "[madvise]". */
+/* What huge_page and huge_page_asked are, by what we ask of the system; after hz3_os_start. */
+enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
+void hz3_os_set_huge_pages(enum hz3_thp thp);
+/* What the two may be, by the system's files of huge pages: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
 size_t hz3_os_huge_page_size(const char *folder, const char *when);
 

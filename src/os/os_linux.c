@@ -156,6 +156,14 @@ static size_t bytes_allowed(int resource)
     return getrlimit(resource, &limit) == 0 ? (size_t)hz3_min(limit.rlim_cur, (rlim_t)NO_LIMIT) : NO_LIMIT;
 }
 
+void hz3_os_set_huge_pages(enum hz3_thp thp)
+{
+    if (thp == HZ3_THP_DENSE && !hz3_os.huge_page)
+        hz3_os.huge_page_asked = hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
+    if (thp == HZ3_THP_ALWAYS) hz3_os.huge_page = HZ3_MIB(2);
+    if (thp == HZ3_THP_NEVER) hz3_os.huge_page = 0;
+}
+
 void hz3_os_start(void)
 {
     int saved = errno;

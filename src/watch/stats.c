@@ -1,8 +1,9 @@
 #include "watch/stats.h"
 
 #include "back/arena.h"
+#include "back/gauges.h"
 #include "back/large.h"
-#include "back/pages.h"
+#include "back/limits.h"
 #include "base/sizeclass.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
@@ -23,15 +24,15 @@ void hz3_stats_read(struct hz3_stats *stats)
     }
     stats->cached += stats->stashed + stats->transfer + stats->central;
     stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
-    size_t large_cached = hz3_get(hz3_pages_stats.large_cached);
-    size_t used = hz3_get(hz3_pages_stats.used);
+    size_t large_cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
+    size_t used = hz3_gauge(HZ3_GAUGE_USED);
     stats->active = used - hz3_min(large_cached, used);
-    stats->dirty = hz3_get(hz3_pages_stats.dirty) + large_cached;
+    stats->dirty = hz3_gauge(HZ3_GAUGE_DIRTY) + large_cached;
     stats->resident = hz3_pages_resident();
-    stats->retained = stats->dirty + hz3_get(hz3_pages_stats.clean);
+    stats->retained = stats->dirty + hz3_gauge(HZ3_GAUGE_CLEAN);
     stats->mapped = stats->active + stats->retained;
     stats->metadata = hz3_arena_metadata_bytes();
-    stats->purged = hz3_get(hz3_pages_stats.purged);
+    stats->purged = hz3_gauge(HZ3_GAUGE_PURGED);
     hz3_cache_stats_sum(&stats->cache);
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "api/init.h"
-#include "back/pages.h"
+#include "back/gauges.h"
 #include "base/sizeclass.h"
 #include "front/thread_cache.h"
 #include "hz3.h"
@@ -108,9 +108,9 @@ static bool was_made(void *p)
 
 static void *need_memory(void *stashed)
 {
-    size_t used = hz3_get(hz3_pages_stats.used);
+    size_t used = hz3_gauge(HZ3_GAUGE_USED);
     for (size_t left = (size_t)stashed; left--;) CHECK(was_made(hz3_malloc(size)));
-    CHECK(hz3_get(hz3_pages_stats.used) == used);
+    CHECK(hz3_gauge(HZ3_GAUGE_USED) == used);
     CHECK((hz3_thread.owner == owner) == heir);
     return NULL;
 }

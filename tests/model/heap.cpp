@@ -2,7 +2,7 @@
 #include "model.h"
 
 #include "house.h"
-#include "back/pages.h"
+#include "back/gauges.h"
 #include "middle/central.h"
 
 unsigned model_runs(void);
@@ -27,7 +27,7 @@ template <unsigned threads> struct shared_heap : model::suite<shared_heap<thread
         hz3_central_purge(MODEL_CLASS, 0, false);
         retire(MAIN, objects + 3 * RUN_OBJECTS - 1, 1);
         hz3_central_release_heap(&hz3_heaps[0]);
-        hz3_get(hz3_pages_stats.purged);
+        hz3_gauge(HZ3_GAUGE_PURGED);
         RL_ASSERT(model_runs() == 0);
     }
 
@@ -71,7 +71,7 @@ template <unsigned threads> struct shared_heap : model::suite<shared_heap<thread
         hz3_central_release_heap(&hz3_heaps[0]);
         RL_ASSERT(model_runs() == 0);
         RL_ASSERT(hz3_get(hz3_heaps[0].live) == 0);
-        RL_ASSERT(hz3_get(hz3_pages_stats.idle) == 0);
+        RL_ASSERT(hz3_gauge(HZ3_GAUGE_IDLE) == 0);
         RL_ASSERT(hz3_central_retired(MODEL_CLASS) > 0);
     }
 };

@@ -1,5 +1,6 @@
 #include "house.h"
 
+#include "back/arena.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
 

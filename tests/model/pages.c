@@ -1,4 +1,5 @@
 /* The page pool: granules of the window, one for each run. */
+#include "back/gauges.h"
 #include "back/pages.h"
 
 #include "house.h"
@@ -6,7 +7,7 @@
 enum { GRANULES = 8 };
 
 struct hz3_os hz3_os;
-struct hz3_pages_stats hz3_pages_stats;
+HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
 static struct hz3_lock pool;
 static bool used[GRANULES];
 

@@ -2,7 +2,7 @@
  */
 #include "unit.h"
 
-#include "back/pages.h"
+#include "back/gauges.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
@@ -27,17 +27,17 @@ static void empty_runs_go_home(void **state)
     struct hz3_heap *heap = &hz3_heaps[1];
     static void *objects[10 * PER_RUN];
     unsigned cls = hz3_class_of(SIZE);
-    size_t used = hz3_get(hz3_pages_stats.used);
+    size_t used = hz3_gauge(HZ3_GAUGE_USED);
     uint64_t retired = hz3_central_retired(cls);
     assert_int_equal(take(heap, cls, objects, 10 * PER_RUN), 10 * PER_RUN);
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used + 10 * HZ3_GRANULE);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + 10 * HZ3_GRANULE);
     for (unsigned i = 0; i < 10 * PER_RUN; i += 20) hz3_central_retire(cls, objects + i, 20);
     assert_int_equal(hz3_central_retired(cls) - retired, 10 * PER_RUN);
     assert_int_equal(hz3_get(heap->taken[cls]), 10 * PER_RUN);
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_GRANULE); /* the one the heap holds */
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + HZ3_GRANULE); /* the one the heap holds */
     hz3_central_release_heap(heap);
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used);
-    assert_int_equal(hz3_get(hz3_pages_stats.idle), 0);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_IDLE), 0);
 }
 
 static void the_fullest_run_is_refilled_first(void **state)
@@ -86,11 +86,11 @@ static void idle_runs_are_purged_once(void **state)
     for (unsigned i = 0; i < 4 * PER_RUN; i++) memset(objects[i], 1, SIZE);
     for (unsigned i = 1; i < 3 * PER_RUN; i++)
         if (i % PER_RUN) hz3_central_retire(cls, &objects[i], 1); /* each of three runs keeps its first object */
-    assert_true(hz3_get(hz3_pages_stats.idle) >= 2 * (PER_RUN - 1) * SIZE);
+    assert_true(hz3_gauge(HZ3_GAUGE_IDLE) >= 2 * (PER_RUN - 1) * SIZE);
     assert_int_equal(hz3_central_purge(cls, 60000, true), 0);
     assert_int_equal(hz3_central_purge(cls + 1, 0, true), 0);
     assert_true(hz3_central_purge(cls, 0, true) >= 2 * (HZ3_GRANULE - 4096));
-    assert_int_equal(hz3_get(hz3_pages_stats.idle), 0);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_IDLE), 0);
     assert_int_equal(hz3_central_purge(cls, 0, true), 0);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(*(char *)objects[i * PER_RUN], 1);
     for (unsigned i = 0; i < 3; i++) hz3_central_retire(cls, &objects[i * PER_RUN], 1);
@@ -106,12 +106,12 @@ static void what_was_taken_again_is_not_idle(void **state)
     unsigned cls = hz3_class_of(8 * SIZE);
     void *objects[2];
     assert_int_equal(take(heap, cls, objects, 2), 2);
-    size_t idle = hz3_get(hz3_pages_stats.idle);
+    size_t idle = hz3_gauge(HZ3_GAUGE_IDLE);
     hz3_central_retire(cls, objects, 1);
-    assert_int_equal(hz3_get(hz3_pages_stats.idle), idle + 8 * SIZE);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_IDLE), idle + 8 * SIZE);
     assert_int_equal(take(heap, cls, objects, 1), 1);
     hz3_central_release_heap(heap);
-    assert_int_equal(hz3_get(hz3_pages_stats.idle), idle);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_IDLE), idle);
     hz3_central_retire(cls, objects, 2);
     hz3_central_release_heap(heap);
 }

@@ -2,13 +2,14 @@
  * goes. */
 #include "unit.h"
 
+#include "back/gauges.h"
 #include "back/large.h"
-#include "back/pages.h"
+#include "back/limits.h"
 #include "back/large_cache.h"
 
 #include <pthread.h>
 
-#define LARGE_CACHED hz3_get(hz3_pages_stats.large_cached)
+#define LARGE_CACHED hz3_gauge(HZ3_GAUGE_LARGE_CACHED)
 
 static void the_next_request_of_the_size_gets_the_block(void **state)
 {
@@ -85,14 +86,14 @@ static void no_shard_is_private(void **state)
 static void what_is_old_is_purged(void **state)
 {
     (void)state;
-    size_t used = hz3_get(hz3_pages_stats.used);
+    size_t used = hz3_gauge(HZ3_GAUGE_USED);
     hz3_large_free(hz3_large_alloc(HZ3_MIB(1), 1, false));
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used + HZ3_MIB(1));
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + HZ3_MIB(1));
     assert_int_equal(hz3_large_cache_trim(60 * 1000, true), 0);
     assert_int_equal(LARGE_CACHED, HZ3_MIB(1));
     assert_int_equal(hz3_large_cache_trim(0, true), HZ3_MIB(1));
     assert_int_equal(LARGE_CACHED, 0);
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used);
 }
 
 static void shards_hold_a_fourth_of_what_may_be_retained(void **state)

@@ -3,7 +3,11 @@
  * asked for where small objects fill their runs. */
 #include "unit.h"
 
+#include "back/gauges.h"
+#include "back/huge_pages.h"
+#include "back/limits.h"
 #include "back/pages.h"
+#include "back/purge.h"
 #include "os/os.h"
 
 #include <inttypes.h>
@@ -41,8 +45,8 @@ void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset
 
 static size_t all_bytes(void)
 {
-    return hz3_get(hz3_pages_stats.used) + hz3_get(hz3_pages_stats.dirty) + hz3_get(hz3_pages_stats.clean) +
-           hz3_get(hz3_pages_stats.unmapped);
+    return hz3_gauge(HZ3_GAUGE_USED) + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_CLEAN) +
+           hz3_gauge(HZ3_GAUGE_UNMAPPED);
 }
 
 /* The first test: its first span is at the start of the window. */
@@ -68,7 +72,7 @@ static void spans_are_aligned_and_apart(void **state)
     (void)state;
     enum { N = 200 };
     struct hz3_span *spans[N];
-    size_t used = hz3_get(hz3_pages_stats.used), taken = 0;
+    size_t used = hz3_gauge(HZ3_GAUGE_USED), taken = 0;
     for (size_t i = 0; i < N; i++) {
         size_t align = (size_t)1 << i % 5;
         spans[i] = hz3_pages_alloc(1 + i % 7, align, HZ3_SPAN_LARGE);
@@ -78,7 +82,7 @@ static void spans_are_aligned_and_apart(void **state)
         memset((void *)spans[i]->start, (int)i, hz3_span_bytes(spans[i]));
         taken += hz3_span_bytes(spans[i]);
     }
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used + taken);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + taken);
     for (size_t i = 0; i < N; i++) {
         const unsigned char *p = (void *)spans[i]->start;
         assert_int_equal(p[0], i);
@@ -86,7 +90,7 @@ static void spans_are_aligned_and_apart(void **state)
     }
     for (size_t i = 0; i < N; i += 2) hz3_pages_free(spans[i]);
     for (size_t i = 1; i < N; i += 2) hz3_pages_free(spans[i]);
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used);
 }
 
 static void aligned_spans_are_used_again(void **state)
@@ -136,7 +140,7 @@ static void purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to(void **stat
     hz3_pages_free(span);
     size_t before = all_bytes();
     assert_true(hz3_pages_purge(0, 0, true) >= 8 * (size_t)HZ3_GRANULE);
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty), 0);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), 0);
     assert_int_equal(all_bytes(), before);
     const char *p = (void *)start;
     for (size_t i = 0; i < 8 * (size_t)HZ3_GRANULE; i += 512) assert_int_equal(p[i], 0);
@@ -146,9 +150,9 @@ static void young_spans_are_kept(void **state)
 {
     (void)state;
     hz3_pages_free(hz3_pages_alloc(8, 1, HZ3_SPAN_LARGE));
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     assert_int_equal(hz3_pages_purge(60000, 0, true), 0);
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty);
 }
 
 static void resizing_in_place(void **state)
@@ -205,17 +209,17 @@ static void what_counts_as_mapped_is_unmapped(void **state)
     if (hz3_windows[0].reserved) skip();
     hz3_os.counts_mapped = true;
     struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
-    size_t before = all_bytes(), bytes = hz3_span_bytes(span), unmapped = hz3_get(hz3_pages_stats.unmapped);
+    size_t before = all_bytes(), bytes = hz3_span_bytes(span), unmapped = hz3_gauge(HZ3_GAUGE_UNMAPPED);
     uintptr_t start = span->start;
     memset((void *)start, 0x5a, bytes);
     hz3_pages_free(span);
     hz3_pages_purge(0, 0, true);
-    assert_true(hz3_get(hz3_pages_stats.unmapped) >= unmapped + bytes);
+    assert_true(hz3_gauge(HZ3_GAUGE_UNMAPPED) >= unmapped + bytes);
     assert_int_equal(all_bytes(), before);
     assert_int_equal(msync((void *)start, bytes, MS_ASYNC), -1); /* nothing is there */
-    unmapped = hz3_get(hz3_pages_stats.unmapped);
+    unmapped = hz3_gauge(HZ3_GAUGE_UNMAPPED);
     span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
-    assert_int_equal(hz3_get(hz3_pages_stats.unmapped), unmapped - bytes);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED), unmapped - bytes);
     assert_true(span->zeroed && *(const unsigned char *)span->start == 0);
     hz3_pages_free(span);
     hz3_os.counts_mapped = false;
@@ -228,11 +232,11 @@ static void a_target_that_stayed_is_clean(void **state)
     struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE);
     unsigned char *target = (void *)to->start;
     memset(target, 0x5a, hz3_span_bytes(to));
-    size_t unmapped = hz3_get(hz3_pages_stats.unmapped);
+    size_t unmapped = hz3_gauge(HZ3_GAUGE_UNMAPPED);
     no_mappings = true;
     assert_false(hz3_pages_move(to, from));
     no_mappings = false;
-    assert_int_equal(hz3_get(hz3_pages_stats.unmapped), unmapped);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED), unmapped);
     assert_int_equal(*target, 0);
     hz3_pages_free(from);
 }
@@ -294,13 +298,13 @@ static void broken_huge_pages_stay_so(void **state)
     hz3_pages_discard(clean, true);
     hz3_pages_free(young);
     hz3_add(hz3_os_broken, HZ3_MIB(1024));
-    size_t dirty = hz3_get(hz3_pages_stats.dirty), all = all_bytes(), purged = hz3_get(hz3_pages_stats.purged);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), all = all_bytes(), purged = hz3_gauge(HZ3_GAUGE_PURGED);
     *(char *)start = 1; /* as khugepaged might fill it */
     hz3_pages_stay_broken();
     assert_int_equal(*(char *)start, 0);
     assert_true(is_advised(start));
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty);
-    assert_int_equal(hz3_get(hz3_pages_stats.purged), purged);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_PURGED), purged);
     assert_int_equal(all_bytes(), all);
     hz3_add(hz3_os_broken, HZ3_MIB(1024));
     most_advised = 0;
@@ -320,8 +324,8 @@ static size_t set_up_asking(size_t small, size_t growing)
     if (hz3_windows[0].bytes < HZ3_MIB(1024)) skip();
     size_t asked = hz3_os.huge_page_asked;
     hz3_os.huge_page_asked = (size_t)UNIT << HZ3_GRANULE_SHIFT;
-    hz3_set(hz3_pages_stats.small, small);
-    hz3_set(hz3_pages_stats.growing, growing);
+    hz3_set(hz3_gauges[HZ3_GAUGE_SMALL], small);
+    hz3_set(hz3_gauges[HZ3_GAUGE_GROWING], growing);
     hz3_pages_purge(0, 0, true);
     return asked;
 }
@@ -329,21 +333,21 @@ static size_t set_up_asking(size_t small, size_t growing)
 static void clean_up_asking(size_t asked)
 {
     hz3_os.huge_page_asked = asked;
-    hz3_set(hz3_pages_stats.small, 0);
-    hz3_set(hz3_pages_stats.growing, 0);
+    hz3_set(hz3_gauges[HZ3_GAUGE_SMALL], 0);
+    hz3_set(hz3_gauges[HZ3_GAUGE_GROWING], 0);
 }
 
 static void full_runs_get_a_huge_page_for_more(void **state)
 {
     (void)state;
-    size_t used = hz3_get(hz3_pages_stats.used), asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(4));
+    size_t used = hz3_gauge(HZ3_GAUGE_USED), asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(4));
     struct hz3_span *reserve = NULL, *runs[UNIT];
     for (int i = 0; i < UNIT; i++) {
         runs[i] = hz3_pages_alloc_run(1, &reserve);
         assert_int_equal(runs[i]->granules, 1);
         assert_int_equal(runs[i]->start, runs[0]->start + (size_t)i * HZ3_GRANULE);
         assert_true(reserve || i == UNIT - 1);
-        assert_int_equal(hz3_get(hz3_pages_stats.used) - used, HZ3_MIB(2));
+        assert_int_equal(hz3_gauge(HZ3_GAUGE_USED) - used, HZ3_MIB(2));
     }
     assert_int_equal(runs[0]->start % HZ3_MIB(2), 0);
     assert_null(reserve);
@@ -368,9 +372,9 @@ static void what_is_dirty_is_used_before_a_huge_page(void **state)
     assert_non_null(hz3_pages_alloc_run(1, &reserve));
     assert_int_equal(reserve->granules, UNIT - 1);
     /* What is left goes back, and is dirty: the rest of the huge page is there. */
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     hz3_pages_free(reserve);
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty) - dirty, (UNIT - 1) * HZ3_GRANULE);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY) - dirty, (UNIT - 1) * HZ3_GRANULE);
     clean_up_asking(asked);
 }
 
@@ -444,7 +448,7 @@ static void what_is_mapped_again_is_advised_again(void **state)
 {
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
-    hz3_pages_huge_never = true;
+    hz3_huge_pages_never = true;
     assert_true(is_advised(move(true)));
     assert_true(is_advised(move(false)));
     hz3_pages_locked();

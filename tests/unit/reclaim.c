@@ -1,6 +1,8 @@
 /* When a pass is due, and what goes home without one. */
 #include "unit.h"
 
+#include "back/gauges.h"
+#include "back/limits.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
 #include "front/reclaim.h"
@@ -51,7 +53,7 @@ static void only_what_waits_presses(void **state)
     assert_false(hz3_pages_pressed());
     memset((void *)freed->start, 1, 64 * HZ3_GRANULE);
     hz3_pages_free(freed);
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty), 0);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), 0);
     assert_false(hz3_pages_pressed());
     hz3_pages_free(used);
     hz3_pages_soft_limit = limit;
@@ -69,9 +71,9 @@ static size_t purged_by_growth(uint32_t decay_ms)
         if (i % 64) hz3_cache_free(object[i], cls);
     hz3_cache_flush();
     pause_for(120);
-    uint64_t before = hz3_get(hz3_pages_stats.purged);
+    uint64_t before = hz3_gauge(HZ3_GAUGE_PURGED);
     for (int i = 0; i < LARGER; i++) assert_non_null(larger[i] = hz3_cache_malloc(larger_cls));
-    size_t purged = hz3_get(hz3_pages_stats.purged) - before;
+    size_t purged = hz3_gauge(HZ3_GAUGE_PURGED) - before;
     for (int i = 0; i < OBJECTS; i += 64) hz3_cache_free(object[i], cls);
     for (int i = 0; i < LARGER; i++) hz3_cache_free(larger[i], larger_cls);
     hz3_cache_flush();

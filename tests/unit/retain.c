@@ -1,9 +1,12 @@
 /* What is free is bounded at once, or, while somebody attends to it, where the heap grows. */
 #include "unit.h"
 
+#include "back/gauges.h"
+#include "back/limits.h"
 #include "back/pages.h"
 
 #include "support.h"
+#include "back/purge.h"
 
 enum { MANY = 2000 }; /* more granules than are free in one place */
 
@@ -44,9 +47,9 @@ static void what_is_free_is_bounded_at_once(void **state)
     size_t limit = hz3_pages_soft_limit;
     for (int i = 0; i < 3; i++) { /* nobody is there to purge; the bound is the user's; a limit is near */
         bound(i != 1, i != 0);
-        if (i == 2) hz3_pages_soft_limit = hz3_get(hz3_pages_stats.used) + SPANS * HZ3_MIB(1) + HZ3_MIB(4);
+        if (i == 2) hz3_pages_soft_limit = hz3_gauge(HZ3_GAUGE_USED) + SPANS * HZ3_MIB(1) + HZ3_MIB(4);
         make_holes(spans, SPANS);
-        assert_true(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4));
+        assert_true(hz3_gauge(HZ3_GAUGE_DIRTY) <= HZ3_MIB(4));
         hz3_pages_soft_limit = limit;
         free_others(spans, SPANS);
     }
@@ -58,16 +61,16 @@ static void attended_it_is_bounded_where_the_heap_grows(void **state)
     struct hz3_span *spans[SPANS];
     bound(true, true);
     make_holes(spans, SPANS);
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     assert_true(dirty >= SPANS / 2 * HZ3_MIB(1));
     struct hz3_span *fits = hz3_pages_alloc(16, 1, HZ3_SPAN_LARGE);
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty - HZ3_MIB(1));
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty - HZ3_MIB(1));
     struct hz3_span *grown = hz3_pages_alloc(48, 1, HZ3_SPAN_LARGE);
-    assert_int_equal(hz3_get(hz3_pages_stats.dirty), dirty - HZ3_MIB(4));
-    size_t used = hz3_get(hz3_pages_stats.used);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty - HZ3_MIB(4));
+    size_t used = hz3_gauge(HZ3_GAUGE_USED);
     struct hz3_span *much = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
-    assert_int_equal(hz3_get(hz3_pages_stats.used), used + hz3_span_bytes(much));
-    assert_true(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4));
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + hz3_span_bytes(much));
+    assert_true(hz3_gauge(HZ3_GAUGE_DIRTY) <= HZ3_MIB(4));
     hz3_pages_free(much);
     hz3_pages_free(grown);
     hz3_pages_free(fits);
@@ -84,12 +87,12 @@ static void no_more_of_a_long_span_goes_than_has_to(void **state)
     hz3_pages_shrink(span, 16);
     hz3_pages_purge(0, 0, true); /* clean is what lies behind it */
     hz3_pages_free(long_one);
-    size_t dirty = hz3_get(hz3_pages_stats.dirty);
-    size_t purged = hz3_get(hz3_pages_stats.purged);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
+    size_t purged = hz3_gauge(HZ3_GAUGE_PURGED);
     assert_true(hz3_pages_grow(span, 17, false));
-    assert_true(hz3_get(hz3_pages_stats.dirty) < dirty);
-    assert_true(hz3_get(hz3_pages_stats.dirty) >= dirty - HZ3_MIB(4));
-    assert_in_range(hz3_get(hz3_pages_stats.purged) - purged, HZ3_MIB(1), HZ3_MIB(4));
+    assert_true(hz3_gauge(HZ3_GAUGE_DIRTY) < dirty);
+    assert_true(hz3_gauge(HZ3_GAUGE_DIRTY) >= dirty - HZ3_MIB(4));
+    assert_in_range(hz3_gauge(HZ3_GAUGE_PURGED) - purged, HZ3_MIB(1), HZ3_MIB(4));
     hz3_pages_free(span);
     unbound();
 }
@@ -98,7 +101,7 @@ static void free_much(void *unused)
 {
     (void)unused;
     hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
-    CHECK(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(4));
+    CHECK(hz3_gauge(HZ3_GAUGE_DIRTY) <= HZ3_MIB(4));
 }
 
 /* A child's does not wait: who attended is not in it. */
@@ -117,7 +120,7 @@ static void locked_memory_does_not_wait(void **state)
     bound(true, true);
     hz3_pages_locked();
     hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
-    assert_true(hz3_get(hz3_pages_stats.dirty) <= HZ3_MIB(1));
+    assert_true(hz3_gauge(HZ3_GAUGE_DIRTY) <= HZ3_MIB(1));
     unbound();
 }
 

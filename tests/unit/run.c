@@ -2,7 +2,6 @@
  * one, and purges no page with a live one. */
 #include "unit.h"
 
-#include "back/pages.h"
 #include "back/run.h"
 #include "base/sizeclass.h"
 

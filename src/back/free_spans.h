@@ -1,9 +1,12 @@
 /* Free spans: found by size and by age, merged with neighbours of their kind.  Everything here is under the page
  * pool's lock, and keeps its gauges.  Talks to the map; must not know why a span is free, or for how long. */
-#ifndef HZ3_BACK_SPANS_H
-#define HZ3_BACK_SPANS_H
+#ifndef HZ3_BACK_FREE_SPANS_H
+#define HZ3_BACK_FREE_SPANS_H
 
 #include "back/page_map.h"
+#include "os/lock.h"
+
+extern struct hz3_lock hz3_pages_lock; /* the page pool's */
 
 /* Writes the descriptors of granules that are in no list, as a span of any kind; */
 struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind);
@@ -16,6 +19,9 @@ struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t 
 
 /* The whole of a span, of any kind, becomes free. */
 void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since);
+
+/* Cuts [first, first + granules) out of a free span and files the rest again. */
+struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind);
 
 /* A free span of the kind with room for so many granules from a multiple of align (granules, a power of two) on, close
  * to the smallest; or NULL. */

@@ -1,6 +1,7 @@
-#include "back/spans.h"
+#include "back/free_spans.h"
 
-#include "back/pages.h"
+#include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "base/check.h"
 
 enum {
@@ -10,27 +11,26 @@ enum {
     KINDS = HZ3_SPAN_UNMAPPED + 1,
 };
 
+struct hz3_lock hz3_pages_lock;
 static struct hz3_span *bins[KINDS][BINS];
 static uint64_t filled_bins[KINDS][(BINS + 63) / 64]; /* bit: the bin holds a span */
 static struct hz3_span *oldest, *newest;              /* dirty spans by age */
 
-static HZ3_ATOMIC(size_t) * gauge(enum hz3_span_kind kind)
+static enum hz3_gauge gauge_of(enum hz3_span_kind kind)
 {
     switch (kind) {
-    case HZ3_SPAN_DIRTY: return &hz3_pages_stats.dirty;
-    case HZ3_SPAN_CLEAN: return &hz3_pages_stats.clean;
-    case HZ3_SPAN_UNMAPPED: return &hz3_pages_stats.unmapped;
-    default: return &hz3_pages_stats.used;
+    case HZ3_SPAN_DIRTY: return HZ3_GAUGE_DIRTY;
+    case HZ3_SPAN_CLEAN: return HZ3_GAUGE_CLEAN;
+    case HZ3_SPAN_UNMAPPED: return HZ3_GAUGE_UNMAPPED;
+    default: return HZ3_GAUGE_USED;
     }
 }
 
-/* Others read the gauges at any time; they are written under the pool's lock. */
 static void count(const struct hz3_span *span, bool more)
 {
-    HZ3_ATOMIC(size_t) *bytes = gauge((enum hz3_span_kind)span->kind);
     size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
-    hz3_set(*bytes, hz3_get(*bytes) + change);
-    if (span->kind == HZ3_SPAN_RESERVE) hz3_set(hz3_pages_stats.reserved, hz3_get(hz3_pages_stats.reserved) + change);
+    hz3_gauge_add_locked(gauge_of((enum hz3_span_kind)span->kind), change);
+    if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
 }
 
 /* ---- bins ---- */
@@ -177,4 +177,19 @@ void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t s
     size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     hz3_spans_unmake(span);
     hz3_spans_file(window, first, granules, kind, since);
+}
+
+struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t from = hz3_granule_of(window, (void *)span->start), to = from + span->granules;
+    enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
+    uint32_t since = span->since;
+    hz3_spans_unmake(span);
+    struct hz3_span *got = hz3_spans_make(window, first, granules, kind);
+    got->zeroed = was != HZ3_SPAN_DIRTY;
+    if (was == HZ3_SPAN_CLEAN) hz3_huge_pages_withdraw(got);
+    if (first > from) hz3_spans_file(window, from, first - from, was, since);
+    if (first + granules < to) hz3_spans_file(window, first + granules, to - first - granules, was, since);
+    return got;
 }

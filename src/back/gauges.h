@@ -1,0 +1,41 @@
+/* Gauges: what is in use, free and waiting, as whoever asks may read at any time.  Each room writes its own, and all of
+ * them by the two functions here. */
+#ifndef HZ3_BACK_GAUGES_H
+#define HZ3_BACK_GAUGES_H
+
+#include "base/types.h"
+
+/* Bytes. */
+enum hz3_gauge {
+    HZ3_GAUGE_USED, /* address space, by state: this and the next three */
+    HZ3_GAUGE_DIRTY,
+    HZ3_GAUGE_CLEAN,
+    HZ3_GAUGE_UNMAPPED,
+    HZ3_GAUGE_LARGE_CACHED, /* of what is used: freed blocks that back/large_cache keeps */
+    HZ3_GAUGE_RESERVED,     /* of what is used: heaps' reserves */
+    HZ3_GAUGE_SMALL,        /* of what is used: runs of one granule; */
+    HZ3_GAUGE_GROWING,      /* and those with objects never handed out */
+    HZ3_GAUGE_IDLE,         /* of what is used: free objects in runs, since the run's last purge; middle/central's */
+    HZ3_GAUGE_PURGED,       /* ever */
+    HZ3_GAUGES
+};
+
+extern HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
+
+HZ3_INLINE size_t hz3_gauge(enum hz3_gauge gauge)
+{
+    return hz3_get(hz3_gauges[gauge]);
+}
+
+/* `change` is modulo 2^64 where it is less than 0. */
+HZ3_INLINE void hz3_gauge_add(enum hz3_gauge gauge, size_t change)
+{
+    hz3_add(hz3_gauges[gauge], change);
+}
+
+/* The same for a gauge that is only written under one lock, which is held. */
+HZ3_INLINE void hz3_gauge_add_locked(enum hz3_gauge gauge, size_t change)
+{
+    hz3_set(hz3_gauges[gauge], hz3_get(hz3_gauges[gauge]) + change);
+}
+#endif

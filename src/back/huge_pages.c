@@ -1,0 +1,49 @@
+#include "back/huge_pages.h"
+
+bool hz3_huge_pages_never, hz3_huge_pages_always;
+
+void hz3_huge_pages_set(enum hz3_thp thp)
+{
+    hz3_huge_pages_always = thp == HZ3_THP_ALWAYS;
+    hz3_huge_pages_never = thp == HZ3_THP_NEVER;
+    hz3_os_set_huge_pages(thp);
+}
+
+void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
+{
+    if (hz3_get(hz3_pages_are_locked)) return;
+    bool never = hz3_huge_pages_never || (!hz3_os.huge_page_asked && hz3_huge_pages_are_broken(window, start));
+    if (hz3_huge_pages_always || never) hz3_os_huge_pages(start, bytes, hz3_huge_pages_always);
+}
+
+void hz3_huge_pages_advise_states(uintptr_t start, size_t bytes)
+{
+    if (!hz3_os.huge_page && !hz3_huge_pages_never) return;
+    for (unsigned i = 0; i < hz3_state_tables; i++) {
+        unsigned shift = hz3_state_table_shift(i);
+        uintptr_t states = (uintptr_t)hz3_state_at(start, shift) & ~(uintptr_t)(hz3_os.page - 1);
+        hz3_os_huge_pages(states, (uintptr_t)hz3_state_at(start + bytes, shift) - states, false);
+    }
+}
+
+void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)
+{
+    size_t unit = hz3_os.huge_page_asked;
+    start = hz3_round_up(start, unit);
+    if (start >= end || !hz3_os_huge_pages(start, end - start, true)) return;
+    for (; start < end; start += unit) hz3_set(hz3_span_at((void *)start)->asked, true);
+}
+
+void hz3_huge_pages_withdraw(const struct hz3_span *span)
+{
+    size_t unit = hz3_os.huge_page_asked;
+    if (!unit || span->kind == HZ3_SPAN_RESERVE) return;
+    uintptr_t start = span->start & ~(unit - 1), end = hz3_round_up(span->start + hz3_span_bytes(span), unit);
+    bool any = false;
+    for (uintptr_t at = start; at < end; at += unit) {
+        HZ3_ATOMIC(bool) *asked = &hz3_span_at((void *)at)->asked;
+        any |= hz3_get(*asked);
+        hz3_set(*asked, false);
+    }
+    if (any) hz3_os_huge_pages(start, end - start, false);
+}

@@ -1,0 +1,261 @@
+#include "back/purge.h"
+
+#include "back/free_spans.h"
+#include "back/gauges.h"
+#include "back/huge_pages.h"
+#include "back/limits.h"
+#include "back/range.h"
+#include "back/vma_edges.h"
+
+enum {
+    BROKEN_SHARE = 16, /* of what is in use: so much may go out of huge pages before they are to stay broken */
+    REFUSED_MS = 1000,
+    CUT_MIN = 32, /* granules: no less is cut off a long span to be purged */
+};
+
+HZ3_ATOMIC(uint32_t) hz3_pages_being_purged;
+static _Thread_local bool purging_here; /* one of them is this thread's */
+static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
+static HZ3_ATOMIC(size_t) heeded;       /* of hz3_os_broken, by hz3_pages_stay_broken */
+
+bool hz3_pages_refused(void)
+{
+    uint32_t at = hz3_get(refused_at);
+    return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
+}
+
+/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
+ * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped. */
+static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
+{
+    uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
+    size_t bytes = granules << HZ3_GRANULE_SHIFT;
+    bool purged = hz3_range_purge(start, bytes);
+    bool unmapped = (!purged || hz3_range_leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
+    if (!purged && !unmapped) {
+        hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
+        return HZ3_SPAN_DIRTY;
+    }
+    if (unmapped) hz3_range_drop_edges(start, bytes);
+    for (unsigned i = 0; i < hz3_state_tables; i++) {
+        unsigned shift = hz3_state_table_shift(i);
+        uintptr_t from = hz3_round_up((uintptr_t)hz3_state_at(start, shift), hz3_os.page);
+        uintptr_t to = (uintptr_t)hz3_state_at(start + bytes, shift) & ~(uintptr_t)(hz3_os.page - 1);
+        if (to > from) hz3_os_purge(from, to - from, 0);
+    }
+    return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
+}
+
+/* Makes a span that nobody uses one that is in no list. */
+static void begin_purge(struct hz3_span *span)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
+    span->bytes = hz3_lock_self();
+    purging_here = true;
+    hz3_add(hz3_pages_being_purged, 1);
+}
+
+/* Under the lock that the span is filed under: a fork in between would leave the child a purge that nobody ends. */
+static void end_purge(void)
+{
+    hz3_sub(hz3_pages_being_purged, 1);
+    purging_here = false;
+}
+
+/* What of a clean span is to be mapped anew, since that leaves fewer mappings: out of the lists.  Or NULL. */
+static struct hz3_span *take_edges(struct hz3_span *span)
+{
+    uintptr_t start = span->start;
+    size_t bytes = hz3_span_bytes(span);
+    if (hz3_get(hz3_pages_are_locked) || !hz3_vma_edges_narrow(&start, &bytes)) return NULL;
+    size_t first = hz3_granule_of(hz3_window_of((void *)span->start), (void *)start);
+    span = hz3_spans_cut(span, first, bytes >> HZ3_GRANULE_SHIFT, HZ3_SPAN_PURGING);
+    begin_purge(span);
+    return span;
+}
+
+static void mend_edges(struct hz3_span *span)
+{
+    enum hz3_span_kind kind =
+        hz3_range_map_anew(span->start, hz3_span_bytes(span)) ? HZ3_SPAN_CLEAN : hz3_range_renew(span);
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_refile(span, kind, 0);
+    end_purge();
+    hz3_unlock(&hz3_pages_lock);
+}
+
+/* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
+static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
+    size_t from = first, to = end;
+    if (!break_huge_pages) {
+        size_t unit = hz3_huge_page_granules(), bytes = hz3_span_bytes(span);
+        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, unit);
+        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(unit - 1);
+        if (to <= from) from = to = end;
+    }
+    enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;
+    if (kind == HZ3_SPAN_DIRTY) from = to = end;
+    size_t purged = (to - from) << HZ3_GRANULE_SHIFT;
+
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_unmake(span);
+    if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
+    struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
+    if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
+    end_purge();
+    struct hz3_span *split = kind == HZ3_SPAN_CLEAN ? take_edges(filed) : NULL;
+    hz3_unlock(&hz3_pages_lock);
+    hz3_gauge_add(HZ3_GAUGE_PURGED, purged);
+    if (split) mend_edges(split);
+    return purged;
+}
+
+size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
+{
+    hz3_map_clear(span);
+    hz3_lock(&hz3_pages_lock);
+    begin_purge(span);
+    hz3_unlock(&hz3_pages_lock);
+    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages);
+}
+
+bool hz3_pages_zero(struct hz3_span *span)
+{
+    size_t bytes = hz3_span_bytes(span);
+    bool zeroed = hz3_os_purge(span->start, bytes, 0); /* its pages will come back: no huge page is broken for good */
+    if (zeroed) hz3_gauge_add(HZ3_GAUGE_PURGED, bytes);
+    return zeroed;
+}
+
+/* Takes what has been dirty for longest, and for `age`, out of the lists, but no more of a long span than so many
+ * bytes, to the end of a huge page; or NULL. */
+static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
+{
+    struct hz3_span *span = hz3_spans_oldest();
+    if (!span || !hz3_ms_passed(span->since, age, now)) return NULL;
+    size_t first = hz3_granule_of(hz3_window_of((void *)span->start), (void *)span->start);
+    size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
+    granules = hz3_round_up(first + granules, hz3_huge_page_granules()) - first;
+    if (granules < span->granules) span = hz3_spans_cut(span, first, granules, HZ3_SPAN_PURGING);
+    begin_purge(span);
+    return span;
+}
+
+/* As hz3_pages_purge, `left` bytes. */
+static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_huge_pages)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    size_t purged = 0;
+    while (left) {
+        hz3_lock(&hz3_pages_lock);
+        struct hz3_span *span = hz3_gauge(HZ3_GAUGE_DIRTY) > keep ? take_oldest(age, now, left) : NULL;
+        hz3_unlock(&hz3_pages_lock);
+        if (!span) break;
+        left -= hz3_min(left, hz3_span_bytes(span));
+        purged += purge_span(span, now, break_huge_pages);
+    }
+    return purged;
+}
+
+size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
+{
+    /* What could not be purged comes back: look at no more than there was. */
+    return purge_oldest(age, keep, hz3_gauge(HZ3_GAUGE_DIRTY), break_huge_pages);
+}
+
+/* ---- huge pages that were broken ---- */
+
+/* Purges what is clean from this granule of the window on. */
+static void purge_again(struct hz3_window *window, size_t granule)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    for (bool more = true; more;) {
+        hz3_lock(&hz3_pages_lock);
+        struct hz3_span *span = &window->spans[granule];
+        more = granule < hz3_min(window->frontier, window->spans_mapped);
+        bool whole = more && span->kind != HZ3_SPAN_NONE && hz3_granule_of(window, (void *)span->start) == granule;
+        bool clean = whole && span->kind == HZ3_SPAN_CLEAN;
+        granule += whole ? span->granules : 1;
+        if (clean) begin_purge(span);
+        hz3_unlock(&hz3_pages_lock);
+        if (clean) hz3_gauge_add(HZ3_GAUGE_PURGED, -purge_span(span, now, true)); /* counted when it went first */
+    }
+}
+
+void hz3_pages_stay_broken(void)
+{
+    size_t broken = hz3_get(hz3_os_broken), much = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / BROKEN_SHARE, HZ3_MIB(2));
+    if (hz3_huge_pages_always || broken - hz3_get(heeded) < much) return;
+    hz3_set(heeded, broken);
+    for (uint32_t i = 0; i < hz3_load(hz3_window_count, memory_order_acquire); i++) {
+        struct hz3_window *window = &hz3_windows[i];
+        hz3_lock(&hz3_pages_lock);
+        size_t from = hz3_get(window->broken), to = hz3_min(window->frontier, window->spans_mapped);
+        if (to > from)
+            hz3_os_huge_pages(window->base + (from << HZ3_GRANULE_SHIFT), (to - from) << HZ3_GRANULE_SHIFT, false);
+        hz3_set(window->broken, (uint32_t)to);
+        hz3_unlock(&hz3_pages_lock);
+        if (to > from) purge_again(window, from);
+    }
+}
+
+/* ---- bounds ---- */
+
+void hz3_pages_purge_excess(size_t most)
+{
+    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max), dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
+    keep -= hz3_min(keep, hz3_gauge(HZ3_GAUGE_LARGE_CACHED));
+    if (likely(dirty <= keep) || hz3_pages_refused()) return;
+    purge_oldest(0, keep, hz3_min(most, dirty), true);
+    /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
+     * pages. */
+    if (keep < HZ3_PAGES_MUCH)
+        hz3_pages_stay_broken();
+    else
+        hz3_set(heeded, hz3_get(hz3_os_broken));
+}
+
+/* Whether who frees may leave all to the background thread: not near a limit, nor where what is free is paid for, if
+ * only with mappings, which purging mends. */
+static bool may_wait(void)
+{
+    return hz3_pages_elastic && hz3_get(hz3_pages_attended) && !hz3_get(hz3_pages_are_locked) && hz3_vma_edges_none() &&
+           hz3_pages_resident() <= hz3_pages_soft_limit / 2;
+}
+
+void hz3_pages_heed_limits(void)
+{
+    if (!may_wait()) hz3_pages_purge_excess(SIZE_MAX);
+}
+
+/* ---- fork ---- */
+
+static void resume_purged(struct hz3_span *span)
+{
+    if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
+        enum hz3_span_kind kind = hz3_range_renew(span); /* the purger may have come as far as to unmap it */
+        hz3_lock(&hz3_pages_lock);
+        hz3_spans_refile(span, kind, (uint32_t)hz3_os_now_ms());
+        hz3_unlock(&hz3_pages_lock);
+        hz3_sub(hz3_pages_being_purged, 1);
+    }
+}
+
+bool hz3_pages_purging_here(void)
+{
+    return purging_here;
+}
+
+void hz3_pages_after_fork(bool whole)
+{
+    if (!whole)
+        hz3_set(hz3_pages_being_purged, purging_here);
+    else if (hz3_get(hz3_pages_being_purged))
+        hz3_map_each_span(resume_purged);
+}

@@ -1,0 +1,50 @@
+#include "back/range.h"
+
+#include "back/free_spans.h"
+#include "back/huge_pages.h"
+#include "back/vma_edges.h"
+
+enum { HOLE_MIN = 16 }; /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
+
+bool hz3_range_purge(uintptr_t start, size_t bytes)
+{
+    size_t unit = hz3_max(hz3_huge_page_at(start), hz3_huge_page_at(start + bytes - 1));
+    return hz3_os_purge(start, bytes, unit);
+}
+
+void hz3_range_drop_edges(uintptr_t start, size_t bytes)
+{
+    if (likely(hz3_vma_edges_none())) return;
+    hz3_lock(&hz3_pages_lock);
+    hz3_vma_edges_drop(start, bytes);
+    hz3_unlock(&hz3_pages_lock);
+}
+
+bool hz3_range_map_again(const struct hz3_span *span)
+{
+    if (hz3_os_map_at(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;
+    hz3_huge_pages_advise(hz3_window_of((void *)span->start), span->start, hz3_span_bytes(span));
+    return true;
+}
+
+bool hz3_range_map_anew(uintptr_t start, size_t bytes)
+{
+    if (hz3_os_map_reserved(start, bytes) != HZ3_MAPPED) return false;
+    hz3_huge_pages_advise(hz3_window_of((void *)start), start, bytes);
+    hz3_range_drop_edges(start, bytes);
+    return true;
+}
+
+enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
+{
+    uintptr_t start = span->start;
+    size_t bytes = hz3_span_bytes(span);
+    if (hz3_range_purge(start, bytes) || hz3_range_map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
+    hz3_range_drop_edges(start, bytes);
+    return HZ3_SPAN_UNMAPPED;
+}
+
+bool hz3_range_leaves_hole(const struct hz3_window *window, size_t granules)
+{
+    return hz3_os.counts_mapped && !window->reserved && granules >= HOLE_MIN;
+}
