@@ -3,8 +3,8 @@
 #include "api/init.h"
 #include "api/override.h"
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "os/os.h"
+#include "reclaim/visit.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,10 +3,11 @@
 #include "back/free_spans.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
-#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
+#include "reclaim/background.h"
+#include "reclaim/pass.h"
 
 #include <pthread.h>
 

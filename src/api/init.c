@@ -7,10 +7,11 @@
 #include "back/huge_pages.h"
 #include "back/limits.h"
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "reclaim/background.h"
+#include "reclaim/visit.h"
 #include "watch/boxes.h"
 
 HZ3_ATOMIC(bool) hz3_started;
@@ -26,7 +27,14 @@ static void apply_live_options(void)
     hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
-    hz3_reclaim_start((uint32_t)hz3_options.DECAY, hz3_options.BACKGROUND);
+    hz3_reclaim_start((uint32_t)hz3_options.DECAY);
+}
+
+static void thread_ends(void *unused)
+{
+    (void)unused;
+    struct hz3_departure departure = hz3_cache_depart();
+    hz3_reclaim_departed(&departure);
 }
 
 HZ3_COLD void hz3_start(void)
@@ -38,7 +46,7 @@ HZ3_COLD void hz3_start(void)
         options_read = hz3_options_load();
         hz3_sizeclass_start();
         hz3_arena_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));
-        hz3_cache_start();
+        hz3_cache_start(thread_ends);
         apply_live_options();
         hz3_store(hz3_started, true, memory_order_release);
     }
@@ -55,6 +63,6 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_ensure_started();
     if (!options_read && hz3_options_load()) apply_live_options();
     hz3_options_report();
-    hz3_reclaim_allow_background();
+    if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
     if (hz3_options.STATS || HZ3_BOXES_ON) hz3_report_at_exit();
 }

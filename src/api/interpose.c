@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "api/override.h"
 #include "back/limits.h"
-#include "front/reclaim.h"
 #include "os/os.h"
+#include "reclaim/background.h"
 
 #include <stdarg.h>
 #include <sys/mman.h>

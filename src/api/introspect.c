@@ -4,9 +4,9 @@
 #include "api/options.h"
 #include "api/override.h"
 #include "api/report.h"
-#include "front/reclaim.h"
 #include "os/libc.h"
 #include "os/os.h"
+#include "reclaim/pass.h"
 #include "watch/boxes.h"
 #include "watch/stats.h"
 

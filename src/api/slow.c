@@ -7,8 +7,9 @@
 #include "back/run.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "front/remote_free.h"
+#include "reclaim/pass.h"
+#include "reclaim/visit.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,6 +46,7 @@ static void *small(unsigned cls)
         find_memory();
         p = hz3_cache_malloc(cls);
     }
+    hz3_reclaim_visit();
     return p ? hz3_mark_live(p, cls) : hz3_no_memory();
 }
 
@@ -144,6 +146,7 @@ static void free_any(void *p)
         hz3_remote_free(p, cls, hz3_owner_at(p));
     else
         hz3_cache_free(p, cls);
+    hz3_reclaim_visit();
 }
 
 HZ3_NOINLINE void hz3_free_slow(void *p)
@@ -167,5 +170,6 @@ HZ3_NOINLINE void hz3_free_home(void *p)
     if (likely(hz3_remote_free_quick(p, cls, owner))) return;
     hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     hz3_remote_free(p, cls, owner);
+    hz3_reclaim_visit();
     hz3_thread.by_loader = false;
 }

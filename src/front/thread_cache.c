@@ -3,7 +3,6 @@
 #include "back/limits.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "front/refill.h"
 #include "front/remote_free.h"
 #include "front/handoff.h"
@@ -16,10 +15,10 @@ enum {
     SPARES_MAX = 8,
     FIRST_BYTES = 1024, /* of a class's first magazine, which small classes have for nothing; */
     FIRST_MIN = 2,      /* larger ones start with this many objects, out of the budgets */
-    SLOW_CALLS_PER_TICK = 16,
+    SLOW_CALLS_PER_VISIT = 16,
     SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
-    CROWD_MIN = 64,     /* when this many threads or more shrink to an eighth, */
-    CROWD_LEFT = 8,     /* what they leave behind goes home at once: nobody may be there to do it later */
+    CROWD_MIN = 64,     /* this many threads are a crowd, */
+    CROWD_LEFT = 8,     /* and it dispersed when so much of it is left */
 };
 
 _Thread_local struct hz3_thread hz3_thread = {
@@ -28,6 +27,7 @@ _Thread_local struct hz3_thread hz3_thread = {
 };
 
 struct hz3_lock hz3_threads_lock;
+HZ3_ATOMIC(uint32_t) hz3_threads_none;
 static struct hz3_thread *threads;
 static unsigned joined;             /* threads now; under hz3_threads_lock, as the two below */
 static unsigned crowd;              /* the most since a crowd dispersed */
@@ -297,8 +297,8 @@ void hz3_cache_flush(void)
     go_outside(self);
 }
 
-/* Classes that nobody asked for since the last epoch give back their previous magazine and half of what they earned. */
-static void pass_epoch(struct hz3_thread *self)
+/* Classes that nobody asked for give back their previous magazine and half of what they earned. */
+static void rest(struct hz3_thread *self)
 {
     if (hz3_outbox) flush_outbox(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
@@ -308,6 +308,16 @@ static void pass_epoch(struct hz3_thread *self)
         if (missed || (!earned && hz3_is_stub(self->top[cls]))) continue;
         shrink(self, cls, (earned + 1) / 2);
     }
+}
+
+void hz3_cache_pass_epoch(uint32_t epoch)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (likely(epoch == self->epoch) || self->state != HZ3_THREAD_JOINED) return;
+    self->epoch = epoch;
+    go_inside(self);
+    rest(self);
+    go_outside(self);
 }
 
 /* ---- threads come and go ---- */
@@ -428,11 +438,17 @@ static void settle(struct hz3_thread *self)
     hz3_assert(!self->reserved);
 }
 
-static void leave(void *unused)
+static void set_nobody_left(bool nobody)
 {
-    (void)unused;
+    hz3_set(hz3_threads_none, nobody);
+    if (nobody) hz3_os_wake(&hz3_threads_none);
+}
+
+struct hz3_departure hz3_cache_depart(void)
+{
     struct hz3_thread *self = &hz3_thread;
-    if (self->state != HZ3_THREAD_JOINED) return;
+    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED};
+    if (!departure.left) return departure;
     go_inside(self);
     settle(self);
     go_outside(self);
@@ -444,15 +460,13 @@ static void leave(void *unused)
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
     strike_off(self);
-    bool dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd, last = !joined;
-    if (dispersed) crowd = joined;
-    if (last) hz3_reclaim_nobody_left(true);
+    departure.dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
+    departure.last = !joined;
+    if (departure.dispersed) crowd = joined;
+    if (departure.last) set_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
-    if (last) hz3_cache_clear_handoffs(0, 1, true);
-    if (dispersed) hz3_reclaim_run(true);
-    hz3_reclaim_tick();
-    if (HZ3_BOXES_ON) hz3_cache_bury_counters();
+    return departure;
 }
 
 static HZ3_COLD void join(struct hz3_thread *self)
@@ -473,15 +487,15 @@ static HZ3_COLD void join(struct hz3_thread *self)
     self->prev = NULL;
     if (threads) threads->prev = self;
     threads = self;
-    if (joined++ == 0) hz3_reclaim_nobody_left(false);
+    if (joined++ == 0) set_nobody_left(false);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_JOINED;
 }
 
-void hz3_cache_start(void)
+void hz3_cache_start(void (*at_end)(void *))
 {
-    has_exit_key = pthread_key_create(&exit_key, leave) == 0;
+    has_exit_key = pthread_key_create(&exit_key, at_end) == 0;
 }
 
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
@@ -530,19 +544,7 @@ static bool enter(struct hz3_thread *self, bool may_join)
         if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
     take_back(self);
-    if (++self->slow_calls % SLOW_CALLS_PER_TICK == 0) {
-        uint32_t epoch = hz3_reclaim_tick();
-        if (self->grown >= HZ3_MAKE_UP_STEP) {
-            hz3_reclaim_make_up(self->grown);
-            self->grown = 0;
-        }
-        if (unlikely(epoch != self->epoch) && self->state == HZ3_THREAD_JOINED) {
-            self->epoch = epoch;
-            go_inside(self);
-            pass_epoch(self);
-            go_outside(self);
-        }
-    }
+    if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) self->due = true;
     return self->state == HZ3_THREAD_JOINED;
 }
 
@@ -582,7 +584,7 @@ static void swap(struct hz3_thread *self, unsigned cls)
 
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
-    if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* enter() may have allocated and freed */
+    if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* joining may have allocated and freed */
     self->freed_only[cls] = false;
     if (!hz3_is_empty(self->previous[cls])) {
         if (++self->stats.swap % SWAPS_PER_MISS == 0) earn_capacity(self, cls);
@@ -618,7 +620,7 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
-    /* enter() may have made room */
+    /* Joining may have made room. */
     if (hz3_is_full(self->top[cls]) && !load_empty(self, cls))
         hz3_central_retire(cls, &p, 1);
     else

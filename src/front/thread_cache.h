@@ -7,7 +7,8 @@
  * far as the thread's and the process's byte budgets go (docs/design.md); what has not missed for an epoch gives half
  * back.
  *
- * Talks to transfer cache, central and heap below.  Must not know of the API's error rules. */
+ * Talks to transfer cache, central and heap below.  Must not know of the API's error rules, nor of reclaim: a slow path
+ * says when that is due, a thread's end what came of it, and the API sees to it. */
 #ifndef HZ3_FRONT_THREAD_CACHE_H
 #define HZ3_FRONT_THREAD_CACHE_H
 
@@ -40,6 +41,7 @@ struct hz3_thread {
     uint8_t donor;             /* the class that gave room last */
     enum hz3_thread_state state;
     bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
+    bool due;                /* it is time for reclaim/visit */
     HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */
     uint32_t epoch, slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
@@ -49,7 +51,7 @@ struct hz3_thread {
     uint64_t *rmw;                 /* the same */
     struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
     unsigned spares;
-    size_t grown;                   /* bytes of new runs in pages that were not there, since hz3_reclaim_make_up */
+    size_t grown;                   /* bytes of new runs in pages that were not there, since reclaim looked */
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     HZ3_ATOMIC(size_t) lent;        /* of these, by hz3_cache_lend; the thread takes it back */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
@@ -58,6 +60,7 @@ struct hz3_thread {
 
 extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;
 extern struct hz3_lock hz3_threads_lock;
+extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: none of those that joined is left; who waits on it is woken */
 
 /* cls: a real class.  malloc: the loaded magazine was empty; NULL if there is no memory.
  * free: it was full; p's state is dealt with. */
@@ -113,7 +116,17 @@ void hz3_cache_adopt(void *p, unsigned cls);
 
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
-void hz3_cache_start(void);
+/* at_end: what a thread's end runs, with any argument. */
+void hz3_cache_start(void (*at_end)(void *));
+/* By at_end: what this thread caches is left to others, or goes home.  What came of that: */
+struct hz3_departure {
+    bool left;      /* the rest is false unless the thread had joined */
+    bool last;      /* no other is left */
+    bool dispersed; /* of a crowd few are left: nobody may be there later to take what it leaves behind home */
+};
+struct hz3_departure hz3_cache_depart(void);
+/* A new epoch, unless this thread has seen it: classes that nobody asked for since the last one give room back. */
+void hz3_cache_pass_epoch(uint32_t epoch);
 /* Threads without a slow call since the last time lend what they claim of the total, beyond what they hold. */
 void hz3_cache_lend(void);
 /* What ended threads left in every `step`th handoff from `first` on (front/handoff) goes home, unless it was left since

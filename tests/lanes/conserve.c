@@ -14,11 +14,11 @@
 
 #include "api/init.h"
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "hz3.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
+#include "reclaim/pass.h"
 #include "support.h"
 
 enum { MOST_THREADS = 64, HELD = 300, MAILBOX = 256, LEGACY = 20, PHASES = 4, UNITS_PER_WORD = 64 };

@@ -3,9 +3,10 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "front/heap.h"
 #include "front/handoff.h"
+#include "reclaim/pass.h"
+#include "reclaim/visit.h"
 
 #include <pthread.h>
 
@@ -67,7 +68,7 @@ static void clear(bool all)
 static int start(void **state)
 {
     (void)state;
-    hz3_reclaim_start(7200 * 1000, false);
+    hz3_reclaim_start(7200 * 1000);
     hz3_cache_free(hz3_cache_malloc(hz3_class_of(SIZE)), hz3_class_of(SIZE));
     hz3_cache_flush();
     clear(true);

@@ -5,9 +5,10 @@
 #include "back/limits.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
-#include "front/reclaim.h"
 #include "front/thread_cache.h"
 #include "os/os.h"
+#include "reclaim/pass.h"
+#include "reclaim/visit.h"
 
 enum { DAY = 24 * 3600 * 1000, GROWTH = 24 * 1024 * 1024 };
 
@@ -16,7 +17,7 @@ static void nothing_is_due_at_once(void **state)
     (void)state;
     static const uint32_t decays[] = {1000, 3600 * 1000, DAY, 7 * DAY, INT32_MAX};
     for (unsigned i = 0; i < sizeof decays / sizeof *decays; i++) {
-        hz3_reclaim_start(decays[i], false);
+        hz3_reclaim_start(decays[i]);
         uint32_t epoch = hz3_reclaim_tick();
         for (int tick = 0; tick < 100; tick++) assert_int_equal(hz3_reclaim_tick(), epoch);
     }
@@ -31,7 +32,7 @@ static void pause_for(uint32_t ms)
 static void a_pass_comes_in_time(void **state)
 {
     (void)state;
-    hz3_reclaim_start(40, false);
+    hz3_reclaim_start(40);
     uint32_t epoch = hz3_reclaim_tick();
     for (int i = 0; i < 100 && hz3_reclaim_tick() == epoch; i++) pause_for(10);
     assert_int_not_equal(hz3_reclaim_tick(), epoch);
@@ -59,20 +60,28 @@ static void only_what_waits_presses(void **state)
     hz3_pages_soft_limit = limit;
 }
 
+/* As the API does. */
+static void *take(unsigned cls)
+{
+    void *p = hz3_cache_malloc(cls);
+    hz3_reclaim_visit();
+    return p;
+}
+
 /* Frees 64 MiB but for two objects a run, and takes GROWTH of larger ones 120 ms later; returns the bytes purged. */
 static size_t purged_by_growth(uint32_t decay_ms)
 {
     enum { OBJECTS = 64 * 1024 * 1024 / 512, LARGER = GROWTH / 2048 };
     static void *object[OBJECTS], *larger[LARGER];
     unsigned cls = hz3_class_of(512), larger_cls = hz3_class_of(2048);
-    hz3_reclaim_start(decay_ms, false);
-    for (int i = 0; i < OBJECTS; i++) assert_non_null(object[i] = hz3_cache_malloc(cls));
+    hz3_reclaim_start(decay_ms);
+    for (int i = 0; i < OBJECTS; i++) assert_non_null(object[i] = take(cls));
     for (int i = 0; i < OBJECTS; i++)
         if (i % 64) hz3_cache_free(object[i], cls);
     hz3_cache_flush();
     pause_for(120);
     uint64_t before = hz3_gauge(HZ3_GAUGE_PURGED);
-    for (int i = 0; i < LARGER; i++) assert_non_null(larger[i] = hz3_cache_malloc(larger_cls));
+    for (int i = 0; i < LARGER; i++) assert_non_null(larger[i] = take(larger_cls));
     size_t purged = hz3_gauge(HZ3_GAUGE_PURGED) - before;
     for (int i = 0; i < OBJECTS; i += 64) hz3_cache_free(object[i], cls);
     for (int i = 0; i < LARGER; i++) hz3_cache_free(larger[i], larger_cls);

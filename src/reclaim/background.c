@@ -1,0 +1,155 @@
+#define _GNU_SOURCE
+#include "reclaim/background.h"
+
+#include "back/limits.h"
+#include "back/purge.h"
+#include "front/thread_cache.h"
+#include "reclaim/pass.h"
+#include "reclaim/pressure.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum {
+    FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* passes in vain, where the system refuses, after which the thread ends */
+    STACK_BYTES = 1024 * 1024,             /* if it is the last thread, the process's exit handlers run on it */
+    RETRY_MS = 1000,                       /* after the system had no room for the thread */
+};
+/* Below it the thread's work is done. */
+#define DONE_BYTES HZ3_KIB(256)
+
+enum {
+    OFF,       /* not allowed yet, not wanted, or not to be had */
+    IDLE,      /* to be started when there is work */
+    RUNNING,   /* being started, or at work */
+    FORBIDDEN, /* for good; a thread that is there sleeps as long as the process lives */
+};
+static HZ3_ATOMIC(uint32_t) state;
+static HZ3_ATOMIC(uint32_t) not_before;                  /* ms: when the thread may be tried again */
+static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* waiting bytes from which it is worth it */
+static pid_t process;                                    /* that this is */
+static sigset_t program_signals;                         /* of the thread that started it */
+
+/* Whether the state was `from`, and is `to` now. */
+static bool change(uint32_t from, uint32_t to)
+{
+    return hz3_cas(state, &from, to, memory_order_seq_cst, memory_order_seq_cst);
+}
+
+/* Returns how many passes in succession were in vain.  After a decay of them huge pages are broken: nobody seems to
+ * want them any more. */
+static int make_pass(bool all, int futile)
+{
+    hz3_lock(&hz3_reclaim_lock);
+    size_t bytes = hz3_reclaim_whole(all, futile > HZ3_PASSES_PER_DECAY);
+    hz3_unlock(&hz3_reclaim_lock);
+    return hz3_reclaim_in_vain(bytes, 1) ? futile + 1 : 0;
+}
+
+static void work(void)
+{
+    int futile = 0;
+    bool refused = false, alone = false;
+    hz3_set(hz3_pages_attended, true);
+    while (!alone && hz3_reclaim_waiting() > DONE_BYTES && !(refused && futile >= FUTILE_MAX) &&
+           hz3_get(state) != FORBIDDEN) {
+        hz3_os_wait(&hz3_threads_none, 0, hz3_reclaim_interval);
+        alone = hz3_get(hz3_threads_none);
+        futile = make_pass(alone, futile);
+        refused = hz3_pages_refused();
+    }
+    /* What cannot be given back (locked memory, say) does not count again. */
+    hz3_set(resume_above, HZ3_PAGES_MUCH + (refused || alone ? hz3_reclaim_waiting() : 0));
+    hz3_set(hz3_pages_attended, false);
+}
+
+static void *background(void *unused)
+{
+    sigset_t signals = program_signals;
+    do {
+        work();
+        change(RUNNING, IDLE);
+        hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_reclaim_nudge looks after it counted */
+    } while (hz3_reclaim_waiting() >= hz3_get(resume_above) && change(IDLE, RUNNING));
+    /* In a sandbox even the end of a thread may be forbidden. */
+    while (hz3_get(state) == FORBIDDEN && !hz3_get(hz3_threads_none)) hz3_os_wait(&hz3_threads_none, 0, 0);
+    /* The process may end with this thread: what then runs is the program's. */
+    if (hz3_get(hz3_threads_none)) pthread_sigmask(SIG_SETMASK, &signals, NULL);
+    return unused;
+}
+
+static int create(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    size_t usual = 0;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_getstacksize(&attributes, &usual);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int error = pthread_create(&thread, &attributes, background, NULL);
+    if (error == EINVAL && pthread_attr_setstacksize(&attributes, usual) == 0) /* too small for the static TLS */
+        error = pthread_create(&thread, &attributes, background, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+static HZ3_COLD void start(uint32_t now)
+{
+    /* A child of vfork, or one that libc did not make: the thread would be another process's. */
+    if (getpid() != process || !change(IDLE, RUNNING)) return;
+    int saved = errno;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are none of its business */
+    program_signals = before;
+    int error = create();
+    if (error) {
+        hz3_set(not_before, now + RETRY_MS);
+        change(RUNNING, error == EAGAIN ? IDLE : OFF);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+}
+
+void hz3_reclaim_nudge(void)
+{
+    /* glibc frees what threads leave behind under the lock that creating a thread takes. */
+    if (hz3_thread.by_loader || likely(hz3_reclaim_waiting() < hz3_get(resume_above))) return;
+    hz3_fence(memory_order_seq_cst);
+    if (hz3_get(state) != IDLE) return;
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if (hz3_ms_passed(hz3_get(not_before), 0, now)) start(now);
+}
+
+bool hz3_reclaim_in_background(void)
+{
+    return hz3_get(state) == RUNNING;
+}
+
+void hz3_reclaim_this_process(void)
+{
+    process = getpid();
+    hz3_set(not_before, (uint32_t)hz3_os_now_ms());
+}
+
+void hz3_reclaim_allow_background(void)
+{
+    change(OFF, IDLE);
+}
+
+void hz3_reclaim_forbid_background(void)
+{
+    hz3_set(state, FORBIDDEN);
+    hz3_set(hz3_pages_attended, false); /* it stops working */
+    hz3_pages_heed_limits();
+}
+
+void hz3_reclaim_after_fork(void)
+{
+    process = getpid();
+    hz3_set(hz3_pages_attended, false);
+    change(RUNNING, IDLE);
+}

@@ -1,0 +1,96 @@
+#include "reclaim/pass.h"
+
+#include "back/gauges.h"
+#include "back/large_cache.h"
+#include "back/purge.h"
+#include "front/thread_cache.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
+#include "middle/transfer_cache.h"
+#include "reclaim/pressure.h"
+
+enum {
+    SLEEP_MS = 250,   /* without a slow call: a thread sleeps; between two it seldom does so much */
+    AS_MANY_AGE = 64, /* of the decay time, and 10 ms at least: what was freed just now may be wanted again */
+    WORTH = 8,        /* of what waits: a pass that gives less of it back was in vain */
+};
+#define SLICE_MIN HZ3_MIB(2)
+
+struct hz3_lock hz3_reclaim_lock;
+uint32_t hz3_reclaim_decay = 1000, hz3_reclaim_interval = 250;
+
+/* What has been idle for `age` ms goes home, in every `slices`th class from `slice` on and as much of the rest; returns
+ * the bytes given back. */
+static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
+{
+    hz3_cache_clear_handoffs(slice, slices, age == 0);
+    for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
+        hz3_page_remote_collect_all(cls);
+        hz3_owner_stash_trim(cls, age == 0);
+        hz3_transfer_trim(cls, age == 0);
+        hz3_central_trim(cls, age == 0);
+    }
+    hz3_transfer_recount();
+    for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);
+    size_t purged = hz3_large_cache_trim(age, break_huge_pages);
+    for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
+        purged += hz3_central_purge(cls, age, break_huge_pages);
+        if (break_huge_pages) hz3_pages_stay_broken(); /* not at the end: what is broken until then is made whole */
+    }
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
+    purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
+    if (break_huge_pages) hz3_pages_stay_broken();
+    if (HZ3_BOXES_ON) hz3_cache_bury_counters(); /* a thread that has not joined is on no list */
+    return purged;
+}
+
+size_t hz3_reclaim_run(bool force)
+{
+    bool all = force || hz3_reclaim_pressed();
+    return pass(all ? 0 : hz3_reclaim_decay, 0, 1, all);
+}
+
+bool hz3_reclaim_in_vain(size_t bytes, unsigned slices)
+{
+    return bytes <= hz3_reclaim_waiting() / WORTH / slices;
+}
+
+void hz3_reclaim_look_after_sleepers(void)
+{
+    static uint32_t last;
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if (!hz3_ms_passed(last, SLEEP_MS, now)) return;
+    last = now;
+    hz3_cache_lend();
+}
+
+static uint32_t vain; /* slices in succession that gave nothing to speak of back */
+
+void hz3_reclaim_slice(uint32_t slice)
+{
+    const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
+    bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= SLICE_MIN;
+    size_t bytes = pass(hz3_reclaim_decay, slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
+    bool worth = !hz3_reclaim_in_vain(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
+    vain = worth || vain + 1 == decay + HZ3_PASS_SLICES ? 0 : vain + 1;
+}
+
+size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
+{
+    all |= hz3_reclaim_pressed();
+    hz3_reclaim_look_after_sleepers();
+    vain = 0;
+    return pass(all ? 0 : hz3_reclaim_decay, 0, 1, all || break_huge_pages);
+}
+
+void hz3_reclaim_as_many(size_t grown)
+{
+    static uint32_t trims, purges; /* so far: each class in turn */
+    uint32_t age = hz3_max(hz3_reclaim_decay / AS_MANY_AGE, 10u);
+    size_t trimmed = 0, left = grown;
+    for (unsigned i = 0; trimmed < grown && i < HZ3_CLASSES; i++)
+        trimmed += hz3_transfer_trim(trims++ % HZ3_CLASSES + 1, false);
+    for (unsigned i = 0; left && i < HZ3_CLASSES; i++)
+        hz3_central_purge_some(purges++ % HZ3_CLASSES + 1, age, &left, false);
+    hz3_transfer_recount();
+}

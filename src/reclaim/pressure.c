@@ -1,0 +1,28 @@
+#include "reclaim/pressure.h"
+
+#include "back/limits.h"
+#include "back/purge.h"
+#include "middle/central.h"
+#include "middle/owner_stash.h"
+#include "middle/page_remote.h"
+#include "middle/transfer_cache.h"
+
+enum { MAKE_UP_SHARE = 4 }; /* of the heap: less free objects, and growing is left alone */
+
+size_t hz3_reclaim_waiting(void)
+{
+    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() +
+           hz3_page_remote_waiting();
+}
+
+bool hz3_reclaim_pressed(void)
+{
+    return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_pages_soft_limit / 32 && !hz3_pages_refused();
+}
+
+bool hz3_reclaim_grows_in_vain(void)
+{
+    size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
+    if (freed < HZ3_PAGES_MUCH || freed < hz3_pages_resident() / MAKE_UP_SHARE || hz3_pages_refused()) return false;
+    return !hz3_os.huge_page && !hz3_os.huge_page_asked;
+}

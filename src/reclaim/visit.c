@@ -1,0 +1,71 @@
+#include "reclaim/visit.h"
+
+#include "reclaim/background.h"
+#include "reclaim/pass.h"
+#include "reclaim/pressure.h"
+
+enum {
+    PASS_MIN_MS = 10,
+    PASS_MAX_MS = 1800 * 1000, /* what is due is never further ahead: hz3_ms_passed */
+};
+#define GROWTH_STEP HZ3_MIB(2) /* of new runs in pages that were not there, by one thread */
+
+static HZ3_ATOMIC(uint32_t) due, turn; /* ms, wrapping: when the next slice is; and which */
+
+void hz3_reclaim_start(uint32_t decay_ms)
+{
+    uint32_t interval = hz3_max(decay_ms / HZ3_PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS);
+    hz3_reclaim_decay = decay_ms;
+    hz3_reclaim_interval = hz3_min(interval, (uint32_t)PASS_MAX_MS);
+    hz3_reclaim_this_process();
+    hz3_set(due, (uint32_t)hz3_os_now_ms() + hz3_reclaim_interval);
+}
+
+/* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft
+ * limit, all at once. */
+uint32_t hz3_reclaim_tick(void)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
+    uint32_t slice_ms = hz3_max(hz3_reclaim_interval / HZ3_PASS_SLICES, 1u);
+    bool pressed = hz3_reclaim_pressed();
+    if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {
+        uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
+        slices = hz3_min(slices, (uint32_t)HZ3_PASS_SLICES);
+        if (slices) hz3_set(due, now + slice_ms);
+        hz3_set(turn, first + slices);
+        hz3_reclaim_look_after_sleepers();
+        if (pressed) hz3_reclaim_run(true);
+        for (uint32_t i = 0; i < slices && !pressed && !hz3_reclaim_in_background(); i++) hz3_reclaim_slice(first + i);
+        hz3_unlock(&hz3_reclaim_lock);
+    }
+    hz3_reclaim_nudge();
+    return hz3_get(turn) / HZ3_PASS_SLICES;
+}
+
+static void make_up(size_t grown)
+{
+    if (!hz3_reclaim_grows_in_vain() || !hz3_trylock(&hz3_reclaim_lock)) return;
+    hz3_reclaim_as_many(grown);
+    hz3_unlock(&hz3_reclaim_lock);
+}
+
+void hz3_reclaim_visit_slow(void)
+{
+    struct hz3_thread *self = &hz3_thread;
+    self->due = false;
+    uint32_t epoch = hz3_reclaim_tick();
+    if (self->grown >= GROWTH_STEP) {
+        make_up(self->grown);
+        self->grown = 0;
+    }
+    hz3_cache_pass_epoch(epoch);
+}
+
+void hz3_reclaim_departed(const struct hz3_departure *departure)
+{
+    if (!departure->left) return;
+    if (departure->last) hz3_cache_clear_handoffs(0, 1, true);
+    if (departure->dispersed) hz3_reclaim_run(true);
+    hz3_reclaim_tick();
+    if (HZ3_BOXES_ON) hz3_cache_bury_counters();
+}
