@@ -4,7 +4,6 @@
 
 #include "back/large.h"
 #include "back/page_map.h"
-#include "front/thread_cache.h"
 #include "hz3.h"
 
 /* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object of a size class (large

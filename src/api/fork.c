@@ -3,7 +3,7 @@
 #include "back/free_spans.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
-#include "front/thread_cache.h"
+#include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 #include "reclaim/background.h"

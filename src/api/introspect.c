@@ -4,6 +4,7 @@
 #include "api/options.h"
 #include "api/override.h"
 #include "api/report.h"
+#include "front/evict.h"
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/pass.h"

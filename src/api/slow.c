@@ -7,6 +7,8 @@
 #include "back/run.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
+#include "front/cache.h"
+#include "front/evict.h"
 #include "front/remote_free.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"

@@ -7,7 +7,7 @@
 #ifndef HZ3_FRONT_HANDOFF_H
 #define HZ3_FRONT_HANDOFF_H
 
-#include "front/thread_cache.h"
+#include "front/thread.h"
 
 enum { HZ3_HANDOFFS = 16 };
 

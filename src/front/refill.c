@@ -1,9 +1,10 @@
 #include "front/refill.h"
 
 #include "base/sizeclass.h"
-#include "front/remote_free.h"
+#include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
+#include "middle/transfer_cache.h"
 
 /* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
@@ -12,7 +13,7 @@ static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *mag
     hz3_magazine_prefetch(magazine);
     self->previous[cls] = self->top[cls];
     self->top[cls] = &magazine->word[magazine->header.top];
-    if (!hz3_is_stub(previous)) hz3_cache_put_magazine(self, cls, hz3_magazine_of(previous));
+    if (!hz3_is_stub(previous)) hz3_spares_put(self, cls, hz3_magazine_of(previous));
 }
 
 /* How many objects a refill asks for: above a magazine's slots, both are filled. */
@@ -43,8 +44,7 @@ static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
 {
     void ***tops[] = {&self->top[cls], &self->previous[cls]};
     for (int i = 0; i < (n > self->capacity[cls] ? 2 : 1); i++) {
-        struct hz3_magazine *magazine =
-            hz3_is_stub(*tops[i]) ? hz3_cache_get_magazine(self, cls) : hz3_magazine_of(*tops[i]);
+        struct hz3_magazine *magazine = hz3_is_stub(*tops[i]) ? hz3_spares_get(self, cls) : hz3_magazine_of(*tops[i]);
         if (!magazine) return false;
         *tops[i] = hz3_cache_open(self, cls, magazine);
     }
@@ -143,9 +143,6 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 /* Down the stairs; each step is looked at before it is touched. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
-    HZ3_COUNT(HZ3_S74_STATS, refills, 1);
-    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_outbox) hz3_remote_flush(hz3_outbox, HZ3_REMOTE_FLUSH_BUDGET);
-    if (!hz3_is_empty(self->top[cls])) return true; /* with what the stash refused */
     hz3_page_remote_collect(self->owner, cls);
     if (take_from_stash(self, cls, false)) {
         self->stats.stash++;

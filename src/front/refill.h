@@ -3,7 +3,7 @@
 #ifndef HZ3_FRONT_REFILL_H
 #define HZ3_FRONT_REFILL_H
 
-#include "front/thread_cache.h"
+#include "front/thread.h"
 
 /* Fills the loaded magazine of a class that has capacity, inside a slow path.  False: there is no memory. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls);

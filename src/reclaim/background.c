@@ -3,7 +3,7 @@
 
 #include "back/limits.h"
 #include "back/purge.h"
-#include "front/thread_cache.h"
+#include "front/threads.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 

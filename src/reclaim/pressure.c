@@ -1,5 +1,6 @@
 #include "reclaim/pressure.h"
 
+#include "back/gauges.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "middle/central.h"

@@ -1,5 +1,6 @@
 #include "reclaim/visit.h"
 
+#include "front/budget.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"

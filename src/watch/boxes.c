@@ -1,6 +1,6 @@
 #include "watch/boxes.h"
 
-#include "front/thread_cache.h"
+#include "front/threads.h"
 
 static double share(uint64_t part, uint64_t whole)
 {

@@ -5,8 +5,10 @@
 #include "back/large.h"
 #include "back/limits.h"
 #include "base/sizeclass.h"
+#include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
+#include "middle/transfer_cache.h"
 
 void hz3_stats_read(struct hz3_stats *stats)
 {

@@ -3,7 +3,7 @@
 #define HZ3_WATCH_STATS_H
 
 #include "base/print.h"
-#include "front/thread_cache.h"
+#include "front/thread.h"
 
 /* Bytes, in the words the field uses.  allocated <= active <= mapped. */
 struct hz3_stats {

@@ -15,8 +15,8 @@
 #include "api/init.h"
 #include "back/gauges.h"
 #include "base/sizeclass.h"
-#include "front/thread_cache.h"
 #include "hz3.h"
+#include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "support.h"
 

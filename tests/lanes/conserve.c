@@ -14,10 +14,12 @@
 
 #include "api/init.h"
 #include "base/sizeclass.h"
-#include "front/thread_cache.h"
 #include "hz3.h"
+#include "front/evict.h"
+#include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
+#include "middle/transfer_cache.h"
 #include "reclaim/pass.h"
 #include "support.h"
 

@@ -3,8 +3,12 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
+#include "front/cache.h"
+#include "front/evict.h"
 #include "front/heap.h"
 #include "front/handoff.h"
+#include "front/threads.h"
+#include "middle/transfer_cache.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"
 

@@ -3,8 +3,11 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
+#include "front/budget.h"
+#include "front/evict.h"
 #include "front/heap.h"
-#include "front/thread_cache.h"
+#include "front/cache.h"
+#include "front/threads.h"
 #include "os/lock.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"

@@ -1,0 +1,156 @@
+#include "front/budget.h"
+
+#include "base/sizeclass.h"
+#include "front/evict.h"
+
+enum {
+    FIRST_BYTES = 1024, /* of a class's first magazine, which small classes have for nothing; */
+    FIRST_MIN = 2,      /* larger ones start with this many objects, out of the budgets */
+};
+
+HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
+static size_t thread_budget;
+static intptr_t total_budget;
+
+void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
+{
+    thread_budget = thread_bytes;
+    intptr_t before = total_budget; /* set for the second time, some of it is claimed */
+    total_budget = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX / 2);
+    hz3_add(hz3_budget_unclaimed, total_budget - before);
+}
+
+unsigned hz3_budget_free_capacity(unsigned cls)
+{
+    return hz3_min(FIRST_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
+}
+
+HZ3_RACY static unsigned earned_capacity(const struct hz3_thread *thread, unsigned cls)
+{
+    return thread->capacity[cls] - hz3_budget_free_capacity(cls);
+}
+
+/* Both magazines of the class may fill up. */
+static size_t capacity_bytes(unsigned cls, unsigned slots)
+{
+    return 2 * (size_t)slots * hz3_class_size(cls);
+}
+
+static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slots)
+{
+    size_t bytes = capacity_bytes(cls, slots);
+    self->capacity[cls] = (uint8_t)(self->capacity[cls] - slots);
+    self->reserved -= bytes;
+    hz3_add(hz3_budget_unclaimed, (intptr_t)bytes);
+}
+
+/* Bytes that are earned, and that no object uses. */
+HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
+{
+    size_t used = 0, reserved = thread->reserved;
+    for (unsigned cls = 1; reserved && cls <= HZ3_CLASSES; cls++)
+        if (earned_capacity(thread, cls)) used += hz3_thread_objects(thread, cls) * hz3_class_size(cls);
+    return reserved - hz3_min(used, reserved);
+}
+
+HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
+{
+    uint32_t calls = thread->slow_calls;
+    bool sleeps = calls == thread->calls_before;
+    thread->calls_before = calls;
+    size_t before = hz3_get(thread->lent), now = sleeps ? unused_bytes(thread) : before;
+    if (now != before && hz3_cas(thread->lent, &before, now, memory_order_relaxed, memory_order_relaxed))
+        hz3_add(hz3_budget_unclaimed, (intptr_t)(now - before));
+}
+
+/* The class gives room for `slots` back with its previous magazine, and with the loaded one if that holds too much
+ * then.
+ */
+static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
+{
+    void **previous = self->previous[cls];
+    self->previous[cls] = HZ3_STUB_TOP;
+    hz3_evict_magazine(self, cls, previous);
+    size_t left = self->capacity[cls] - slots;
+    if (!left || hz3_magazine_objects(self->top[cls]) > left) hz3_evict_class(self, cls);
+    if (slots) give_up_capacity(self, cls, slots);
+}
+
+/* The next class in turn gives half of what it earned, if that is more than `least` bytes.  The slow path of `cls` is
+ * under way: it gives room, and no magazine. */
+static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
+{
+    unsigned next = self->donor = (uint8_t)(self->donor % HZ3_CLASSES + 1);
+    unsigned half = earned_capacity(self, next) / 2;
+    if (capacity_bytes(next, half) <= least) return;
+    if (next == cls)
+        give_up_capacity(self, cls, half);
+    else
+        shrink(self, next, half);
+}
+
+void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
+{
+    unsigned now = self->capacity[cls];
+    unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
+    intptr_t left = hz3_get(hz3_budget_unclaimed);
+    size_t bytes = capacity_bytes(cls, more), share = hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
+    self->missed[cls] = true;
+    if (self->reserved / 2 > share) {
+        shrink_next(self, cls, 0);
+    } else if (more && self->reserved + bytes > share) {
+        shrink_next(self, cls, capacity_bytes(cls, now));
+    } else if (more && hz3_cas(hz3_budget_unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed,
+                               memory_order_relaxed)) {
+        self->reserved += bytes;
+        self->capacity[cls] = (uint8_t)(now + more);
+    }
+}
+
+static void rest(struct hz3_thread *self)
+{
+    if (hz3_outbox) hz3_evict_outbox(hz3_outbox);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        bool missed = self->missed[cls];
+        self->missed[cls] = false;
+        unsigned earned = earned_capacity(self, cls);
+        if (missed || (!earned && hz3_is_stub(self->top[cls]))) continue;
+        shrink(self, cls, (earned + 1) / 2);
+    }
+}
+
+void hz3_cache_pass_epoch(uint32_t epoch)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (likely(epoch == self->epoch) || self->state != HZ3_THREAD_JOINED) return;
+    self->epoch = epoch;
+    hz3_thread_go_inside(self);
+    rest(self);
+    hz3_thread_go_outside(self);
+}
+
+void hz3_budget_settle(struct hz3_thread *self)
+{
+    if (hz3_outbox) hz3_evict_outbox(hz3_outbox);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        unsigned earned = earned_capacity(self, cls);
+        if (earned) {
+            self->top[cls] = hz3_evict_foreign(self, cls, self->top[cls]);
+            self->previous[cls] = hz3_evict_foreign(self, cls, self->previous[cls]);
+        }
+        if (earned || !hz3_is_stub(self->top[cls])) shrink(self, cls, earned);
+    }
+    hz3_assert(!self->reserved);
+}
+
+void hz3_budget_forget(struct hz3_thread *thread)
+{
+    hz3_budget_take_back(thread);
+    hz3_add(hz3_budget_unclaimed, (intptr_t)thread->reserved);
+}
+
+void hz3_budget_after_fork(struct hz3_thread *self, bool counts)
+{
+    hz3_set(self->lent, 0);
+    hz3_set(hz3_budget_unclaimed, total_budget - (counts ? (intptr_t)self->reserved : 0));
+}

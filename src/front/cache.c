@@ -1,0 +1,163 @@
+#include "front/cache.h"
+
+#include "base/sizeclass.h"
+#include "front/budget.h"
+#include "front/evict.h"
+#include "front/outgoing.h"
+#include "front/refill.h"
+#include "front/spares.h"
+#include "front/threads.h"
+
+enum {
+    SLOW_CALLS_PER_VISIT = 16,
+    SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
+};
+
+/* What every slow path does first.  False: this thread has no cache, now or any more.  What it is not to join for is a
+ * free of the loader's, which may be the end of a thread that is past its destructors: nothing would make it leave. */
+static bool enter(struct hz3_thread *self, bool may_join)
+{
+    if (unlikely(self->state != HZ3_THREAD_JOINED)) {
+        if (self->state == HZ3_THREAD_NEW && may_join) hz3_threads_join(self);
+        /* Most of what a thread had may be freed after it left, by other destructors, and nobody else may come by. */
+        if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
+    }
+    hz3_budget_take_back(self);
+    if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) self->due = true;
+    return self->state == HZ3_THREAD_JOINED;
+}
+
+static void *take_one(struct hz3_thread *self, unsigned cls)
+{
+    void *p;
+    enum hz3_refill_source source;
+    struct hz3_heap *heap = self->heap ? self->heap : &hz3_heaps[0];
+    return hz3_central_refill(heap, cls, &p, 1, true, &source) ? p : NULL;
+}
+
+static void *pop(struct hz3_thread *self, unsigned cls)
+{
+    void *p = *self->top[cls];
+    self->top[cls]--;
+    return p;
+}
+
+/* Loads the previous magazine, which is not empty, in place of the loaded one, which is.  If it is smaller than what
+ * the class has earned since, its objects move instead, to where there is room for more: malloc and free by turns will
+ * not come here again so soon. */
+static void swap(struct hz3_thread *self, unsigned cls)
+{
+    void **empty = self->top[cls], **full = self->previous[cls];
+    unsigned count = hz3_magazine_count(hz3_magazine_close(full));
+    hz3_assert(!hz3_is_stub(empty));
+    if (count < self->capacity[cls]) {
+        void **room = hz3_cache_open(self, cls, hz3_magazine_of(empty)) + 1;
+        full -= count;
+        for (unsigned i = 0; i < count; i++) room[i] = full[i + 1];
+        empty = full;
+        full = room + count - 1;
+    }
+    self->top[cls] = full;
+    self->previous[cls] = empty;
+}
+
+/* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
+static bool load_empty(struct hz3_thread *self, unsigned cls)
+{
+    void **loaded = self->top[cls], **previous = self->previous[cls];
+    if (!hz3_is_stub(previous) && hz3_is_empty(previous)) {
+        self->previous[cls] = loaded;
+        self->top[cls] = hz3_cache_open(self, cls, hz3_magazine_of(previous));
+        return true;
+    }
+    hz3_budget_earn(self, cls);
+    struct hz3_magazine *empty = self->capacity[cls] ? hz3_spares_get(self, cls) : NULL;
+    if (!empty) return false;
+    /* Who only frees keeps no full magazine: others have a use for it. */
+    bool keep = !self->freed_only[cls];
+    self->freed_only[cls] |= !hz3_is_stub(previous);
+    self->previous[cls] = keep ? loaded : HZ3_STUB_TOP;
+    self->top[cls] = hz3_cache_open(self, cls, empty);
+    hz3_evict_overflow(self, cls, previous);
+    if (!keep) hz3_evict_overflow(self, cls, loaded);
+    return true;
+}
+
+static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
+{
+    /* Joining may have made room. */
+    if (hz3_is_full(self->top[cls]) && !load_empty(self, cls))
+        hz3_central_retire(cls, &p, 1);
+    else
+        *++self->top[cls] = p;
+}
+
+void hz3_cache_adopt(void **objects, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        unsigned cls = hz3_class_at(objects[i]);
+        if (hz3_thread.state == HZ3_THREAD_JOINED)
+            free_inside(&hz3_thread, objects[i], cls);
+        else
+            hz3_central_retire(cls, &objects[i], 1);
+    }
+}
+
+/* Of what waits to go home, as much as a slow malloc sends. */
+static void send_some(void)
+{
+    void *refused[HZ3_REFUSED_MAX];
+    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_outbox)
+        hz3_cache_adopt(refused, hz3_outgoing_flush(hz3_outbox, HZ3_REMOTE_FLUSH_BUDGET, refused));
+}
+
+static void *malloc_inside(struct hz3_thread *self, unsigned cls)
+{
+    if (!hz3_is_empty(self->top[cls])) return pop(self, cls); /* joining may have allocated and freed */
+    self->freed_only[cls] = false;
+    if (!hz3_is_empty(self->previous[cls])) {
+        if (++self->stats.swap % SWAPS_PER_MISS == 0) hz3_budget_earn(self, cls);
+        swap(self, cls);
+        return pop(self, cls);
+    }
+    hz3_budget_earn(self, cls);
+    if (!self->capacity[cls]) return take_one(self, cls);
+    HZ3_COUNT(HZ3_S74_STATS, refills, 1);
+    send_some();
+    bool loaded = !hz3_is_empty(self->top[cls]) /* with what was refused */ || hz3_refill(self, cls);
+    return loaded ? pop(self, cls) : take_one(self, cls);
+}
+
+bool hz3_cache_enter(void)
+{
+    if (!enter(&hz3_thread, !hz3_thread.by_loader)) return false;
+    hz3_thread_go_inside(&hz3_thread);
+    return true;
+}
+
+void hz3_cache_leave(void)
+{
+    hz3_thread_go_outside(&hz3_thread);
+}
+
+HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (!enter(self, true)) return take_one(self, cls);
+    hz3_thread_go_inside(self);
+    void *p = malloc_inside(self, cls);
+    hz3_thread_go_outside(self);
+    return p;
+}
+
+HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (!enter(self, !self->by_loader)) {
+        hz3_central_retire(cls, &p, 1);
+        return;
+    }
+    hz3_thread_go_inside(self);
+    free_inside(self, p, cls);
+    hz3_thread_go_outside(self);
+}

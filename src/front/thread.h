@@ -1,0 +1,89 @@
+/* What hz3 keeps of a thread, reached by one TLS word: per class a loaded and a previous magazine (Bonwick & Adams),
+ * and what these may hold. */
+#ifndef HZ3_FRONT_THREAD_H
+#define HZ3_FRONT_THREAD_H
+
+#include "base/check.h"
+#include "middle/central.h"
+#include "middle/counters.h"
+#include "middle/outbox.h"
+
+enum hz3_thread_state {
+    HZ3_THREAD_NEW,
+    HZ3_THREAD_BUSY, /* joining or leaving: takes and retires object by object */
+    HZ3_THREAD_JOINED,
+    HZ3_THREAD_LEFT, /* its destructor has run: like BUSY, for whatever other destructors do */
+};
+
+struct hz3_cache_stats {
+    /* Mallocs that found the bin empty, by what served them. */
+    uint64_t swap, stash, transfer, kept, central_magazine, held, central, stolen, fresh;
+    uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
+};
+
+struct hz3_thread {
+    void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
+    void **previous[HZ3_BINS]; /* the same of the other magazine */
+    uint8_t capacity[HZ3_BINS];
+    bool missed[HZ3_BINS];     /* since the thread's last epoch */
+    bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
+    uint8_t owner;             /* number of `heap` */
+    uint8_t donor;             /* the class that gave room last */
+    enum hz3_thread_state state;
+    bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
+    bool due;                /* it is time for reclaim/visit */
+    HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */
+    uint32_t epoch, slow_calls;
+    uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
+    struct hz3_heap *heap;
+    struct hz3_outbox **outbox;    /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_counters *counters; /* the same */
+    uint64_t *rmw;                 /* the same */
+    struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
+    unsigned spares;
+    size_t grown;                   /* bytes of new runs in pages that were not there, since reclaim looked */
+    size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
+    HZ3_ATOMIC(size_t) lent;        /* of these, by hz3_cache_lend; the thread takes it back */
+    struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
+    struct hz3_cache_stats stats;
+};
+
+extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;
+
+HZ3_INLINE bool hz3_is_stub(void **top)
+{
+    return top == HZ3_STUB_TOP;
+}
+
+HZ3_INLINE bool hz3_is_empty(void **top)
+{
+    return !*top;
+}
+
+/* An empty magazine with as much room as the class has earned.  Without capacity the class has no magazine, so this one
+ * has room. */
+HZ3_INLINE void **hz3_cache_open(const struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+{
+    hz3_assert(self->capacity[cls] > 0);
+    return hz3_magazine_open(magazine, self->capacity[cls]);
+}
+
+/* In both magazines of a class. */
+HZ3_RACY static inline size_t hz3_thread_objects(const struct hz3_thread *thread, unsigned cls)
+{
+    return hz3_magazine_objects(thread->top[cls]) + hz3_magazine_objects(thread->previous[cls]);
+}
+
+/* Around whatever changes the magazines in a slow path.  A fork by another thread copies the cache as it is: `inside`
+ * is seen before and until after what it guards. */
+HZ3_INLINE void hz3_thread_go_inside(struct hz3_thread *self)
+{
+    hz3_set(self->inside, true);
+    hz3_fence(memory_order_release);
+}
+
+HZ3_INLINE void hz3_thread_go_outside(struct hz3_thread *self)
+{
+    hz3_store(self->inside, false, memory_order_release);
+}
+#endif

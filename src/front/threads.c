@@ -1,0 +1,248 @@
+#include "front/threads.h"
+
+#include "back/limits.h"
+#include "base/sizeclass.h"
+#include "front/budget.h"
+#include "front/evict.h"
+#include "front/handoff.h"
+#include "front/heap.h"
+#include "front/outgoing.h"
+#include "middle/owner_stash.h"
+#include "middle/transfer_cache.h"
+
+#include <pthread.h>
+
+enum {
+    CROWD_MIN = 64, /* this many threads are a crowd, */
+    CROWD_LEFT = 8, /* and it dispersed when so much of it is left */
+};
+
+struct hz3_lock hz3_threads_lock;
+HZ3_ATOMIC(uint32_t) hz3_threads_none;
+static struct hz3_thread *threads;
+static unsigned joined;             /* threads now; under hz3_threads_lock, as the two below */
+static unsigned crowd;              /* the most since a crowd dispersed */
+static struct hz3_cache_stats dead; /* the counters of threads that left */
+static struct hz3_counters dead_counters;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats *more)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)more;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
+}
+
+HZ3_RACY static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thread)
+{
+    if (!HZ3_BOXES_ON) return;
+    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
+    hz3_counters_add(sum, thread->counters);
+}
+
+/* hz3_threads_lock is held. */
+static void bury_counters(struct hz3_counters *counters, uint64_t *rmw)
+{
+    if (HZ3_ATOMIC_STATS) counters->rmw = *rmw, *rmw = 0;
+    hz3_counters_add(&dead_counters, counters);
+    *counters = (struct hz3_counters){.pushed = 0};
+}
+
+void hz3_cache_bury_counters(void)
+{
+    hz3_lock(&hz3_threads_lock);
+    bury_counters(&hz3_counters, &hz3_rmw_count);
+    hz3_unlock(&hz3_threads_lock);
+}
+
+/* What a cache has beside its magazines, which are away.  hz3_threads_lock is held, as for the three below. */
+static void close_cache(struct hz3_thread *cache)
+{
+    if (cache->spare) hz3_magazine_put_bundle(cache->owner, cache->spare, cache->spares);
+    cache->spare = NULL;
+    add_stats(&dead, &cache->stats);
+}
+
+/* Takes a thread, whose magazines are away, off the books. */
+static void strike_off(struct hz3_thread *thread)
+{
+    close_cache(thread);
+    if (*thread->outbox) hz3_outbox_put(*thread->outbox);
+    *thread->outbox = NULL;
+    hz3_budget_forget(thread);
+    hz3_heap_leave(thread->heap);
+    *(thread->prev ? &thread->prev->next : &threads) = thread->next;
+    if (thread->next) thread->next->prev = thread->prev;
+    if (HZ3_BOXES_ON) bury_counters(thread->counters, thread->rmw);
+    joined--;
+}
+
+/* Leaves the magazines, of classes without earned room, to a successor.  False: they have to go home. */
+static bool leave_handoff(struct hz3_thread *self)
+{
+    hz3_budget_take_back(self); /* nobody lends for it from here on */
+    add_stats(&dead, &self->stats);
+    self->stats = (struct hz3_cache_stats){.swap = 0};
+    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(self)) return false;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->top[cls] = self->previous[cls] = HZ3_STUB_TOP;
+    self->spare = NULL;
+    return true;
+}
+
+static void take_handoff(struct hz3_thread *self, struct hz3_heap *heap)
+{
+    if (!hz3_handoff_take(self, hz3_heap_number(heap)))
+        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)hz3_budget_free_capacity(cls);
+    self->state = HZ3_THREAD_BUSY;
+    self->heap = heap;
+    self->owner = (uint8_t)hz3_heap_number(heap);
+    hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->owner));
+}
+
+void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
+{
+    for (unsigned i = first; i < HZ3_HANDOFFS; i += step) {
+        hz3_lock(&hz3_threads_lock);
+        struct hz3_thread *cache = hz3_handoff_claim(i, all);
+        hz3_unlock(&hz3_threads_lock);
+        if (!cache) continue;
+        hz3_evict_classes(cache);
+        hz3_lock(&hz3_threads_lock);
+        close_cache(cache);
+        hz3_handoff_vacate(i);
+        hz3_unlock(&hz3_threads_lock);
+    }
+}
+
+static void set_nobody_left(bool nobody)
+{
+    hz3_set(hz3_threads_none, nobody);
+    if (nobody) hz3_os_wake(&hz3_threads_none);
+}
+
+struct hz3_departure hz3_cache_depart(void)
+{
+    struct hz3_thread *self = &hz3_thread;
+    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED};
+    if (!departure.left) return departure;
+    hz3_thread_go_inside(self);
+    hz3_budget_settle(self);
+    hz3_thread_go_outside(self);
+    hz3_lock(&hz3_threads_lock);
+    bool handed_over = leave_handoff(self);
+    hz3_unlock(&hz3_threads_lock);
+    if (!handed_over) hz3_cache_flush();
+    hz3_transfer_settle();
+    self->state = HZ3_THREAD_BUSY;
+    hz3_lock(&hz3_threads_lock);
+    strike_off(self);
+    departure.dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
+    departure.last = !joined;
+    if (departure.dispersed) crowd = joined;
+    if (departure.last) set_nobody_left(true);
+    hz3_unlock(&hz3_threads_lock);
+    self->state = HZ3_THREAD_LEFT;
+    return departure;
+}
+
+HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
+{
+    self->state = HZ3_THREAD_BUSY;
+    /* Setting it may allocate, which BUSY serves.  Without a destructor nothing may be cached. */
+    if (!has_exit_key || pthread_setspecific(exit_key, self) != 0) {
+        self->state = HZ3_THREAD_LEFT;
+        return;
+    }
+    struct hz3_heap *heap = hz3_heap_join();
+    hz3_lock(&hz3_threads_lock);
+    take_handoff(self, heap);
+    self->outbox = &hz3_outbox;
+    if (HZ3_BOXES_ON) self->counters = &hz3_counters;
+    if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
+    self->next = threads;
+    self->prev = NULL;
+    if (threads) threads->prev = self;
+    threads = self;
+    if (joined++ == 0) set_nobody_left(false);
+    crowd = hz3_max(crowd, joined);
+    hz3_unlock(&hz3_threads_lock);
+    self->state = HZ3_THREAD_JOINED;
+}
+
+void hz3_cache_start(void (*at_end)(void *))
+{
+    has_exit_key = pthread_key_create(&exit_key, at_end) == 0;
+}
+
+void hz3_cache_after_fork(bool whole)
+{
+    struct hz3_thread *self = &hz3_thread, *next;
+    enum hz3_thread_state state = self->state;
+    self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
+    for (struct hz3_thread *gone = threads; gone; gone = next) {
+        next = gone->next;
+        if (gone == self) continue;
+        if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) {
+            hz3_evict_all(gone);
+        } else {
+            gone->spare = NULL;
+            *gone->outbox = NULL;
+        }
+        strike_off(gone);
+    }
+    hz3_handoff_after_fork(whole);
+    self->state = state;
+    crowd = joined;
+    /* Others may have been about to join, or to change their part of the budget. */
+    bool counts = state == HZ3_THREAD_JOINED;
+    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
+    hz3_budget_after_fork(self, counts);
+}
+
+void hz3_cache_lend(void)
+{
+    if (!hz3_trylock(&hz3_threads_lock)) return;
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) hz3_budget_lend(thread);
+    hz3_unlock(&hz3_threads_lock);
+}
+
+/* ---- observation ---- */
+
+HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
+{
+    hz3_lock(&hz3_threads_lock);
+    *sum = dead;
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_stats(sum, &thread->stats);
+    hz3_unlock(&hz3_threads_lock);
+}
+
+HZ3_RACY static size_t outbox_objects(const struct hz3_outbox *outbox, unsigned cls)
+{
+    if (!outbox) return 0;
+    size_t objects = hz3_outgoing_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls);
+    if (cls < HZ3_OUTBOX_CENTRAL && outbox->central[cls]) objects += hz3_magazine_count(outbox->central[cls]);
+    return objects;
+}
+
+HZ3_RACY size_t hz3_cache_objects(unsigned cls)
+{
+    size_t objects = 0;
+    hz3_lock(&hz3_threads_lock);
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next)
+        objects += hz3_thread_objects(thread, cls) + outbox_objects(*thread->outbox, cls);
+    for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
+        const struct hz3_thread *left = hz3_handoff_look(i);
+        if (left) objects += hz3_thread_objects(left, cls);
+    }
+    hz3_unlock(&hz3_threads_lock);
+    return objects;
+}
+
+void hz3_cache_counters_sum(struct hz3_counters *sum)
+{
+    hz3_lock(&hz3_threads_lock);
+    *sum = dead_counters;
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_counters(sum, thread);
+    hz3_unlock(&hz3_threads_lock);
+}

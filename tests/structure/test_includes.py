@@ -1,0 +1,61 @@
+"""The floors of src: nobody includes a file of a floor above, no rooms include each other in a circle, no file is long.
+
+A room is a header and the source of its name."""
+
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+FLOORS = ["base", "os", "back", "middle", "front", "reclaim", "watch", "api"]
+FILES = sorted(path for path in SRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
+LINES = 400
+
+
+def included(path):
+    """The files of src that it includes; compiler.h and hz3_flags.h lie elsewhere."""
+    names = re.findall(r'^#include "(.*?)"', path.read_text(), re.M)
+    return [file for name in names for file in (SRC / name, path.parent / name) if file.is_file()]
+
+
+def floor(path):
+    return FLOORS.index(path.relative_to(SRC).parts[0])
+
+
+def room(path):
+    return str(path.relative_to(SRC).with_suffix(""))
+
+
+def circle(files):
+    """The rooms of a circle, or nothing."""
+    graph = {}
+    for path in files:
+        graph.setdefault(room(path), set()).update(room(other) for other in included(path) if room(other) != room(path))
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_every_file_is_on_a_floor():
+    assert {path.relative_to(SRC).parts[0] for path in FILES} == set(FLOORS)
+
+
+def test_nobody_includes_upward():
+    assert not [f"{room(path)} includes {room(other)}" for path in FILES for other in included(path)
+                if floor(other) > floor(path)]
+
+
+def test_no_rooms_are_a_circle():
+    assert " -> ".join(circle(FILES)) == ""
+
+
+def test_no_file_is_long():
+    lengths = {str(path): len(path.read_text().splitlines()) for path in FILES}
+    assert {path: lines for path, lines in lengths.items() if lines > LINES} == {}
+
+
+def test_the_map_of_the_floors_names_every_room():
+    text = (SRC / "README.md").read_text()
+    assert not [room(path) for path in FILES if f"`{path.name}`" not in text and f"`{path.stem}.h` `.c`" not in text]
