@@ -52,7 +52,8 @@ def test_no_rooms_are_a_circle():
 
 
 def test_no_file_is_long():
-    lengths = {str(path): len(path.read_text().splitlines()) for path in FILES}
+    tests = sorted((SRC.parent / "tests/unit").glob("*.[ch]"))
+    lengths = {str(path): len(path.read_text().splitlines()) for path in [*FILES, *tests]}
     assert {path: lines for path, lines in lengths.items() if lines > LINES} == {}
 
 

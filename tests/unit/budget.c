@@ -1,12 +1,11 @@
-/* The thread cache: capacity is earned within its budgets, a flush leaves nothing, nothing is lost between threads. */
-#include "allocated.h"
+/* Budgets: capacity is earned within them, lent by who sleeps, given back by who has too much, and left to successors.
+ */
 #include "unit.h"
 
 #include "base/sizeclass.h"
 #include "front/budget.h"
-#include "front/evict.h"
-#include "front/heap.h"
 #include "front/cache.h"
+#include "front/evict.h"
 #include "front/threads.h"
 #include "os/lock.h"
 #include "reclaim/pass.h"
@@ -15,48 +14,14 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#include "earn.h"
 #include "support.h"
-
-static void a_flush_leaves_nothing(void **state)
-{
-    (void)state;
-    void *objects[500];
-    unsigned cls = hz3_class_of(200);
-    size_t before = allocated();
-    for (int i = 0; i < 500; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
-    assert_int_equal(allocated(), before + 500 * hz3_class_size(cls));
-    for (int i = 0; i < 500; i++) hz3_cache_free(objects[i], cls);
-    assert_int_equal(allocated(), before);
-    assert_true(hz3_cache_objects(cls) > 0);
-    hz3_cache_flush();
-    assert_int_equal(hz3_cache_objects(cls), 0);
-    assert_int_equal(allocated(), before);
-}
-
-/* The capacity after rounds that would earn it. */
-static unsigned earn(unsigned cls)
-{
-    void *objects[300];
-    for (int round = 0; round < 5; round++) {
-        for (int i = 0; i < 300; i++) objects[i] = hz3_cache_malloc(cls);
-        for (int i = 0; i < 300; i++) hz3_cache_free(objects[i], cls);
-    }
-    return hz3_thread.capacity[cls];
-}
-
-static unsigned capacity_earned(unsigned cls)
-{
-    unsigned capacity = earn(cls);
-    assert_true(hz3_cache_objects(cls) <= 2u * hz3_class_info[cls].load);
-    return capacity;
-}
-
-#define PLENTY (SIZE_MAX / 4)
 
 static void capacity_is_earned_within_both_budgets(void **state)
 {
     (void)state;
-    unsigned cls = hz3_class_of(1024);
+    unsigned cls = hz3_class_of(1024), any = hz3_class_of(64);
+    hz3_cache_free(hz3_cache_malloc(any), any); /* the thread joins */
     unsigned first = hz3_thread.capacity[cls];
     assert_true(first < hz3_class_info[cls].load);
     hz3_cache_budgets(0, SIZE_MAX);
@@ -392,91 +357,7 @@ static void a_child_counts_its_only_thread(void **state)
     hz3_sub(hz3_heaps[0].threads, 1);
 }
 
-static void forget_and_leave(void *unused)
-{
-    (void)unused;
-    struct hz3_heap *heap = hz3_thread.heap;
-    hz3_set(heap->threads, 0); /* as for a fork by a signal handler that interrupted join() */
-    hz3_heap_leave(heap);
-    CHECK(hz3_get(heap->threads) == 0);
-}
-
-static void a_heap_never_has_less_than_no_threads(void **state)
-{
-    (void)state;
-    expect_success(in_child(forget_and_leave, NULL), 10);
-}
-
-/* It does not only free: a magazine that it filled is kept for the mallocs to come. */
-static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
-{
-    (void)state;
-    unsigned cls = hz3_class_of(400), load = hz3_class_info[cls].load;
-    void *objects[300];
-    assert_int_equal(capacity_earned(cls), load);
-    for (int round = 0; round < 2; round++) {
-        hz3_cache_flush();
-        for (unsigned i = 0; i < 3 * load; i++) objects[i] = hz3_cache_malloc(cls);
-        hz3_cache_flush();
-        for (unsigned i = 0; i < 2 * load + 1; i++) hz3_cache_free(objects[i], cls);
-        assert_int_equal(hz3_cache_objects(cls), load + 1);
-        for (unsigned i = 2 * load + 1; i < 3 * load; i++) hz3_cache_free(objects[i], cls);
-    }
-    hz3_cache_flush();
-}
-
-enum { PASSED = 10000 };
-/* Where malloc and free by turns cross the boundary between its two magazines, they soon do so no more. */
-static void a_class_that_swaps_often_earns_room(void **state)
-{
-    (void)state;
-    enum { AT_ONCE = 6, ROUNDS = 1000, SETTLED = 900 };
-    unsigned cls = hz3_class_of(500);
-    void *objects[AT_ONCE];
-    uint64_t swaps = 0, first = hz3_thread.stats.swap;
-    assert_true(2 * hz3_thread.capacity[cls] < AT_ONCE);
-    for (int round = 0; round < ROUNDS; round++) {
-        if (round == SETTLED) swaps = hz3_thread.stats.swap;
-        for (int i = 0; i < AT_ONCE; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
-        for (int i = 0; i < AT_ONCE; i++) hz3_cache_free(objects[i], cls);
-    }
-    assert_true(swaps > first);
-    assert_int_equal(hz3_thread.stats.swap, swaps);
-    hz3_cache_flush();
-}
-
-static void *passed[PASSED];
-static size_t most_kept; /* by free_them, in the second half of its work */
-
-static void *free_them(void *arg)
-{
-    unsigned cls = (unsigned)(uintptr_t)arg;
-    for (int i = 0; i < PASSED; i++) {
-        hz3_cache_free(passed[i], cls);
-        if (i >= PASSED / 2) most_kept = hz3_max(most_kept, hz3_cache_objects(cls));
-    }
-    return NULL;
-}
-
-static void another_thread_frees(void **state)
-{
-    (void)state;
-    unsigned cls = hz3_class_of(64);
-    size_t before = allocated();
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < PASSED; i++) passed[i] = hz3_cache_malloc(cls);
-        hz3_cache_flush();
-        most_kept = 0;
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, free_them, (void *)(uintptr_t)cls), 0);
-        pthread_join(thread, NULL);
-        assert_int_equal(allocated(), before);
-        /* Who only frees keeps what it is filling, and no full magazine beside it. */
-        assert_true(0 < most_kept && most_kept <= hz3_class_info[cls].load);
-    }
-}
-
-RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earned_within_both_budgets),
+RUN(cmocka_unit_test(capacity_is_earned_within_both_budgets),
     cmocka_unit_test_setup_teardown(who_comes_late_finds_room_and_who_has_much_gives_it_back, crowd_comes, crowd_goes),
     cmocka_unit_test(what_is_claimed_counts_when_the_budget_changes),
     cmocka_unit_test_setup_teardown(who_sleeps_lends_what_it_does_not_hold, crowd_comes, crowd_goes),
@@ -485,7 +366,4 @@ RUN(cmocka_unit_test(a_flush_leaves_nothing), cmocka_unit_test(capacity_is_earne
     cmocka_unit_test_setup_teardown(a_class_that_misses_gets_room_from_another, crowd_comes, crowd_goes),
     cmocka_unit_test(the_class_whose_slow_path_is_under_way_gives_no_magazine),
     cmocka_unit_test(what_was_earned_is_given_back_after_a_flush_too),
-    cmocka_unit_test(what_is_held_falls_with_the_capacity), cmocka_unit_test(a_child_counts_its_only_thread),
-    cmocka_unit_test(a_heap_never_has_less_than_no_threads),
-    cmocka_unit_test(a_thread_that_allocates_keeps_a_full_magazine),
-    cmocka_unit_test(a_class_that_swaps_often_earns_room), cmocka_unit_test(another_thread_frees))
+    cmocka_unit_test(what_is_held_falls_with_the_capacity), cmocka_unit_test(a_child_counts_its_only_thread))

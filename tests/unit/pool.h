@@ -1,0 +1,46 @@
+/* What the tests of the page pool share: three calls of the system that stand before libc's, what they were told and
+ * whether they are to fail; and the sum of the gauges. */
+#ifndef HZ3_UNIT_POOL_H
+#define HZ3_UNIT_POOL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "back/gauges.h"
+
+static size_t most_advised; /* bytes in one call */
+static bool moves_fail, no_mappings;
+
+int madvise(void *at, size_t bytes, int advice)
+{
+    most_advised = hz3_max(most_advised, bytes);
+    return (int)syscall(SYS_madvise, at, bytes, advice);
+}
+
+void *mremap(void *from, size_t bytes, size_t new_bytes, int how, ...)
+{
+    va_list more;
+    va_start(more, how);
+    void *to = va_arg(more, void *);
+    va_end(more);
+    if (no_mappings) return (void *)-1;
+    if (!moves_fail) return (void *)syscall(SYS_mremap, from, bytes, new_bytes, how, to);
+    syscall(SYS_munmap, to, new_bytes);
+    return (void *)-1;
+}
+
+void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset)
+{
+    return no_mappings ? (void *)-1 : (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
+}
+
+/* Of all spans, whatever they are. */
+static inline size_t all_bytes(void)
+{
+    return hz3_gauge(HZ3_GAUGE_USED) + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_CLEAN) +
+           hz3_gauge(HZ3_GAUGE_UNMAPPED);
+}
+#endif
