@@ -2,7 +2,9 @@
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/override.h"
+#include "back/fork_reserve.h"
 #include "base/sizeclass.h"
+#include "os/gate.h"
 #include "os/os.h"
 #include "reclaim/visit.h"
 
@@ -37,9 +39,11 @@ static void *move(void *p, size_t old_usable, size_t size)
 
 static void *realloc_large(void *p, size_t usable, size_t size)
 {
-    if (size <= HZ3_SMALL_MAX) return move(p, usable, size);
+    if (size <= HZ3_SMALL_MAX || !hz3_gate_enter()) return move(p, usable, size);
+    hz3_fork_reserve_settle();
     void *to = hz3_large_realloc(p, size);
     hz3_reclaim_tick(); /* shrinking may have freed much */
+    hz3_gate_leave();
     return to ? to : move(p, usable, size);
 }
 

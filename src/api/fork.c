@@ -1,22 +1,25 @@
 #include "api/fork.h"
 
+#include "back/fork_reserve.h"
 #include "back/free_spans.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
+#include "os/gate.h"
+#include "os/libc.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
 
 #include <pthread.h>
 
-/* Of the fork under way; thread-local, since threads may fork at once.  The locks are those of the outermost: a signal
- * handler that forks may land in a fork.  0 where we start while a fork is under way. */
+/* Of the forks under way in this thread: a signal handler that forks may land in a fork, and leaves the gate to that.
+ * 0 where we start while a fork is under way. */
 static _Thread_local unsigned depth;
-static _Thread_local bool patient;
+/* Every structure is whole in the child of the fork under way.  It need not be where a signal handler forks that landed
+ * in the allocator; such a child may call nothing but async-signal-safe functions. */
+static _Thread_local bool whole;
 
-/* In the order in which they nest. */
 static void each_lock(void (*visit)(struct hz3_lock *lock))
 {
     visit(&hz3_reclaim_lock);
@@ -30,62 +33,47 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&hz3_magazine_lock);
 }
 
-static void look(struct hz3_lock *lock)
-{
-    if (hz3_lock_is_mine(lock)) patient = false;
-}
-
-static void take(struct hz3_lock *lock)
-{
-    hz3_lock_for_fork(lock, patient);
-}
-
-static void leave_in_parent(struct hz3_lock *lock)
-{
-    hz3_unlock_after_fork(lock, false);
-}
-
-static void leave_in_child(struct hz3_lock *lock)
-{
-    hz3_unlock_after_fork(lock, true);
-}
-
 static void prepare(void)
 {
     if (depth++) return;
-    patient = !hz3_pages_purging_here();
-    each_lock(look);
-    each_lock(take);
+    if (!hz3_libc_single_threaded() && !hz3_gate_is_inside() && hz3_gate_enter()) {
+        hz3_fork_reserve_fill();
+        hz3_magazine_stock_up();
+        hz3_gate_leave();
+    }
+    hz3_gate_close();
+    whole = hz3_gate_drain();
+}
+
+static void settle(void)
+{
+    if (hz3_gate_is_inside() || !hz3_gate_enter())
+        return; /* another fork is under way: whoever frees a large block next will do it */
+    hz3_fork_reserve_settle();
+    hz3_gate_leave();
 }
 
 static void parent(void)
 {
-    if (depth == 1) each_lock(leave_in_parent);
+    if (depth == 1) {
+        hz3_gate_open();
+        settle();
+    }
     if (depth) depth--;
-}
-
-static void repair(void)
-{
-    hz3_reclaim_after_fork();
-    hz3_pages_after_fork(patient);
-    if (patient) hz3_central_after_fork();
-    if (patient) hz3_page_remote_after_fork();
-    if (patient) hz3_owner_stash_after_fork();
-    hz3_cache_after_fork(patient);
-}
-
-/* The locks of the fork that was interrupted stay its own, in the child too; those of others have no holder there. */
-static void leave_others(struct hz3_lock *lock)
-{
-    if (!hz3_lock_is_mine(lock)) leave_in_child(lock);
 }
 
 static void child(void)
 {
     if (!depth) return;
-    if (depth > 1) patient = false;
-    each_lock(depth > 1 ? leave_others : leave_in_child);
-    repair();
+    whole = hz3_gate_after_fork() && whole && depth == 1;
+    each_lock(hz3_lock_forget_others);
+    hz3_reclaim_after_fork();
+    hz3_pages_after_fork();
+    hz3_cache_after_fork(whole);
+    if (depth == 1) {
+        hz3_gate_open();
+        settle();
+    }
     depth--;
 }
 

@@ -52,8 +52,7 @@ HZ3_COLD void hz3_start(void)
         hz3_store(hz3_started, true, memory_order_release);
     }
     hz3_unlock(&lock);
-    /* As early as can be: handlers of others that were registered before run while our locks are held, and what they
-     * wait for may wait for these. */
+    /* As early as can be: handlers of others that were registered before ours run while the gate is closed. */
     static HZ3_ATOMIC(bool) prepared;
     if (!hz3_exchange(prepared, true, memory_order_relaxed)) hz3_fork_start();
 }

@@ -5,6 +5,7 @@
 #include "api/override.h"
 #include "api/report.h"
 #include "front/evict.h"
+#include "os/gate.h"
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
@@ -25,8 +26,11 @@ HZ3_API size_t hz3_malloc_usable_size(const void *p)
 static size_t collect(bool force)
 {
     hz3_ensure_started();
+    hz3_gate_enter_at_last();
     hz3_cache_flush();
-    return hz3_reclaim_run(force);
+    size_t bytes = hz3_reclaim_run(force);
+    hz3_gate_leave();
+    return bytes;
 }
 
 HZ3_API void hz3_collect(bool force)

@@ -4,12 +4,14 @@
 #include "api/init.h"
 #include "api/options.h"
 #include "back/large.h"
+#include "back/fork_reserve.h"
 #include "back/run.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/evict.h"
 #include "front/remote_free.h"
+#include "os/gate.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"
 
@@ -25,13 +27,14 @@ void *hz3_no_memory(void)
 /* Before saying no: everything that is cached goes home. */
 static HZ3_COLD void find_memory(void)
 {
+    hz3_gate_enter_at_last();
     hz3_cache_flush();
     hz3_reclaim_run(true);
+    hz3_gate_leave();
 }
 
-static void *large(size_t size, size_t alignment, bool zero)
+static void *large_inside(size_t size, size_t alignment, bool zero)
 {
-    if (size > PTRDIFF_MAX) return hz3_no_memory();
     hz3_reclaim_tick();
     void *p = hz3_large_alloc(size, alignment, zero);
     if (!p) {
@@ -41,15 +44,34 @@ static void *large(size_t size, size_t alignment, bool zero)
     return p ? p : hz3_no_memory();
 }
 
+static void *large(size_t size, size_t alignment, bool zero)
+{
+    if (size > PTRDIFF_MAX) return hz3_no_memory();
+    if (unlikely(!hz3_gate_enter())) {
+        void *reserve = hz3_fork_reserve_take(size, alignment);
+        if (reserve) return reserve;
+        hz3_gate_enter_at_last();
+    }
+    void *p = large_inside(size, alignment, zero);
+    hz3_gate_leave();
+    return p;
+}
+
+static HZ3_COLD void *small_at_last(unsigned cls)
+{
+    /* While another thread forks, memory that can be had without a lock comes in large blocks. */
+    if (hz3_gate_turned_away()) return large(hz3_class_size(cls), 1, false);
+    find_memory();
+    void *p = hz3_cache_malloc(cls);
+    return p ? hz3_mark_live(p, cls) : hz3_no_memory();
+}
+
 static void *small(unsigned cls)
 {
     void *p = hz3_cache_malloc(cls);
-    if (!p) {
-        find_memory();
-        p = hz3_cache_malloc(cls);
-    }
+    if (unlikely(!p)) return small_at_last(cls);
     hz3_reclaim_visit();
-    return p ? hz3_mark_live(p, cls) : hz3_no_memory();
+    return hz3_mark_live(p, cls);
 }
 
 HZ3_NOINLINE void *hz3_malloc_large(size_t size)
@@ -131,6 +153,18 @@ size_t hz3_usable_foreign(const void *p)
     return next ? next(p) : 0;
 }
 
+static void free_large(void *p)
+{
+    if (unlikely(!hz3_gate_enter())) {
+        hz3_fork_reserve_put(p);
+        return;
+    }
+    hz3_fork_reserve_settle();
+    hz3_large_free(p);
+    hz3_reclaim_tick();
+    hz3_gate_leave();
+}
+
 static void free_any(void *p)
 {
     unsigned cls = hz3_block_class(p);
@@ -139,8 +173,7 @@ static void free_any(void *p)
         return;
     }
     if (cls == HZ3_CLASS_LARGE) {
-        hz3_large_free(p);
-        hz3_reclaim_tick();
+        free_large(p);
         return;
     }
     hz3_mark_freed(p, cls);

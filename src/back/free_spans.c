@@ -126,6 +126,12 @@ struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t 
     return span;
 }
 
+void hz3_spans_make_last(struct hz3_span *span, enum hz3_span_kind kind)
+{
+    span->kind = (uint8_t)kind;
+    count(span, true);
+}
+
 void hz3_spans_unmake(struct hz3_span *span)
 {
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;

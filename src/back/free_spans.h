@@ -10,6 +10,8 @@ extern struct hz3_lock hz3_pages_lock; /* the page pool's */
 
 /* Writes the descriptors of granules that are in no list, as a span of any kind; */
 struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind);
+/* the same where but its kind is written already; */
+void hz3_spans_make_last(struct hz3_span *span, enum hz3_span_kind kind);
 /* and the reverse: the span is no longer what it was, and in no list. */
 void hz3_spans_unmake(struct hz3_span *span);
 

@@ -17,17 +17,32 @@ static size_t granules_of(size_t size)
     return (size + HZ3_GRANULE - 1) >> HZ3_GRANULE_SHIFT;
 }
 
-static struct hz3_span *new_block(size_t size, size_t alignment)
+size_t hz3_large_granules(size_t size)
 {
-    size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_max(granules_of(size), 1);
-    if (granules + align > INT32_MAX) return NULL;
-    struct hz3_span *span = hz3_large_cache_take(granules, align);
-    if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
-    if (!span) return NULL;
+    return hz3_max(granules_of(size), 1);
+}
+
+void hz3_large_begin(struct hz3_span *span, size_t size)
+{
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
     hz3_set(span->freed, false);
     hz3_map_tag(span->start, 1, HZ3_CLASS_LARGE, 0);
+}
+
+void hz3_large_end(struct hz3_span *span)
+{
+    hz3_sub(hz3_large_bytes, span->bytes);
+    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", (void *)span->start);
+}
+
+static struct hz3_span *new_block(size_t size, size_t alignment)
+{
+    size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_large_granules(size);
+    if (granules + align > INT32_MAX) return NULL;
+    struct hz3_span *span = hz3_large_cache_take(granules, align);
+    if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+    if (span) hz3_large_begin(span, size);
     return span;
 }
 
@@ -69,7 +84,7 @@ HZ3_RACY bool hz3_large_covers(const void *p)
 void hz3_large_free(void *p)
 {
     struct hz3_span *span = hz3_span_at(p);
-    hz3_sub(hz3_large_bytes, span->bytes);
+    hz3_large_end(span);
     hz3_large_cache_put(span);
 }
 

@@ -10,6 +10,11 @@ void *hz3_large_alloc(size_t size, size_t alignment, bool zero); /* or NULL */
 void hz3_large_free(void *p);                                    /* p is the start of a live block */
 size_t hz3_large_usable(const void *p);
 
+/* Of a block of `size` bytes; what a span that becomes a block, or ends as one, is told. */
+size_t hz3_large_granules(size_t size);
+void hz3_large_begin(struct hz3_span *span, size_t size);
+void hz3_large_end(struct hz3_span *span);
+
 /* Resizes: in place where there is room, else by moving the pages, else NULL and p is as it was. */
 void *hz3_large_realloc(void *p, size_t size);
 

@@ -4,7 +4,6 @@
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/purge.h"
-#include "base/check.h"
 
 enum {
     SHARDS = 64,
@@ -78,7 +77,6 @@ static bool has_room(size_t bytes)
 
 void hz3_large_cache_put(struct hz3_span *span)
 {
-    if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", (void *)span->start);
     if (hz3_pages_pressed()) hz3_large_cache_trim(0, true);
     if (hz3_pages_pressed() || !has_room(hz3_span_bytes(span))) {
         hz3_pages_free(span);

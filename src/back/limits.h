@@ -3,6 +3,7 @@
 #define HZ3_BACK_LIMITS_H
 
 #include "back/gauges.h"
+#include "os/os.h"
 
 /* Set from the options. */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age; */
@@ -44,4 +45,9 @@ HZ3_INLINE bool hz3_pages_pressed(void)
 /* The process locks its memory: what is mapped is paid for at once, so little is kept that is not in use. */
 extern HZ3_ATOMIC(bool) hz3_pages_are_locked;
 void hz3_pages_locked(void);
+/* Whether address space costs something though nobody touches it. */
+HZ3_INLINE bool hz3_pages_mapped_counts(void)
+{
+    return hz3_os.counts_mapped || hz3_get(hz3_pages_are_locked);
+}
 #endif

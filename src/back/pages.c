@@ -153,8 +153,8 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         /* What had no pages: as much goes, where more is free than may be.  (A run of one granule had the choice.) */
         if (span && span->zeroed && !reserve) hz3_pages_purge_excess(hz3_span_bytes(span));
         if (span) return span;
-        /* What others are purging is nobody's for the moment.  (If we fork, they wait for us.) */
-        if (purging && !hz3_lock_is_mine(&hz3_pages_lock)) {
+        /* What others are purging is nobody's for the moment. */
+        if (purging) {
             hz3_os_wait(&hz3_pages_being_purged, purging, 1);
             continue;
         }

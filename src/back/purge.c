@@ -53,7 +53,6 @@ static void begin_purge(struct hz3_span *span)
     size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
-    span->bytes = hz3_lock_self();
     purging_here = true;
     hz3_add(hz3_pages_being_purged, 1);
 }
@@ -236,26 +235,7 @@ void hz3_pages_heed_limits(void)
 
 /* ---- fork ---- */
 
-static void resume_purged(struct hz3_span *span)
+void hz3_pages_after_fork(void)
 {
-    if (span->kind == HZ3_SPAN_PURGING && span->bytes != hz3_lock_self()) {
-        enum hz3_span_kind kind = hz3_range_renew(span); /* the purger may have come as far as to unmap it */
-        hz3_lock(&hz3_pages_lock);
-        hz3_spans_refile(span, kind, (uint32_t)hz3_os_now_ms());
-        hz3_unlock(&hz3_pages_lock);
-        hz3_sub(hz3_pages_being_purged, 1);
-    }
-}
-
-bool hz3_pages_purging_here(void)
-{
-    return purging_here;
-}
-
-void hz3_pages_after_fork(bool whole)
-{
-    if (!whole)
-        hz3_set(hz3_pages_being_purged, purging_here);
-    else if (hz3_get(hz3_pages_being_purged))
-        hz3_map_each_span(resume_purged);
+    hz3_set(hz3_pages_being_purged, purging_here);
 }

@@ -24,10 +24,8 @@ void hz3_pages_heed_limits(void);
 
 /* Whether the system would not take pages back (locked memory, say) a short while ago. */
 bool hz3_pages_refused(void);
-/* Whether a signal handler of this thread landed in a purge.  Others may wait for its pages, and hold locks. */
-bool hz3_pages_purging_here(void);
-/* In a forked child: takes back the spans that threads of the parent were purging, if every structure is `whole`. */
-void hz3_pages_after_fork(bool whole);
+/* In a forked child: nobody else purges. */
+void hz3_pages_after_fork(void);
 
 /* Of what is more than may stay free, whatever its age, `most` bytes. */
 void hz3_pages_purge_excess(size_t most);

@@ -43,7 +43,7 @@ struct hz3_span {
     HZ3_ATOMIC(uint32_t) live;
     uint32_t since; /* ms, wrapping: when it came to the age list */
     uint32_t idle;  /* run: free objects that no purge has seen; of a heap's, as of the last retire */
-    size_t bytes;   /* large: usable bytes; while its pages go: the purger's hz3_lock_self() */
+    size_t bytes;   /* large: usable bytes */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
     HZ3_ATOMIC(uint64_t) free; /* run of up to 64 objects: bit i: object i is retired; else hz3_window.free */

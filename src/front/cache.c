@@ -7,6 +7,8 @@
 #include "front/refill.h"
 #include "front/spares.h"
 #include "front/threads.h"
+#include "middle/transfer_cache.h"
+#include "os/gate.h"
 
 enum {
     SLOW_CALLS_PER_VISIT = 16,
@@ -140,9 +142,56 @@ void hz3_cache_leave(void)
     hz3_thread_go_outside(&hz3_thread);
 }
 
-HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
+/* ---- while another thread forks ---- */
+
+static HZ3_COLD void *malloc_during_fork(struct hz3_thread *self, unsigned cls)
+{
+    if (self->state != HZ3_THREAD_JOINED) return NULL;
+    hz3_thread_go_inside(self);
+    if (hz3_is_empty(self->top[cls]) && !hz3_is_empty(self->previous[cls])) swap(self, cls);
+    bool filled = !hz3_is_empty(self->top[cls]) || (self->capacity[cls] && hz3_refill_during_fork(self, cls));
+    void *p = filled ? pop(self, cls) : NULL;
+    hz3_thread_go_outside(self);
+    return p;
+}
+
+/* p alone in the magazine, or, where the thread has a full one loaded, that goes in its place. */
+static bool push_away(struct hz3_thread *self, void *p, unsigned cls, struct hz3_magazine *magazine)
+{
+    void **full = self->top[cls];
+    bool load = self->state == HZ3_THREAD_JOINED && !hz3_is_stub(full);
+    void **top = hz3_magazine_open(magazine, load ? self->capacity[cls] : 1);
+    *++top = p;
+    if (!hz3_transfer_push_anyway(cls, hz3_magazine_close(load ? full : top))) return false;
+    if (load) self->top[cls] = top;
+    return true;
+}
+
+static bool free_during_fork(struct hz3_thread *self, void *p, unsigned cls)
+{
+    if (self->state == HZ3_THREAD_JOINED && !hz3_is_full(self->top[cls])) {
+        *++self->top[cls] = p;
+        return true;
+    }
+    struct hz3_magazine *magazine = hz3_magazine_get_ready(cls);
+    if (!magazine || push_away(self, p, cls, magazine)) return magazine;
+    hz3_magazine_put(cls, magazine);
+    return false;
+}
+
+HZ3_COLD bool hz3_cache_free_during_fork(void *p, unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
+    hz3_thread_go_inside(self);
+    bool freed = free_during_fork(self, p, cls);
+    hz3_thread_go_outside(self);
+    return freed;
+}
+
+/* ---- the slow paths' entries ---- */
+
+static void *malloc_slow(struct hz3_thread *self, unsigned cls)
+{
     if (!enter(self, true)) return take_one(self, cls);
     hz3_thread_go_inside(self);
     void *p = malloc_inside(self, cls);
@@ -150,9 +199,17 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
     return p;
 }
 
-HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
+HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
+    if (unlikely(!hz3_gate_enter())) return malloc_during_fork(self, cls);
+    void *p = malloc_slow(self, cls);
+    hz3_gate_leave();
+    return p;
+}
+
+static void free_slow(struct hz3_thread *self, void *p, unsigned cls)
+{
     if (!enter(self, !self->by_loader)) {
         hz3_central_retire(cls, &p, 1);
         return;
@@ -160,4 +217,14 @@ HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
     hz3_thread_go_inside(self);
     free_inside(self, p, cls);
     hz3_thread_go_outside(self);
+}
+
+HZ3_NOINLINE void hz3_cache_free_slow(void *p, unsigned cls)
+{
+    if (unlikely(!hz3_gate_enter())) {
+        if (hz3_cache_free_during_fork(p, cls)) return;
+        hz3_gate_enter_at_last();
+    }
+    free_slow(&hz3_thread, p, cls);
+    hz3_gate_leave();
 }

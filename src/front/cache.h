@@ -8,7 +8,8 @@
 
 #include "front/thread.h"
 
-/* cls: a real class.  malloc: the loaded magazine was empty; NULL if there is no memory.
+/* cls: a real class.  malloc: the loaded magazine was empty; NULL if there is no memory, or if the gate turned the
+ * thread away and nothing is to be had without a lock.
  * free: it was full; p's state is dealt with. */
 void *hz3_cache_malloc_slow(unsigned cls);
 void hz3_cache_free_slow(void *p, unsigned cls);
@@ -33,8 +34,11 @@ HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)
     hz3_thread.top[cls] = top;
 }
 
-/* Around what else a joined thread does to its cache in a slow path (front/remote_free).  False: this thread has no
- * cache, now or any more. */
+/* For a thread that the gate turned away: frees p without a lock.  False: nothing it could use is left. */
+bool hz3_cache_free_during_fork(void *p, unsigned cls);
+
+/* Around what else a joined thread does to its cache in a slow path (front/remote_free), inside the gate.  False: this
+ * thread has no cache, now or any more. */
 bool hz3_cache_enter(void);
 void hz3_cache_leave(void);
 /* Between these: objects of any class, which the owner stash refused, join this thread's magazines. */

@@ -140,6 +140,13 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     return got;
 }
 
+bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
+{
+    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
+    if (magazine) load(self, cls, magazine);
+    return magazine;
+}
+
 /* Down the stairs; each step is looked at before it is touched. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {

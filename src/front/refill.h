@@ -7,4 +7,6 @@
 
 /* Fills the loaded magazine of a class that has capacity, inside a slow path.  False: there is no memory. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls);
+/* The same without a lock.  False: there is nothing that could be had so. */
+bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls);
 #endif

@@ -3,8 +3,9 @@
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/thread.h"
+#include "os/gate.h"
 
-static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
+static void free_inside(void *p, unsigned cls, unsigned owner)
 {
     if (!hz3_cache_enter()) {
         hz3_central_retire(cls, &p, 1);
@@ -17,6 +18,16 @@ static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
     else
         hz3_cache_adopt(&p, 1);
     hz3_cache_leave();
+}
+
+static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
+{
+    if (unlikely(!hz3_gate_enter())) {
+        if (hz3_cache_free_during_fork(p, cls)) return;
+        hz3_gate_enter_at_last();
+    }
+    free_inside(p, cls, owner);
+    hz3_gate_leave();
 }
 
 void hz3_remote_free(void *p, unsigned cls, unsigned owner)

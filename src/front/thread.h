@@ -32,7 +32,7 @@ struct hz3_thread {
     enum hz3_thread_state state;
     bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
     bool due;                /* it is time for reclaim/visit */
-    HZ3_ATOMIC(bool) inside; /* in a slow path: a child forked meanwhile must not touch this cache */
+    HZ3_ATOMIC(bool) inside; /* its magazines may be half changed: a child forked meanwhile must not touch them */
     uint32_t epoch, slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;

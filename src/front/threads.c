@@ -9,6 +9,7 @@
 #include "front/outgoing.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "os/gate.h"
 
 #include <pthread.h>
 
@@ -126,6 +127,7 @@ struct hz3_departure hz3_cache_depart(void)
     struct hz3_thread *self = &hz3_thread;
     struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED};
     if (!departure.left) return departure;
+    hz3_gate_enter_at_last();
     hz3_thread_go_inside(self);
     hz3_budget_settle(self);
     hz3_thread_go_outside(self);
@@ -143,6 +145,8 @@ struct hz3_departure hz3_cache_depart(void)
     if (departure.last) set_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
+    hz3_gate_leave();
+    hz3_gate_give_up_slot();
     return departure;
 }
 
@@ -167,6 +171,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     if (joined++ == 0) set_nobody_left(false);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
+    hz3_gate_claim_slot();
     self->state = HZ3_THREAD_JOINED;
 }
 

@@ -24,8 +24,6 @@ struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 unsigned hz3_heap_count = 1;
 HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
-static HZ3_ATOMIC(uint32_t) purging; /* runs that are held by a purger */
-
 static void unlock(struct central *central)
 {
     if (central->idle_change) hz3_gauge_add(HZ3_GAUGE_IDLE, (size_t)central->idle_change);
@@ -316,8 +314,6 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32
         if (run->held) continue; /* comes back when its holder lets go */
         unlist(central, run);
         run->held = HZ3_HELD_BY_PURGER;
-        run->bytes = hz3_lock_self();
-        hz3_add(purging, 1);
         claimed = run;
     }
     unlock(central);
@@ -339,7 +335,6 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;
-        hz3_sub(purging, 1);
         unsigned retired = live - hz3_get(run->live); /* meanwhile */
         set_idle(central, run, spared ? idle + retired : retired);
         if (run->idle) age_append(central, run);
@@ -359,20 +354,6 @@ size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages)
 uint64_t hz3_central_retired(unsigned cls)
 {
     return hz3_get(centrals[cls].retired);
-}
-
-static void resume_purged(struct hz3_span *span)
-{
-    if (span->kind != HZ3_SPAN_RUN || span->held != HZ3_HELD_BY_PURGER || span->bytes == hz3_lock_self()) return;
-    hz3_sub(purging, 1);
-    hz3_lock(&centrals[span->cls].lock);
-    let_go(&centrals[span->cls], span);
-    unlock(&centrals[span->cls]);
-}
-
-void hz3_central_after_fork(void)
-{
-    if (hz3_get(purging)) hz3_map_each_span(resume_purged);
 }
 
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock))

@@ -67,7 +67,5 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
 
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
-/* In a forked child: takes back the runs that threads of the parent were purging. */
-void hz3_central_after_fork(void);
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 #endif

@@ -50,13 +50,18 @@ static struct hz3_magazine *carve(void)
     return bundle;
 }
 
+static struct hz3_magazine *pop_bundle(unsigned hint)
+{
+    struct hz3_magazine *bundle = NULL;
+    for (unsigned i = 0; i < EMPTY_STACKS && !bundle; i++)
+        bundle = hz3_stack_pop(&empties[(hint + i) % EMPTY_STACKS].stack);
+    return bundle;
+}
+
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 {
-    for (unsigned i = 0; i < EMPTY_STACKS; i++) {
-        struct hz3_magazine *bundle = hz3_stack_pop(&empties[(hint + i) % EMPTY_STACKS].stack);
-        if (bundle) return bundle;
-    }
-    return carve();
+    struct hz3_magazine *bundle = pop_bundle(hint);
+    return bundle ? bundle : carve();
 }
 
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count)
@@ -65,11 +70,29 @@ void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigne
     hz3_stack_push(&empties[hint % EMPTY_STACKS].stack, bundle);
 }
 
+/* The first of a bundle, or NULL. */
+static struct hz3_magazine *one_of(unsigned hint, struct hz3_magazine *bundle)
+{
+    if (bundle && bundle->word[1]) hz3_magazine_put_bundle(hint, bundle->word[1], bundle->header.top - 1u);
+    return bundle;
+}
+
 struct hz3_magazine *hz3_magazine_get(unsigned hint)
 {
-    struct hz3_magazine *magazine = hz3_magazine_get_bundle(hint);
-    if (magazine && magazine->word[1]) hz3_magazine_put_bundle(hint, magazine->word[1], magazine->header.top - 1u);
-    return magazine;
+    return one_of(hint, hz3_magazine_get_bundle(hint));
+}
+
+struct hz3_magazine *hz3_magazine_get_ready(unsigned hint)
+{
+    return one_of(hint, pop_bundle(hint));
+}
+
+void hz3_magazine_stock_up(void)
+{
+    for (unsigned i = 0; i < EMPTY_STACKS; i++) {
+        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : carve();
+        if (bundle) hz3_stack_push(&empties[i].stack, bundle);
+    }
 }
 
 void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine)

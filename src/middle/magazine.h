@@ -121,5 +121,8 @@ void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
 /* Several with one compare-and-swap: linked by word[1], their number in the first one's header.top. */
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count);
+/* For threads that may take no lock: an empty one that is there, or NULL; and sees to it that some are. */
+struct hz3_magazine *hz3_magazine_get_ready(unsigned hint);
+void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock; /* for fork */
 #endif

@@ -65,19 +65,6 @@ static bool has_room(unsigned owner, unsigned sc, unsigned units)
     return hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
 }
 
-void hz3_owner_stash_after_fork(void)
-{
-    for (unsigned owner = 0; owner < owners(); owner++) {
-        size_t bytes = 0;
-        for (unsigned i = 0; i < hz3_instances(); i++)
-            for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) {
-                uint32_t objects = BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
-                bytes += booked(sc, HZ3_S44_TRANSPORT_LIST ? objects : objects / hz3_class_info[sc].load);
-            }
-        hz3_set(stashes[owner].in_flight, bytes);
-    }
-}
-
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;

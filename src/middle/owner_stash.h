@@ -50,6 +50,4 @@ size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc);
 size_t hz3_owner_stash_in_flight(unsigned owner);                     /* bytes, as the bound counts them */
 size_t hz3_owner_stash_waiting(void);                                 /* the same of all owners */
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
-/* In a forked child: counts again what others were about to book. */
-void hz3_owner_stash_after_fork(void);
 #endif

@@ -84,18 +84,3 @@ size_t hz3_page_remote_collect_all(unsigned cls)
         retired += hz3_page_remote_collect(owner, cls);
     return retired;
 }
-
-static void resume(struct hz3_span *span)
-{
-    hz3_set(span->announced, false);
-    if (span->kind == HZ3_SPAN_RUN) retire_noted(span);
-}
-
-void hz3_page_remote_after_fork(void)
-{
-    if (!HZ3_S121_PAGE_LOCAL_REMOTE) return;
-    for (unsigned owner = 0; owner < LISTS; owner++) hz3_set(announced_bytes[owner], 0);
-    for (unsigned owner = 0; owner < LISTS; owner++)
-        for (unsigned cls = 0; cls < HZ3_BINS; cls++) hz3_set(announced[owner][cls], NULL);
-    hz3_map_each_span(resume);
-}

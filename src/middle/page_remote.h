@@ -12,5 +12,4 @@ size_t hz3_page_remote_waiting(void); /* bytes of the runs that wait to be looke
 /* Retires what was noted in the owner's runs of the class, or in everybody's.  Any thread; returns how many. */
 size_t hz3_page_remote_collect(unsigned owner, unsigned cls);
 size_t hz3_page_remote_collect_all(unsigned cls);
-void hz3_page_remote_after_fork(void);
 #endif

@@ -49,13 +49,23 @@ size_t hz3_transfer_waiting(void)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine)
+/* Several pushers may pass at the bound: each adds one. */
+static bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
 {
-    /* Several pushers may pass at the bounds: each adds one. */
-    if (hz3_stack_count(&cache[cls].stack) >= cache[cls].max || hz3_transfer_waiting() >= total_max) return false;
+    if (hz3_stack_count(&cache[cls].stack) >= max) return false;
     hz3_stack_push(&cache[cls].stack, magazine);
     book((ptrdiff_t)magazine_bytes(cls));
     return true;
+}
+
+bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine)
+{
+    return hz3_transfer_waiting() < total_max && push(cls, magazine, cache[cls].max);
+}
+
+bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine)
+{
+    return push(cls, magazine, HZ3_STACK_MAX);
 }
 
 struct hz3_magazine *hz3_transfer_pop(unsigned cls)

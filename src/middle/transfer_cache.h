@@ -7,6 +7,8 @@
 
 /* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
+/* The same whatever its share, as far as a stack goes: for threads that have nowhere else to put it. */
+bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
 /* Retires what of the class lay untouched since the last call, or everything; returns its bytes, as if magazines were
  * full.  Leaves the counting to the recount. */

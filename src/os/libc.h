@@ -1,10 +1,18 @@
-/* What glibc (2.33 and later) has and musl has not. */
+/* What glibc (2.33 and later) has and other C libraries may not have. */
 #ifndef HZ3_OS_LIBC_H
 #define HZ3_OS_LIBC_H
 
 #include <malloc.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+/* glibc's since 2.32: no second thread was ever started. */
+extern char __libc_single_threaded __attribute__((weak));
+static inline bool hz3_libc_single_threaded(void)
+{
+    return &__libc_single_threaded && __libc_single_threaded;
+}
 
 #ifndef __GLIBC__
 /* Whoever calls these brings the structures along. */

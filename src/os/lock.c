@@ -1,6 +1,6 @@
 #include "os/lock.h"
 
-enum { SPINS = 100, IMPATIENT_SPINS = 1000, SLEEP_MS = 10 };
+enum { SPINS = 100, SLEEP_MS = 10 };
 
 _Thread_local uint32_t hz3_lock_id;
 
@@ -15,7 +15,6 @@ uint32_t hz3_lock_new_id(void)
 
 void hz3_lock_slow(struct hz3_lock *lock)
 {
-    if (hz3_lock_is_mine(lock) && lock->forking) return;
     for (int i = 0; i < SPINS; i++) {
         if (hz3_get(lock->word) == 0 && hz3_trylock(lock)) return;
         hz3_pause();
@@ -30,28 +29,7 @@ void hz3_lock_slow(struct hz3_lock *lock)
     }
 }
 
-void hz3_lock_for_fork(struct hz3_lock *lock, bool patient)
+void hz3_lock_forget_others(struct hz3_lock *lock)
 {
-    if (hz3_lock_is_mine(lock)) return;
-    if (patient) {
-        hz3_lock(lock);
-    } else {
-        for (int i = 0; !hz3_trylock(lock); i++) {
-            if (i == IMPATIENT_SPINS) return;
-            hz3_pause();
-        }
-    }
-    lock->forking = true;
-}
-
-void hz3_unlock_after_fork(struct hz3_lock *lock, bool child)
-{
-    bool mine = hz3_lock_is_mine(lock);
-    if (mine && lock->forking) {
-        lock->forking = false;
-        hz3_unlock(lock);
-    } else if (child && !mine) {
-        lock->forking = false;
-        hz3_set(lock->word, 0);
-    }
+    if (!hz3_lock_is_mine(lock)) hz3_set(lock->word, 0);
 }

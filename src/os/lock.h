@@ -1,6 +1,6 @@
-/* A mutex for slow paths.  Its word names the holder, so that fork can tell "another thread is inside"
- * (wait for it) from "the signal that forks landed inside my own critical section" (go on: parent and
- * child each resume that section and release the lock themselves). */
+/* A mutex for slow paths.  Its word names the holder, so that fork can tell another thread's lock from one that its own
+ * thread holds: a signal handler may fork inside a critical section, which parent and child then each resume, and whose
+ * lock each releases. */
 #ifndef HZ3_OS_LOCK_H
 #define HZ3_OS_LOCK_H
 
@@ -8,7 +8,6 @@
 
 struct hz3_lock {
     HZ3_ATOMIC(uint32_t) word; /* 0: free, else the holder's hz3_lock_self(), bit 0: someone may wait */
-    bool forking;              /* held across a fork; written by the holder */
 };
 
 extern _Thread_local uint32_t hz3_lock_id;
@@ -34,7 +33,6 @@ HZ3_INLINE void hz3_lock(struct hz3_lock *lock)
 
 HZ3_INLINE void hz3_unlock(struct hz3_lock *lock)
 {
-    if (unlikely(lock->forking)) return; /* by the thread that forks, in somebody's atfork handler */
     if (unlikely(hz3_exchange(lock->word, 0, memory_order_release) & 1)) hz3_os_wake(&lock->word);
 }
 
@@ -43,11 +41,6 @@ HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)
     return (hz3_get(lock->word) & ~1u) == hz3_lock_self();
 }
 
-/* Around fork.  From hz3_lock_for_fork to hz3_unlock_after_fork the thread that forks passes through the lock:
- * atfork handlers of others, which run meanwhile, may allocate.  A patient caller waits as long as it takes.  A caller
- * that is itself inside some critical section (a signal handler that forks) may stand against the order of locks: it
- * waits a while, then goes on, and its child, which may only call async-signal-safe functions, finds the lock released.
- */
-void hz3_lock_for_fork(struct hz3_lock *lock, bool patient);
-void hz3_unlock_after_fork(struct hz3_lock *lock, bool child);
+/* In a forked child: a lock that another thread held is free. */
+void hz3_lock_forget_others(struct hz3_lock *lock);
 #endif

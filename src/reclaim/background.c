@@ -4,6 +4,7 @@
 #include "back/limits.h"
 #include "back/purge.h"
 #include "front/threads.h"
+#include "os/gate.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
@@ -42,9 +43,11 @@ static bool change(uint32_t from, uint32_t to)
  * want them any more. */
 static int make_pass(bool all, int futile)
 {
+    hz3_gate_enter_patiently();
     hz3_lock(&hz3_reclaim_lock);
     size_t bytes = hz3_reclaim_whole(all, futile > HZ3_PASSES_PER_DECAY);
     hz3_unlock(&hz3_reclaim_lock);
+    hz3_gate_leave();
     return hz3_reclaim_in_vain(bytes, 1) ? futile + 1 : 0;
 }
 
@@ -144,7 +147,9 @@ void hz3_reclaim_forbid_background(void)
 {
     hz3_set(state, FORBIDDEN);
     hz3_set(hz3_pages_attended, false); /* it stops working */
+    hz3_gate_enter_at_last();
     hz3_pages_heed_limits();
+    hz3_gate_leave();
 }
 
 void hz3_reclaim_after_fork(void)

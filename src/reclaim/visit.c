@@ -1,6 +1,7 @@
 #include "reclaim/visit.h"
 
 #include "front/budget.h"
+#include "os/gate.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
@@ -53,6 +54,7 @@ static void make_up(size_t grown)
 void hz3_reclaim_visit_slow(void)
 {
     struct hz3_thread *self = &hz3_thread;
+    if (!hz3_gate_enter()) return; /* another time */
     self->due = false;
     uint32_t epoch = hz3_reclaim_tick();
     if (self->grown >= GROWTH_STEP) {
@@ -60,13 +62,16 @@ void hz3_reclaim_visit_slow(void)
         self->grown = 0;
     }
     hz3_cache_pass_epoch(epoch);
+    hz3_gate_leave();
 }
 
 void hz3_reclaim_departed(const struct hz3_departure *departure)
 {
     if (!departure->left) return;
+    hz3_gate_enter_at_last();
     if (departure->last) hz3_cache_clear_handoffs(0, 1, true);
     if (departure->dispersed) hz3_reclaim_run(true);
     hz3_reclaim_tick();
     if (HZ3_BOXES_ON) hz3_cache_bury_counters();
+    hz3_gate_leave();
 }

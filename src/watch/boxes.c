@@ -1,6 +1,7 @@
 #include "watch/boxes.h"
 
 #include "front/threads.h"
+#include "os/gate.h"
 
 static double share(uint64_t part, uint64_t whole)
 {
@@ -37,7 +38,9 @@ static void s96(struct hz3_text *text, const struct hz3_counters *c)
 void hz3_boxes_text(struct hz3_text *text)
 {
     struct hz3_counters c;
+    hz3_gate_enter_at_last();
     hz3_cache_counters_sum(&c);
+    hz3_gate_leave();
     if (HZ3_S44_STATS)
         hz3_print(text, "[HZ3_S44] pushed=%zu refused=%zu popped=%zu stolen=%zu trimmed=%zu\n", (size_t)c.pushed,
                   (size_t)c.refused, (size_t)c.popped, (size_t)c.stolen, (size_t)c.trimmed);

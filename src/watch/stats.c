@@ -9,10 +9,12 @@
 #include "middle/owner_stash.h"
 #include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
+#include "os/gate.h"
 
 void hz3_stats_read(struct hz3_stats *stats)
 {
     *stats = (struct hz3_stats){0};
+    hz3_gate_enter_at_last();
     size_t small = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         hz3_page_remote_collect_all(cls);
@@ -36,6 +38,7 @@ void hz3_stats_read(struct hz3_stats *stats)
     stats->metadata = hz3_arena_metadata_bytes();
     stats->purged = hz3_gauge(HZ3_GAUGE_PURGED);
     hz3_cache_stats_sum(&stats->cache);
+    hz3_gate_leave();
 }
 
 /* One row per figure, so that text and JSON cannot differ. */

@@ -172,19 +172,6 @@ static void what_lies_untouched_goes_home(void **state)
     assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
 }
 
-static void a_child_counts_the_same(void **state)
-{
-    (void)state;
-    void *out[MANY];
-    take(MANY);
-    for (unsigned i = 0; i < MANY; i += 20) push_linked(i, 20);
-    size_t in_flight = hz3_owner_stash_in_flight(OWNER);
-    assert_true(in_flight > 0 || HZ3_S44_TRANSPORT_LIST); /* of so few, single objects are not booked */
-    hz3_owner_stash_after_fork();
-    assert_int_equal(hz3_owner_stash_in_flight(OWNER), in_flight);
-    assert_same(out, pop_all(out, MANY), MANY);
-}
-
 static void what_a_thread_kept_goes_home(void **state)
 {
     (void)state;
@@ -241,7 +228,6 @@ int main(void)
         cmocka_unit_test(anybody_may_take_what_nobody_wants),
         cmocka_unit_test(refused_is_unchanged),
         cmocka_unit_test(what_lies_untouched_goes_home),
-        cmocka_unit_test(a_child_counts_the_same),
         cmocka_unit_test(what_a_thread_kept_goes_home),
         cmocka_unit_test(instances_are_one_stash),
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),

@@ -1,0 +1,118 @@
+#include "back/fork_reserve.h"
+
+#include "back/free_spans.h"
+#include "back/large.h"
+#include "back/limits.h"
+#include "back/pages.h"
+#include "back/purge.h"
+
+enum {
+    GRANULES = 2048,    /* of address space */
+    GRANULES_PAID = 32, /* where what is mapped counts */
+    WINDOW_SHIFT = 32,  /* in `next` */
+    RENEWAL_SHIFT = 48,
+};
+
+/* | renewals: 16 bits | window: 16 bits | the next granule to give: 32 bits |.  The renewals make sure that nobody
+ * takes from a reserve by what it read of the one before.  0: there is none. */
+static HZ3_ATOMIC(uint64_t) next;
+static HZ3_ATOMIC(uint32_t) end; /* the first granule beyond */
+
+/* Blocks since the last settling, in lists that only grow until they are taken whole. */
+static HZ3_ATOMIC(struct hz3_span *) taken; /* linked by `newer` */
+static HZ3_ATOMIC(struct hz3_span *) freed; /* linked by `older`; these were taken, too, or are the pool's */
+
+static uint32_t granules_left(void)
+{
+    uint64_t word = hz3_get(next);
+    return word ? hz3_get(end) - (uint32_t)word : 0;
+}
+
+/* The pool neither lists nor counts the span any more. */
+static void set_aside(struct hz3_span *span)
+{
+    uint64_t renewals = (hz3_get(next) >> RENEWAL_SHIFT) + 1;
+    const struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t first = hz3_granule_of(window, (void *)span->start);
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_unmake(span);
+    hz3_unlock(&hz3_pages_lock);
+    hz3_set(end, (uint32_t)first + span->granules);
+    hz3_store(next, renewals << RENEWAL_SHIFT | (uint64_t)(window - hz3_windows) << WINDOW_SHIFT | first,
+              memory_order_release);
+}
+
+/* What is left of the reserve is the pool's again.  (Nobody takes from it: the gate is open.) */
+static void give_back_rest(void)
+{
+    uint64_t word = hz3_get(next);
+    uint32_t rest = granules_left();
+    hz3_set(end, (uint32_t)word);
+    if (!rest) return;
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_file(&hz3_windows[(word >> WINDOW_SHIFT) & 0xffff], (uint32_t)word, rest, HZ3_SPAN_CLEAN, 0);
+    hz3_unlock(&hz3_pages_lock);
+}
+
+void hz3_fork_reserve_fill(void)
+{
+    uint32_t granules = hz3_pages_mapped_counts() ? GRANULES_PAID : GRANULES;
+    if (granules_left() > granules / 2) return;
+    give_back_rest();
+    struct hz3_span *span = hz3_pages_alloc(granules, 1, HZ3_SPAN_LARGE);
+    if (!span) return;
+    if (span->zeroed || hz3_pages_zero(span))
+        set_aside(span);
+    else
+        hz3_pages_free(span);
+}
+
+static void push(HZ3_ATOMIC(struct hz3_span *) * list, struct hz3_span *span, struct hz3_span **link)
+{
+    struct hz3_span *head = hz3_get(*list);
+    do *link = head;
+    while (!hz3_cas_weak(*list, &head, span, memory_order_release, memory_order_relaxed));
+}
+
+void *hz3_fork_reserve_take(size_t size, size_t alignment)
+{
+    size_t granules = hz3_large_granules(size);
+    uint64_t word = hz3_load(next, memory_order_acquire);
+    do {
+        if (!word || alignment > HZ3_GRANULE || (uint32_t)word + granules > hz3_get(end)) return NULL;
+    } while (!hz3_cas_weak(next, &word, word + granules, memory_order_acquire, memory_order_acquire));
+    struct hz3_window *window = &hz3_windows[(word >> WINDOW_SHIFT) & 0xffff];
+    struct hz3_span *span = &window->spans[(uint32_t)word];
+    span->start = window->base + ((uintptr_t)(uint32_t)word << HZ3_GRANULE_SHIFT);
+    span->granules = (uint32_t)granules;
+    span->zeroed = true;
+    hz3_large_begin(span, size);
+    void *p = (void *)span->start;
+    push(&taken, span, &span->newer);
+    return p;
+}
+
+void hz3_fork_reserve_put(void *p)
+{
+    struct hz3_span *span = hz3_span_at(p);
+    hz3_large_end(span);
+    push(&freed, span, &span->older);
+}
+
+void hz3_fork_reserve_settle(void)
+{
+    if (likely(!hz3_get(taken) && !hz3_get(freed))) return;
+    /* Who finds the lists empty, and goes on to the pool, waits there until those that were in them are counted. */
+    hz3_lock(&hz3_pages_lock);
+    struct hz3_span *gone = hz3_exchange(freed, NULL, memory_order_acquire), *after;
+    struct hz3_span *span = hz3_exchange(taken, NULL, memory_order_acquire); /* second: these were taken before */
+    for (; span; span = after) {
+        after = span->newer;
+        hz3_spans_make_last(span, HZ3_SPAN_LARGE);
+    }
+    hz3_unlock(&hz3_pages_lock);
+    for (; gone; gone = after) {
+        after = gone->older;
+        hz3_pages_free(gone);
+    }
+}

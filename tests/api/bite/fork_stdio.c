@@ -1,0 +1,97 @@
+/* Proves that fork gets along with threads that allocate while they hold locks of the C library's which fork takes: of
+ * streams, of the list of all streams, of the loader; and that the children's heaps are whole. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "churn.h"
+
+enum { FORKING = 2, READING = 4, FORKS = 60, LINES = 20, LINE = 40000 };
+
+static bool stop;
+static char path[] = "/tmp/hz3-fork-stdio-XXXXXX";
+
+static bool stopped(void)
+{
+    return __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+}
+
+static void live(void *unused)
+{
+    (void)unused;
+    churn(3, 60);
+}
+
+static void *fork_often(void *unused)
+{
+    for (int i = 0; i < FORKS; i++) expect_success(in_child(live, NULL), 20);
+    return unused;
+}
+
+/* Each line is longer than the one before: getline grows its buffer under the stream's lock. */
+static void *read_lines(void *unused)
+{
+    while (!stopped()) {
+        FILE *file = fopen(path, "r");
+        char *line = NULL;
+        size_t room = 0, lines = 0;
+        CHECK(file != NULL);
+        while (getline(&line, &room, file) > 0) lines++;
+        CHECK(lines == LINES);
+        free(line);
+        CHECK(fclose(file) == 0);
+    }
+    return unused;
+}
+
+static void *flush_all(void *unused)
+{
+    while (!stopped()) CHECK(fflush(NULL) == 0);
+    return unused;
+}
+
+static void *live_and_return(void *unused)
+{
+    live(NULL);
+    return unused;
+}
+
+static void *load(void *unused)
+{
+    while (!stopped()) {
+        void *library = dlopen("libutil.so.1", RTLD_NOW); /* nobody else uses it */
+        if (library) CHECK(dlclose(library) == 0);
+        join_thread(start_thread(live_and_return, NULL));
+    }
+    return unused;
+}
+
+static void write_lines(void)
+{
+    int fd = mkstemp(path);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    CHECK(file != NULL);
+    for (int line = 1; line <= LINES; line++) CHECK(fprintf(file, "%*d\n", line * LINE, line) > 0);
+    CHECK(fclose(file) == 0);
+}
+
+static void run(void *unused)
+{
+    (void)unused;
+    pthread_t forking[FORKING], others[READING + 2];
+    for (size_t i = 0; i < READING; i++) others[i] = start_thread(read_lines, NULL);
+    others[READING] = start_thread(flush_all, NULL);
+    others[READING + 1] = start_thread(load, NULL);
+    for (size_t i = 0; i < FORKING; i++) forking[i] = start_thread(fork_often, NULL);
+    for (size_t i = 0; i < FORKING; i++) join_thread(forking[i]);
+    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < COUNT_OF(others); i++) join_thread(others[i]);
+}
+
+int main(void)
+{
+    write_lines();
+    expect_success(in_child(run, NULL), 20);
+    CHECK(unlink(path) == 0);
+}
