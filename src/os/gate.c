@@ -51,7 +51,7 @@ static void count_out(void)
     }
 }
 
-static bool try(void)
+static bool pass(void)
 {
     count_in();
     if (likely(hz3_load(closed, memory_order_acquire) == mine.closes)) return true;
@@ -65,11 +65,11 @@ static void wait(uint32_t ms)
     if (by != mine.closes) hz3_os_wait(&closed, by, ms);
 }
 
-static HZ3_NOINLINE bool wait_and_try(void)
+static HZ3_NOINLINE bool wait_and_pass(void)
 {
     if (mine.turned_away++ % CALLS_PER_WAIT == 0)
         wait(hz3_min(WAIT_MS << hz3_min(mine.turned_away / CALLS_PER_WAIT, 8u), (uint32_t)WAIT_MAX_MS));
-    if (try()) return true;
+    if (pass()) return true;
     mine.depth--;
     return false;
 }
@@ -77,7 +77,7 @@ static HZ3_NOINLINE bool wait_and_try(void)
 bool hz3_gate_enter(void)
 {
     if (mine.depth++) return true;
-    if (unlikely(!try()) && !wait_and_try()) return false;
+    if (unlikely(!pass()) && !wait_and_pass()) return false;
     mine.turned_away = 0;
     return true;
 }
@@ -138,6 +138,7 @@ void hz3_gate_close(void)
 void hz3_gate_open(void)
 {
     mine.closes = false;
+    hz3_fence(memory_order_release); /* who finds it open sees what this thread did till now */
     hz3_sub(closed, 1);
     hz3_os_wake(&closed);
 }

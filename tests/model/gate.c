@@ -1,0 +1,7 @@
+/* src/os/gate.h out of line. */
+#include "os/gate.h"
+
+uint64_t hz3_os_now_ms(void)
+{
+    return 1;
+}
