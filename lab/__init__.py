@@ -8,7 +8,9 @@
     planning    from what is asked to a plan
     measure     one run of one arm, and the proof that the arm served it
     session     all runs, in randomised paired blocks; resumes
-    samples     the file of raw samples
+    samples     the file of raw samples; archive compresses it
+    results     what is kept of runs: results/
+    summary     of these: what the documentation is made from
     machine     where it was measured
     judge       from samples to verdicts
     versus      from samples to ratios

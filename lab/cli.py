@@ -6,10 +6,24 @@ from pathlib import Path
 
 import click
 
-from lab import ROOT, LabError, judge, ledger, machine, measure, pack, planning, samples, session, show
+from lab import (
+    ROOT,
+    LabError,
+    archive,
+    judge,
+    ledger,
+    machine,
+    measure,
+    pack,
+    planning,
+    results,
+    samples,
+    session,
+    show,
+)
 from lab.plan import FROM_BUILDING, Plan
 
-RESULTS, COMPARED = ROOT / "experiments/results", ROOT / "build/compare"
+RESULTS, COMPARED = results.FOLDER, ROOT / "build/compare"
 BLOCKS = 7  # of a comparison
 
 
@@ -46,7 +60,11 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
                 session.run(run, taker, watch)
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
-    show.console.print(f"every sample is in {path}")
+        if folder.parent == COMPARED:
+            run.path = archive.compress(path)
+        else:
+            results.keep(run, folder.parent)
+    show.console.print(f"every sample is in {run.path}")
     return run
 
 
@@ -60,12 +78,12 @@ def resumable(path: Path, plan: Plan, facts: dict, but: tuple[str, ...] = ()) ->
     return run
 
 
-def resuming(resume: bool, results: Path, name: str = "") -> planning.Check:
+def resuming(resume: bool, folder: Path, name: str = "") -> planning.Check:
     """Whether there is what --resume goes on with, as far as that can be told before anything is built."""
 
     def check(plan: Plan) -> None:
         if resume:
-            path = samples.newest_path(results / (name or plan.name))
+            path = samples.newest_path(folder / (name or plan.name))
             with samples.alone(path):
                 resumable(path, plan, machine.describe(), FROM_BUILDING)
 
@@ -162,20 +180,23 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
 def merge_verb(folder: Path) -> None:
     """Take the results of a packed FOLDER among ours."""
     for file in pack.merge(folder, RESULTS):
-        show.console.print(f"merged {file.relative_to(RESULTS)}")
-        show.short_runs(samples.Samples.load(file))
+        run = samples.Samples.load(file)
+        if not session.remaining(run):
+            results.keep(run, RESULTS)
+        show.console.print(f"merged {run.path.relative_to(RESULTS)}")
+        show.short_runs(run)
 
 
 @main.command("report")
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
-@click.option("--readme", is_flag=True, help="also renew docs/peers.md and the figures in README.md")
+@click.option("--readme", is_flag=True, help="also renew docs/results/peers.md and the figures in README.md")
 def report_verb(file: Path, readme: bool) -> None:
-    """Write one HTML FILE with all results (build/report.html)."""
+    """Write one HTML FILE with all results whose samples are here (build/report.html)."""
     from lab import readme as figures  # these two take a second to load, for matplotlib
     from lab import report
 
     if readme:
-        figures.write(RESULTS, ROOT)
+        figures.write(results.Results.read(RESULTS).comparisons, ROOT)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(report.report(RESULTS, show.console.print))
     show.console.print(f"the report is in {file}")
@@ -194,8 +215,9 @@ def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
 
 @main.command("ledger")
 def ledger_verb() -> None:
-    """Write docs/verdicts.md from the experiments and their results."""
-    (ROOT / "docs/verdicts.md").write_text(ledger.ledger(ROOT / "experiments"))
+    """Renew results/summary.json by the samples that are here, and write docs/results/verdicts.md from it."""
+    found = results.renew(RESULTS, show.console.print)
+    (ROOT / "docs/results/verdicts.md").write_text(ledger.ledger(ROOT / "experiments", found))
 
 
 def run() -> None:

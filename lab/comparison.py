@@ -1,4 +1,4 @@
-"""A run of `hz3 peers`, and the tables made of it; the report shows them as HTML, docs/peers.md as Markdown."""
+"""A run of `hz3 peers`, and the tables made of it; the report shows them as HTML, docs/results/peers.md as Markdown."""
 
 import shlex
 from dataclasses import dataclass

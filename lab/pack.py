@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab import ROOT, LabError
 from lab.plan import Arm, Plan
-from lab.samples import Samples
+from lab.samples import Samples, contents, runs
 
 MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all that a run needs
 
@@ -59,8 +59,9 @@ def merge(folder: Path, results: Path) -> list[Path]:
     merged = []
     for file in files:
         target = results / file.relative_to(folder / "results")
-        if target.exists() and not file.read_bytes().startswith(target.read_bytes()):
-            raise LabError(f"{target} is there already, with other samples")
+        here = [path for path in runs(target.parent) if path.name.startswith(file.stem)]
+        if here and not file.read_bytes().startswith(contents(here[0])):
+            raise LabError(f"{here[0]} is there already, with other samples")
         _copy(file, target)
         merged.append(target)
     return merged

@@ -1,5 +1,5 @@
 """The figures in the README, from the newest comparisons: a small table for each size of machine, and pictures; and
-docs/peers.md."""
+docs/results/peers.md."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -12,7 +12,8 @@ from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
 from lab.page import markdown, page
 from lab.plots import Palette, Panel, grid, spread
-from lab.report import newest_comparisons, scaling_panels
+from lab.report import scaling_panels
+from lab.samples import Samples
 from lab.versus import MEMORY, OVERFLOWED, SPEED, marked, paired
 
 LANES = ("scale", "r90")
@@ -78,7 +79,7 @@ def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str
 def drawn(folder: Path, name: str, label: str, panels: list[Panel], height: float) -> str:
     """The line that shows the picture."""
     (folder / f"{name}.svg").write_text(grid(panels, height, label, columns=1, width=8.5))
-    return f"![{label}](docs/{name}.svg)\n"
+    return f"![{label}](docs/results/{name}.svg)\n"
 
 
 def spreads(folder: Path, speeds: Groups, memories: Groups) -> str:
@@ -93,28 +94,29 @@ def spreads(folder: Path, speeds: Groups, memories: Groups) -> str:
     return lines
 
 
-def write(results: Path, root: Path) -> None:
+def write(runs: list[Samples], root: Path) -> None:
+    """From the newest comparisons."""
     text = (root / "README.md").read_text()
     if BEGIN not in text or END not in text:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
     of_cpus = defaultdict(list)
-    for comparison in filter(lambda c: c.cells, comparisons := newest_comparisons(results)):
+    for comparison in filter(lambda c: c.cells, comparisons := [Comparison(run) for run in runs]):
         of_cpus[comparison.run.machine["cpus_allowed"]].append(comparison)
     every = [(some, against_peers(some)) for _, some in sorted(of_cpus.items())]
     found = [(some, groups) for some, groups in every if groups[0]]
     if not found:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
-    (root / "docs/peers.md").write_text(page(comparisons, reasons()))
+    (root / "docs/results/peers.md").write_text(page(comparisons, reasons()))
     said = f"""Speed is a multiple of that of the fastest peer in each cell; peak RSS, of that of the smallest peer that
 is at most {OF_LIKE_SPEED} times slower or faster, "of" the cells that have such a peer and whose objects are touched:
 untouched ones hz3 never brings in, so that it seems smaller there than a program would find it. Means are geometric.
 Each cell, untouched or not, what programs that ask about memory answer, and where a peer is ahead and why, is in
-[docs/peers.md](docs/peers.md). {left_out(comparisons)}
+[docs/results/peers.md](docs/results/peers.md). {left_out(comparisons)}
 """
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     (small, groups), *larger = found
-    parts = [said, section(small, groups), spreads(root / "docs", *groups), *(section(*one) for one in larger)]
+    parts = [said, section(small, groups), spreads(root / "docs/results", *groups), *(section(*one) for one in larger)]
     for comparison in [c for c in comparisons if c.run.plan.name == SCALING][-1:]:  # on the largest machine
-        parts.append(drawn(root / "docs", "scaling", "speed over threads", scaling_panels(comparison), 3.4))
+        parts.append(drawn(root / "docs/results", "scaling", "speed over threads", scaling_panels(comparison), 3.4))
     block = "\n".join(parts)
     (root / "README.md").write_text(f"{before}{BEGIN}\n{block}\n{END}{after}")

@@ -9,8 +9,8 @@ from lab.ahead import Reason, reasons
 from lab.build import Say
 from lab.comparison import Comparison, Table, measured, tables, title
 from lab.judge import Verdict, judge
-from lab.ledger import published
 from lab.plots import grid
+from lab.results import best, counts, files, newest, readable
 from lab.samples import Samples
 from lab.show import signed
 from lab.versus import MEMORY, SPEED, Figure
@@ -146,20 +146,19 @@ def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[str]:
     return parts
 
 
-def newest_comparisons(folder: Path) -> list[Comparison]:
-    """Of every list of cells the newest for each number of processors, whichever machine had them."""
-    found = (run for run in published(folder.glob("*/*.jsonl")) if run.plan.kind == "peers")
-    runs = sorted(found, key=lambda run: run.path.name)
-    newest = {(run.plan.name, run.machine["cpus_allowed"]): run for run in runs}
-    return [Comparison(run) for _, run in sorted(newest.items())]
+def published(folder: Path, say: Say) -> list[Samples]:
+    """Of the samples that are here: the newest comparison of each list, the newest run of each experiment."""
+    runs = [run for run in readable(files(folder), say) if counts(run)]
+    compared = newest(run for run in runs if run.plan.kind == "peers")
+    return compared + best((run for run in runs if run.plan.kind == "ab"), lambda run: run.plan.name)
 
 
 def report(folder: Path, say: Say) -> str:
-    runs = published(folder.glob("*/*.jsonl"))
+    runs = published(folder, say)
     if not runs:
         raise LabError(f"nothing to report: no samples in {folder}")
     sections, known = defaultdict(list), reasons()
-    for run in sorted(runs, key=lambda run: run.plan.kind == "ab"):
+    for run in runs:
         say(f"drawing {title(run)}")
         if run.plan.kind == "ab":
             sections["Experiments"] += experiment_section(run, judge(run))

@@ -1,6 +1,6 @@
-"""The file of raw samples: JSON lines, appended to and never changed.
+"""The file of raw samples: JSON lines, appended to and never changed, and compressed when the run is complete.
 
-The first line is the plan and the machine.  A line without its newline was cut off by a crash and is no sample.
+The first line is the plan and the machine.  A last line without its newline was cut off by a crash and is no sample.
 """
 
 import fcntl
@@ -47,19 +47,20 @@ class Samples:
 
     @classmethod
     def load(cls, path: Path) -> "Samples":
+        number, lines = 1, [line for line in text_in(path).splitlines(keepends=True) if line.endswith("\n")]
+        if not lines:
+            raise LabError(f"{path} is not a file of samples: it has no whole line")
         try:
-            lines = [json.loads(line) for line in text_of(path).splitlines(keepends=True) if line.endswith("\n")]
-            if not lines:
-                raise LabError(f"{path} is not a file of samples: it has no whole line")
-            first = lines[0]
+            first = json.loads(lines[0])
             samples = cls(path, Plan.from_json(first["plan"]), first["machine"])
-            for line in lines[1:]:
+            for number, text in enumerate(lines[1:], 2):
+                line = json.loads(text)
                 if line["kind"] == "sample":
                     samples._take(line)
                 elif line["kind"] == "unable":
                     samples.unable[line["cell"], line["arm"]] = line["reason"]
         except NOT_A_PLAN as error:
-            raise LabError(f"{path} is not a file of samples: {error!r}") from None
+            raise LabError(f"{path} is not a file of samples: line {number}: {error!r}") from None
         return samples
 
     def _take(self, line: dict) -> None:
@@ -108,6 +109,28 @@ class Samples:
         return [figures for figures in taken if figures]
 
 
+def contents(path: Path) -> bytes:
+    """The samples, compressed or not."""
+    if path.suffix != ".zst":
+        return path.read_bytes()
+    from lab import archive  # not packed: elsewhere nothing is compressed
+
+    data, damage = archive.contents(path)
+    if damage:
+        lines = data.count(b"\n")
+        raise LabError(f"{path} is damaged after line {lines}: {damage}")
+    return data
+
+
+def text_in(path: Path) -> str:
+    if path.suffix != ".zst":
+        return text_of(path)
+    try:
+        return contents(path).decode()
+    except UnicodeDecodeError as error:
+        raise LabError(f"{path} is no text: {error}") from None
+
+
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Of two that would measure at once into one file, the second is refused, before it reads it."""
@@ -129,8 +152,16 @@ def new_path(folder: Path) -> Path:
     return path
 
 
+def runs(folder: Path) -> list[Path]:
+    """One file each, the oldest first; where compressing was interrupted, the compressed one."""
+    found = {
+        path.name.partition(".")[0]: path for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.zst")])
+    }
+    return list(found.values())
+
+
 def newest_path(folder: Path) -> Path:
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
+    found = runs(folder)
+    if not found:
         raise LabError(f"nothing to resume: no samples in {folder}")
-    return files[-1]
+    return found[-1]

@@ -107,9 +107,12 @@ def blocks_to_settle(finding: Finding) -> str:
     return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks{SETTLES}"
 
 
+def spread_said(range_ratio: float) -> str:
+    return f"max/min {range_ratio:.2f}" if range_ratio > NOISY else ""
+
+
 def remarks(finding: Finding) -> list[str]:
-    spread = f"max/min {finding.range_ratio:.2f}" if finding.range_ratio > NOISY else ""
-    return list(filter(None, (spread, blocks_to_settle(finding))))
+    return list(filter(None, (spread_said(finding.range_ratio), blocks_to_settle(finding))))
 
 
 def finding_row(finding: Finding) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 from lab.samples import Samples
+from lab.session import rounds
 
 MACHINE = {"cpu": "A CPU", "cpus_allowed": 4, "virtual": False, "kernel": "6.1", "load": 0.1}
 
@@ -62,6 +63,20 @@ def samples(
                         }
                     )
     return result
+
+
+def written(run: Samples, path: Path) -> Path:
+    """The file of its samples, as the lab writes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    copy = Samples.create(path, run.plan, run.machine)
+    for round_, arms in rounds(run.plan):
+        for arm in arms:
+            if (round_.cell, arm) not in run.unable:
+                place = {"phase": round_.phase, "block": round_.block, "cell": round_.cell}
+                copy.add({**place, "attempt": 0, "arm": arm, "figures": run.attempts[round_][0][arm]})
+    for (cell, arm), reason in run.unable.items():
+        copy.give_up(cell, arm, reason)
+    return path
 
 
 SPEEDS = {"scale": 2.0, "r90": 2.9, "glibc": 2.8, "jemalloc": 4.0, "limit": 5.0}

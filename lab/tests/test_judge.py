@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from synthetic import experiment, samples
 
-from lab import LabError, judge, ledger, show
+from lab import LabError, judge, ledger, show, summary
 from lab.experiment import from_table
 from lab.plan import BASELINE, COPY
 
@@ -111,10 +111,10 @@ def test_a_loss_that_counts_is_beyond_the_floor_as_it_is_printed(capsys):
     run = samples(experiment(IMPROVES), 1, [-14.5], noise=0.0, mood=0.0)
     for block, attempts in enumerate(run.attempts.values()):
         attempts[0][COPY]["ops_per_s"] = attempts[0][BASELINE]["ops_per_s"] * (1.16, 1 / 1.16)[block % 2]
-    verdicts = judge.judge(run)
-    (row,) = (line for line in ledger.result(run, verdicts, from_table(run.plan.experiment)) if "| case 0 |" in line)
+    asked = from_table(run.plan.experiment)
+    (row,) = (line for line in ledger.result(summary.judged(run), asked) if "| case 0 |" in line)
     assert "| WORSE -14.5 % [-14.5 %, -14.5 %] | -13.8 % +16.0 % |" in row
-    show.verdicts(run, verdicts)
+    show.verdicts(run, judge.judge(run))
     assert "-13.8 % +16.0 %" in capsys.readouterr().out
 
 
@@ -204,9 +204,9 @@ def test_rings_that_overflowed_are_counted_in_both_arms():
     for arms, count in (((), 0), ((BASELINE,), 1), ((BASELINE, "variant"), 1)):
         for arm in arms:
             run.blocks("case 0", "ab")[0][arm]["overflow"] = "above_0.1%"
-        verdicts = judge.judge(run)
-        table = "".join(ledger.result(run, verdicts, from_table(run.plan.experiment)))
-        assert verdicts[0].findings[0].overflowed == count and ("| case 0 † |" in table) == bool(count)
+        found = summary.judged(run)
+        table = "".join(ledger.result(found, from_table(run.plan.experiment)))
+        assert found.verdicts[0].findings[0].overflowed == count and ("| case 0 † |" in table) == bool(count)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, 2.0**64, "12 MiB", None])

@@ -29,11 +29,13 @@ from lab import (
     readme,
     registry,
     report,
+    results,
     session,
+    summary,
 )
 from lab.measure import words
 from lab.plan import Arm, Cell, Plan, digest, library_arm
-from lab.samples import Samples
+from lab.samples import Samples, text_in
 
 FLAGS = """
 HZ3_LANES(scale, fast, r50)
@@ -314,17 +316,20 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     file.write_text(GOOD)
     verb = ["ab", str(file), "--scale", "0.5", "--blocks", "1"]
     result = CliRunner().invoke(cli.main, verb, catch_exceptions=False)
-    (run,) = (tmp_path / "x").glob("*.jsonl")
-    lines = run.read_text().splitlines()
+    (run,) = (tmp_path / "x").iterdir()
+    lines = text_in(run).splitlines()
     assert result.exit_code == 0 and len(lines) == 1 + 2 * (3 + 6 * 2 + 3)
     assert "HZ3_FREE_CHECK=0" in lines[0] and "/bench_random" not in lines[0]
     assert f'"commit": "{planning.commit()}"' in lines[0]
     assert not any(str(ROOT) in line for line in lines)  # results are published
+    assert list(results.Results.read(tmp_path).index) == [results.run_of(run)]
     lines[-1] = ""
-    run.write_text("\n".join(lines))
+    run.with_suffix("").write_text("\n".join(lines))  # as an interrupt leaves it
+    run.unlink()
     assert CliRunner().invoke(cli.main, [*verb, "--resume"], catch_exceptions=False).exit_code == 0
+    assert len(text_in(run).splitlines()) == len(lines) + 3  # a line that says so, and the last round again
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
-    assert "is complete" in str(again.exception)
+    assert f"{run.name} is complete" in str(again.exception)
 
 
 VERBS = {  # what each is given, how it plans, and where its samples go
@@ -504,19 +509,19 @@ def test_the_report_makes_its_folder(tmp_path, monkeypatch):
     assert (tmp_path / "build/report.html").read_text() == "all"
 
 
-def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypatch):
+def found(*runs, name="x1"):
+    """Results with these runs of one experiment."""
+    return results.Results(index={}, experiments={name: [summary.judged(run) for run in runs]})
+
+
+def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path):
     (tmp_path / "x1.toml").write_text(GOOD)
     (tmp_path / "x2.toml").write_text(
         GOOD.replace('name = "x"', 'name = "y"') + '[original]\nsaid = "It lost."\n'
         'verdict = "NO-GO"\nfigures = [{ case = "T=2", variant = "one", change = -3 }]\n'
     )
-    assert ledger.ledger(tmp_path).count("not yet run") == 2
-    run = samples(table_of([{"at_least": 0.0}]), 1, [20])
-    run.path = tmp_path / "results/x1/now.jsonl"
-    run.path.parent.mkdir(parents=True)
-    run.path.touch()
-    monkeypatch.setattr(ledger.Samples, "load", lambda path: run)
-    text = ledger.ledger(tmp_path)
+    assert ledger.ledger(tmp_path, results.Results()).count("not yet run") == 2
+    text = ledger.ledger(tmp_path, found(samples(table_of([{"at_least": 0.0}]), 1, [20])))
     assert "| [x](#x) | one | - | not yet run |" in text  # the run's variant has another name
     assert "variant: **GO**\n" in text and "A CPU, 4 CPUs" in text
     assert "| [y](#y) | one | NO-GO | not yet run |" in text and "It lost." in text
@@ -535,17 +540,18 @@ def test_the_ledger_says_what_was_found_and_what_was_not_run(tmp_path, monkeypat
 def test_the_ledger_says_where_a_run_is_of_another_file_than_there_is(changed):
     table = table_of([{"at_least": 0.0}])
     run, now = samples(table, 1, [0]), experiment.from_table(table | changed)
-    said = "\n".join(ledger.result(run, judge.judge(run), now))
+    said = "\n".join(ledger.result(summary.judged(run), now))
     assert ("**The file has changed since." in said) == (changed.keys() not in (set(), {"why"}))
 
 
-def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another(monkeypatch):
+def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another():
     table = table_of([{"at_least": 0.0}])
     old = samples(table | {"same_within": 3.0}, 1, [0])
     now, trial = (samples(table, 1, [0], blocks=blocks) for blocks in (7, 6))
-    runs = {"1": old, "2": now, "3": trial, "4": old}
-    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
-    assert ledger.published(map(Path, runs), experiment.from_table(table)) == [now]
+    every = [summary.judged(run) for run in (old, now, trial, old)]
+    assert results.weightiest(every, experiment.from_table(table)) == [every[1]]
+    every[1] = every[1].brief()  # what was not kept in full cannot be shown
+    assert results.weightiest(every, experiment.from_table(table)) == [every[2]]
 
 
 def test_what_is_not_shown_in_full_has_a_line_with_its_verdict(tmp_path, monkeypatch):
@@ -554,33 +560,32 @@ def test_what_is_not_shown_in_full_has_a_line_with_its_verdict(tmp_path, monkeyp
         "20260101T000000Z": samples(table | {"gates": [{"group": "g", "at_least": 30.0}]}, 1, [20]),
         "20260102T000000Z": samples(table, 2, [20]),
         "20260103T000000Z": samples(table, 3, [20], blocks=2),
-        "20260104T000000Z": Samples(Path(), samples(table, 4, [20]).plan, MACHINE),  # interrupted
     }
     (tmp_path / "x.toml").write_text(GOOD)
     for name, run in runs.items():
-        run.path = tmp_path / f"results/x/{name}.jsonl"
-        run.path.parent.mkdir(parents=True, exist_ok=True)
-        run.path.touch()
-    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.stem])
+        run.path = Path(f"results/x/{name}.jsonl.zst")
     monkeypatch.setattr(ledger, "read", lambda file: experiment.from_table(table))
-    shown, others = ledger.ledger(tmp_path).split("\nEvery other complete run, each by the file of its day:\n\n")
+    known = found(*runs.values(), name="x")
+    known.index = {"x/20260101T000000Z": {"history": "abc:x.jsonl"}}
+    shown, others = ledger.ledger(tmp_path, known).split("\nEvery other complete run, each by the file of its day:\n\n")
     assert "\n2026-01-02, A CPU, 4 CPUs, Linux 6.1; 20 blocks, 1 of" in shown and "variant: **GO**" in shown
+    where = "every sample: `git show abc:x.jsonl`", "[every sample](../../results/x/20260103T000000Z.jsonl.zst)"
     assert others.splitlines()[:3] == [
-        f"- {day}, A CPU, 4 CPUs, Linux 6.1; {blocks} blocks, 1 of the iterations; "
-        f"[every sample](../experiments/results/x/{day.replace('-', '')}T000000Z.jsonl). variant: {word}"
-        for day, blocks, word in (("2026-01-01", 20, "NO-GO"), ("2026-01-03", 2, "INCONCLUSIVE"))
+        f"- {day}, A CPU, 4 CPUs, Linux 6.1; {blocks} blocks, 1 of the iterations; {at}. variant: {word}"
+        for day, blocks, at, word in (
+            ("2026-01-01", 20, where[0], "NO-GO"),
+            ("2026-01-03", 2, where[1], "INCONCLUSIVE"),
+        )
     ] + [""]
 
 
-def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
+def test_a_trial_replaces_nothing_that_is_published():
     first, trial, later, rebooted = (samples(table_of([]), seed, [0], blocks=6) for seed in range(4))
     trial.plan = replace(trial.plan, scale=0.1)
     rebooted.machine = {**rebooted.machine, "kernel": "6.2"}
-    runs = {"1": first, "2": trial, "3": rebooted}
-    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
-    assert ledger.published(map(Path, runs)) == [first, rebooted]
-    runs["4"] = later
-    assert ledger.published(map(Path, runs)) == [later, rebooted]
+    every = [summary.judged(run) for run in (first, trial, rebooted, later)]
+    assert results.weightiest(every[:3], None) == [every[0], every[2]]
+    assert results.weightiest(every, None) == [every[3], every[2]]
 
 
 @pytest.mark.parametrize("changed, counts", [
@@ -593,11 +598,17 @@ def test_a_trial_replaces_nothing_that_is_published(monkeypatch):
     ({"scale": 0.09, "blocks": 5}, False),
     ({"blocks": 1}, False),
 ])  # fmt: skip
-def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(monkeypatch, changed, counts):
+def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(monkeypatch, tmp_path, changed, counts):
     plan = Plan("peers", "peers-x", {name: Arm() for name in peers.PUBLISHED}, {}, 7)
-    runs = {"1": Samples(Path("1"), plan, MACHINE), "2": Samples(Path("2"), replace(plan, **changed), MACHINE)}
-    monkeypatch.setattr(ledger.Samples, "load", lambda path: runs[path.name])
-    assert ledger.published(map(Path, runs)) == [runs["2" if counts else "1"]]
+    known = results.Results(tmp_path)
+    runs = [
+        Samples.create(tmp_path / name, plan, MACHINE) for name, plan in (("1", plan), ("2", replace(plan, **changed)))
+    ]
+    for run in runs:
+        known.add(run)
+    assert known.comparisons == [runs[counts]] and len(known.index) == 2
+    monkeypatch.setattr(report, "readable", lambda files, say: runs)
+    assert report.published(tmp_path, print) == [runs[counts]]
 
 
 def test_those_who_are_published_are_lanes_and_peers_that_there_are():
@@ -623,19 +634,15 @@ def test_the_ledger_names_the_cases_whose_runs_are_too_short():
     for case, seconds in (("case 0", 0.004), ("case 1", 0.15), ("case 2", 0.25)):
         for figures in (figures for block in run.blocks(case, "ab") for figures in block.values()):
             figures["seconds"] = seconds
-    said = ledger.result(run, judge.judge(run), experiment.from_table(table))
+    said = ledger.result(summary.judged(run), experiment.from_table(table))
     assert "Mostly noise, since the median run took less than 0.2 s: case 0 (0.004 s), case 1 (0.15 s)." in said
 
 
 def test_the_ledger_says_where_a_run_began_on_a_busy_machine():
     run = samples(table_of([{"at_least": 0.0}]), 1, [0])
-    assert "load" not in ledger.measured_as(run)  # 0.1 of 4 processors
+    assert "load" not in ledger.measured_as(summary.judged(run))  # 0.1 of 4 processors
     run.machine = run.machine | {"load": 2.1}
-    assert "of the iterations, load when it began 2.1; " in ledger.measured_as(run)
-
-
-def test_the_ledger_in_the_documentation_is_what_the_results_say():
-    assert (ROOT / "docs/verdicts.md").read_text() == ledger.ledger(ROOT / "experiments"), "run: bin/hz3 ledger"
+    assert "of the iterations, load when it began 2.1; " in ledger.measured_as(summary.judged(run))
 
 
 def test_words_of_a_line():

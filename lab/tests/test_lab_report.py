@@ -17,14 +17,15 @@ from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, pack, read
 from lab.page import markdown
 from lab.peers import cells
 from lab.plan import Plan
-from lab.samples import Samples
+from lab.results import newest
+from lab.samples import Round, Samples
 
 
 @pytest.fixture(scope="module")
 def page():
     runs = [peers(), samples(experiment([{"at_least": 0.0}], cases=2), 1, [20, 0])]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "published", lambda files: runs)
+        patch.setattr(report, "published", lambda folder, say: runs)
         patch.setattr(report, "reasons", lambda: [ahead.Reason("bench_mt 2", "speed", "It <cheats>. " * 20)])
         return report.report(Path(), print)
 
@@ -83,6 +84,8 @@ def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_p
     assert capsys.readouterr().out.count(warning) == 1
     monkeypatch.setattr(cli, "RESULTS", tmp_path)
     monkeypatch.setattr(pack, "merge", lambda folder, results: [results / "peers-x/1.jsonl"])
+    run.path = tmp_path / "peers-x/1.jsonl"
+    del run.attempts[Round("warmup", 0, "mt 2")]  # as of a run that was not finished
     monkeypatch.setattr(Samples, "load", lambda path: run)
     merged = CliRunner().invoke(cli.main, ["merge", "folder"], catch_exceptions=False).output
     assert merged.startswith("merged peers-x/1.jsonl\n" + warning) and merged.count("mostly noise") == 1
@@ -234,8 +237,8 @@ def test_bad_reasons_are_refused(tmp_path, old, new, complaint):
         ahead.reasons(tmp_path)
 
 
-def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_beside(tmp_path, monkeypatch):
-    (tmp_path / "docs").mkdir()
+def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_beside(tmp_path):
+    (tmp_path / "docs/results").mkdir(parents=True)
     file = tmp_path / "README.md"
     old = peers(name="peers-a", speeds=SPEEDS | {"scale": 9.0})
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
@@ -243,21 +246,17 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
     new.plan = replace(new.plan, scale=0.15)
     old.path, new.path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     many.machine = many.machine | {"cpus_allowed": 99}
-    with monkeypatch.context() as patch:
-        patch.setattr(report, "published", lambda files: [])
-        file.write_text("no place\n")
-        with pytest.raises(LabError, match="no place"):
-            readme.write(tmp_path, tmp_path)
-        file.write_text(f"before\n{readme.BEGIN}old\n{readme.END}after\n")
-        with pytest.raises(LabError, match="no comparison"):
-            readme.write(tmp_path, tmp_path)
-        patch.setattr(report, "published", lambda files: [other, new, old])
-        readme.write(tmp_path, tmp_path)
-        once = file.read_text()
-        readme.write(tmp_path, tmp_path)
-        assert file.read_text() == once  # and everything before and after stays
-        patch.setattr(report, "published", lambda files: [other, new, old, many])
-        readme.write(tmp_path, tmp_path)
+    file.write_text("no place\n")
+    with pytest.raises(LabError, match="no place"):
+        readme.write([], tmp_path)
+    file.write_text(f"before\n{readme.BEGIN}old\n{readme.END}after\n")
+    with pytest.raises(LabError, match="no comparison"):
+        readme.write([], tmp_path)
+    readme.write(newest([other, new, old]), tmp_path)
+    once = file.read_text()
+    readme.write(newest([other, new, old]), tmp_path)
+    assert file.read_text() == once  # and everything before and after stays
+    readme.write(newest([other, new, old, many]), tmp_path)
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
     assert " left out, since there is a newer version of each: jemalloc-5.3.0, " in once
     # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; r90 has 2.9 in both
@@ -270,8 +269,8 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
     both = file.read_text()
     assert both.count("| mt_remote T=2, R>0") == 2 and both.index("6 blocks of b") < both.index("A CPU, 99 CPUs")
     for name in ("speed", "memory", "scaling"):
-        ElementTree.parse(tmp_path / f"docs/{name}.svg")
-    page = (tmp_path / "docs/peers.md").read_text()
+        ElementTree.parse(tmp_path / f"docs/results/{name}.svg")
+    page = (tmp_path / "docs/results/peers.md").read_text()
     assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
     assert once.count("6 blocks of a at 15 % length, 6 blocks of b at 100 % length") == 1
     for words in ("## peers-a on A CPU", "## peers-b", "Lanes: 2; peers: 2; cells: 4; 6 blocks", "| jemalloc | 5.3 |",
@@ -321,7 +320,7 @@ def test_every_section_is_of_one_machine_and_in_reach_and_what_is_drawn_is_said(
     runs = [peers(), peers(), samples(experiment([{"at_least": 0.0}]), 1, [0])]
     runs[1].machine = runs[1].machine | {"kernel": "6.2"}
     names = [f"peers-synthetic on A CPU, 4 CPUs, Linux {kernel}" for kernel in ("6.1", "6.2")]
-    monkeypatch.setattr(report, "published", lambda files: runs[::-1])
+    monkeypatch.setattr(report, "published", lambda folder, say: [runs[1], runs[0], runs[2]])
     said = []
     page = report.report(Path(), said.append)
     places, heads = zip(*re.findall(r'<h2 id="(.*?)">(.*?)</h2>', page), strict=True)

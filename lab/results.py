@@ -1,0 +1,200 @@
+"""results/: of each list of cells and each experiment the newest run, compressed; a line for each run that there ever
+was (index.json); and what the documentation is made from (summary.json).  The samples of older runs are in the history:
+`git show` gives them for what their line says under `history`."""
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lab import ROOT, LabError, archive, experiment, machine, samples, summary, text_of
+from lab.peers import PUBLISHED
+from lab.plan import NOT_A_PLAN, Plan
+from lab.samples import Samples
+from lab.session import remaining
+from lab.summary import Json, Judged
+
+FOLDER = ROOT / "results"
+EXPERIMENTS = ROOT / "experiments"
+INDEX, SUMMARY = "index.json", "summary.json"
+LEAST_BLOCKS, LEAST_WEIGHT = 2, 0.5  # of a comparison; the weight of 2 blocks with a quarter of the iterations
+Say = Callable[[str], None]
+T = TypeVar("T")
+
+
+def weight(plan: Plan | Judged) -> float:
+    """What a trial has less of."""
+    return plan.scale * plan.blocks
+
+
+def counts(run: Samples) -> bool:
+    """A complete run; of comparisons one that is no trial, and leaves out nobody whom all that are published have."""
+    plan = run.plan
+    if plan.kind == "peers":
+        trial = plan.blocks < LEAST_BLOCKS or weight(plan) < LEAST_WEIGHT
+        whole = not (trial or PUBLISHED - plan.arms.keys() - plan.missing.keys())
+    else:
+        whole = bool(plan.experiment)
+    return whole and not remaining(run)
+
+
+def best(every: Iterable[T], key: Callable[[T], Hashable], rank: Callable[[T], Any] = lambda run: 0) -> list[T]:
+    """Of each key the run that ranks first, of several the last."""
+    found: dict[Hashable, T] = {}
+    for run in every:
+        if key(run) not in found or rank(run) >= rank(found[key(run)]):
+            found[key(run)] = run
+    return list(found.values())
+
+
+def newest(comparisons: Iterable[Samples]) -> list[Samples]:
+    """Of every list of cells the newest for each number of processors, whichever machine had them."""
+    ordered = sorted(comparisons, key=lambda run: stamp(run.path))
+    key = {id(run): (run.plan.name, run.machine["cpus_allowed"]) for run in ordered}
+    return sorted(best(ordered, lambda run: key[id(run)]), key=lambda run: key[id(run)])
+
+
+def weightiest(every: Iterable[Judged], asked: experiment.Experiment | None) -> list[Judged]:
+    """Of every machine the weightiest run, and of several the newest, but first those of what is asked now."""
+    now = summary.basis(asked) if asked else ""
+    return best(every, lambda run: run.key, lambda run: (not run.is_brief, run.basis == now, weight(run)))
+
+
+def stamp(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
+def day(path: Path) -> str:
+    began = stamp(path)
+    return f"{began[:4]}-{began[4:6]}-{began[6:8]}"
+
+
+def run_of(path: Path) -> str:
+    """How the index names it."""
+    return f"{path.parent.name}/{stamp(path)}"
+
+
+def readable(paths: Iterable[Path], say: Say) -> Iterator[Samples]:
+    """Of a file that is damaged it is said where, and the others are read."""
+    for path in paths:
+        try:
+            yield Samples.load(path)
+        except LabError as error:
+            say(f"left out: {error}")
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for place in sorted(folder.iterdir()) if place.is_dir() for path in samples.runs(place)]
+
+
+def on_lines(value: Any, depth: int) -> str:
+    """JSON in which so many levels begin new lines: small, and changes of it can be read."""
+    if not depth or not isinstance(value, (dict, list)) or not value:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(on_lines(item, depth - 1) for item in value) + "\n]"
+    return "{\n" + ",\n".join(f"{json.dumps(key)}:{on_lines(item, depth - 1)}" for key, item in value.items()) + "\n}"
+
+
+def read_json(file: Path) -> Json:
+    try:
+        return json.loads(text_of(file))
+    except ValueError as error:
+        raise LabError(f"{file} is damaged: {error}") from None
+
+
+def write_json(file: Path, value: Any, depth: int) -> None:
+    new = file.with_suffix(".part")
+    new.write_text(on_lines(value, depth) + "\n")
+    os.replace(new, file)
+
+
+@dataclass
+class Results:
+    folder: Path = FOLDER
+    index: dict[str, Json] = field(default_factory=dict)
+    experiments: dict[str, list[Judged]] = field(default_factory=lambda: defaultdict(list))
+    comparisons: list[Samples] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: Path = FOLDER) -> "Results":
+        results = cls(folder)
+        if not (folder / INDEX).exists():
+            return results
+        results.index = {line["run"]: line for line in read_json(folder / INDEX)["runs"]}
+        known = read_json(folder / SUMMARY)
+        try:
+            for run, table in known["experiments"].items():
+                facts = results.index[run]["machine"]
+                results.experiments[run.partition("/")[0]].append(
+                    summary.judged_from_json(results.path(run), facts, table)
+                )
+            for run, table in known["comparisons"].items():
+                facts = results.index[run]["machine"]
+                results.comparisons.append(summary.comparison_from_json(results.path(run), facts, table))
+        except NOT_A_PLAN as error:
+            raise LabError(f"{folder / SUMMARY} is damaged: {run}: {error!r}") from None
+        return results
+
+    def path(self, run: str) -> Path:
+        return self.folder / f"{run}.jsonl{archive.SUFFIX}"
+
+    def add(self, run: Samples) -> None:
+        """What the index and the summary say of a complete run."""
+        name = run_of(run.path)
+        self.index[name] = self.index.get(name, {}) | {
+            "run": name,
+            "of": run.plan.name,
+            "date": day(run.path),
+            "machine": run.machine,
+            "commit": run.plan.commit,
+            "sha256": hashlib.sha256(samples.contents(run.path)).hexdigest(),
+        }
+        if not counts(run):
+            return
+        if run.plan.kind == "peers":
+            others = [other for other in self.comparisons if run_of(other.path) != name]
+            self.comparisons = newest([*others, run])
+        else:
+            of = self.experiments[run.path.parent.name]
+            of[:] = sorted(
+                [*(other for other in of if run_of(other.path) != name), summary.judged(run)],
+                key=lambda judged: judged.path.name,
+            )
+            self._shorten(run.path.parent.name)
+
+    def _shorten(self, name: str) -> None:
+        """What the ledger does not show in full."""
+        file = EXPERIMENTS / f"{name}.toml"
+        shown = weightiest(self.experiments[name], experiment.read(file) if file.is_file() else None)
+        self.experiments[name] = [run if run in shown else run.brief() for run in self.experiments[name]]
+
+    def write(self) -> None:
+        write_json(self.folder / INDEX, {"runs": [self.index[run] for run in sorted(self.index)]}, 2)
+        judged = (run for of in sorted(self.experiments) for run in self.experiments[of])
+        found = {run_of(run.path): summary.judged_to_json(run) for run in judged}
+        compared = {run_of(run.path): summary.comparison_to_json(run) for run in self.comparisons}
+        write_json(self.folder / SUMMARY, {"experiments": found, "comparisons": compared}, 4)
+
+
+def keep(run: Samples, folder: Path) -> None:
+    """Of a run that is complete: compresses its samples, and adds it to the index and the summary."""
+    if run.path.suffix != archive.SUFFIX:
+        run.path = archive.compress(run.path)
+    results = Results.read(folder)
+    results.add(run)
+    results.write()
+
+
+def renew(folder: Path, say: Say) -> Results:
+    """From all samples that are here; of runs whose samples are elsewhere it stays as it is."""
+    results = Results.read(folder)
+    for run in readable(files(folder), say):
+        if not remaining(run):
+            results.add(run)
+    results.write()
+    return results

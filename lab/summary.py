@@ -1,0 +1,235 @@
+"""What the documentation is made from: of each complete run of an experiment what was found, of the newest comparisons
+with the peers the figures that their tables and pictures show.  As JSON it is a hundredth of the samples.
+
+Of an experiment's findings only what is printed is kept, as short as it prints the same; what is not kept is nan.
+"""
+
+import hashlib
+import json
+import math
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lab import LabError, machine
+from lab.comparison import ANSWERS, Comparison
+from lab.experiment import MEMORY as FIGURES
+from lab.experiment import Experiment, Gate, from_table
+from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent
+from lab.plan import Arm, Cell, Plan
+from lab.plots import SHARES
+from lab.samples import Round, Samples
+from lab.show import blocks_to_settle, short_cells, signed, spread_said
+from lab.versus import MEMORY, SPEED, marked
+
+NOT_KEPT = math.nan
+Json = dict[str, Any]
+
+
+def basis(asked: Experiment) -> str:
+    """A digest of all that a verdict depends on, but samples."""
+    parts = [asked.baseline, *asked.variants, *asked.cases, *asked.gates]
+    text = json.dumps([*map(given, parts), asked.figure, asked.same_within])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def given(part: Any) -> Json:
+    """Its fields, without those that are as they are where nothing is said: what is added later changes no digest."""
+    return {key: value for key, value in asdict(part).items() if value not in (None, {}, "")}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A complete run of an experiment, as the ledger tells of it."""
+
+    path: Path  # its samples, in results/, whether or not they are there
+    name: str
+    machine: Json
+    blocks: int
+    scale: float
+    figure: str
+    basis: str
+    verdicts: list[Verdict]
+    short: dict[str, float]  # cells whose median run is mostly noise, and its seconds
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.name, machine.identity(self.machine)
+
+    @property
+    def is_brief(self) -> bool:
+        """That only its verdicts' words are kept."""
+        return not any(verdict.findings for verdict in self.verdicts)
+
+    def brief(self) -> "Judged":
+        words = [Verdict(verdict.variant, verdict.word, [], []) for verdict in self.verdicts]
+        return replace(self, verdicts=words, short={})
+
+
+def judged(run: Samples) -> Judged:
+    plan, asked = run.plan, from_table(run.plan.experiment)
+    facts = plan.name, run.machine, plan.blocks, plan.scale, asked.figure, basis(asked)
+    try:
+        return Judged(run.path, *facts, judge(run), short_cells(run))
+    except LabError as error:
+        raise LabError(f"{run.path}: {error}") from None
+
+
+def number(value: Any) -> Any:
+    """Whole ones without their .0, but of -0.0 that tells its sign."""
+    whole = isinstance(value, float) and value.is_integer() and str(value) != "-0.0"
+    return int(value) if whole else value
+
+
+def real(value: Any) -> Any:
+    return float(value) if isinstance(value, int) else value
+
+
+def shortest(value: float, said: Callable[[float], str]) -> float:
+    """To as few digits as print the same."""
+    return next(short for digits in range(18) if said(short := round(value, digits)) == said(value))
+
+
+def _printed(per_cent: float) -> str:
+    """Of -100 %, of which there is no effect, nothing: -99.97 % is not to become that."""
+    return signed(log_ratio(per_cent)) if per_cent > -100 else ""
+
+
+def _printed_both_ways(per_cent: float) -> str:
+    return signed(log_ratio(per_cent)) + signed(-log_ratio(per_cent))
+
+
+def _finding_to_json(finding: Finding, main: str) -> list[Any]:
+    """The noise floor, None where there is none, of the main figure only."""
+    effect = finding.effect
+    numbers = [shortest(percent(value), _printed) for value in (effect.gain, effect.low, effect.high)]
+    floor = None if math.isinf(effect.floor) else shortest(percent(effect.floor), _printed_both_ways)
+    spread = shortest(finding.range_ratio, spread_said) if spread_said(finding.range_ratio) else 0
+    more = [spread, finding.runs_needed if blocks_to_settle(finding) else 0, finding.overflowed]
+    while more and not more[-1]:
+        more.pop()
+    return [finding.verdict, *map(number, [*numbers, *([floor] if finding.figure == main else []), *more])]
+
+
+def _finding_from_json(case: str, variant: str, figure: str, run: Json, table: list[Any]) -> Finding:
+    word, gain, low, high, *more = table
+    floor = more.pop(0) if figure == run["figure"] else NOT_KEPT
+    ends = math.inf if floor is None else log_ratio(floor)
+    effect = Effect(*map(log_ratio, (gain, low, high)), NOT_KEPT, NOT_KEPT, ends, run["blocks"])
+    spread, needed, overflowed = [*more, 0, 0, 0][:3]
+    return Finding(
+        case, "", variant, figure, effect, word, (NOT_KEPT, NOT_KEPT), float(spread), needed or None, overflowed
+    )
+
+
+def judged_to_json(run: Judged) -> Json:
+    facts: Json = {"name": run.name, "blocks": run.blocks, "scale": run.scale, "figure": run.figure, "basis": run.basis}
+    if run.short:
+        facts["short"] = run.short
+    if not run.is_brief:
+        facts["gates"] = [given(gate.gate) for gate in run.verdicts[0].gates]
+    return {**facts, "verdicts": [_verdict_to_json(verdict, run.figure) for verdict in run.verdicts]}
+
+
+def _verdict_to_json(verdict: Verdict, main: str) -> Json:
+    table: Json = {"variant": verdict.variant, "word": verdict.word}
+    if verdict.findings:
+        table["gates"] = [[gate.holds.value, gate.reason] for gate in verdict.gates]
+        table["cases"] = {finding.case: {} for finding in verdict.findings}
+        for finding in verdict.findings:
+            if finding.figure in (main, *FIGURES):
+                table["cases"][finding.case][finding.figure] = _finding_to_json(finding, main)
+    return table
+
+
+def judged_from_json(path: Path, facts: Json, table: Json) -> Judged:
+    gates = [Gate(**gate) for gate in table.get("gates", [])]
+
+    def verdict(found: Json) -> Verdict:
+        answers = [
+            GateVerdict(gate, Holds(holds), reason)
+            for gate, (holds, reason) in zip(gates, found.get("gates", []), strict=True)
+        ]
+        findings = [
+            _finding_from_json(case, found["variant"], figure, table, numbers)
+            for case, of in found.get("cases", {}).items()
+            for figure, numbers in of.items()
+        ]
+        return Verdict(found["variant"], found["word"], answers, findings)
+
+    known = (table[key] for key in ("blocks", "scale", "figure", "basis"))
+    verdicts = list(map(verdict, table["verdicts"]))
+    return Judged(path, table["name"], facts, *known, verdicts, table.get("short", {}))
+
+
+def _command(cell: str) -> str:
+    """Of a cell that is called as lists of them call theirs."""
+    return f"bench_{cell}"
+
+
+def figures_shown(comparison: Comparison, cell: str) -> list[str]:
+    """Of one cell: what any table or picture of it in the documentation is made from."""
+    if cell in comparison.timed:
+        return ["seconds", *(f"{call}_{share}_ns" for call in ("malloc", "free") for share in SHARES)]
+    short = ["seconds"] * (cell in short_cells(comparison.run))
+    overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
+    answers = ANSWERS.get(comparison.run.plan.cells[cell].group, "").split()
+    return list(dict.fromkeys([*short, SPEED, MEMORY, *answers, *overflowed]))
+
+
+def _cell_to_json(comparison: Comparison, name: str) -> Json:
+    run, cell = comparison.run, comparison.run.plan.cells[name]
+    command = shlex.join(cell.argv)
+    table: Json = {} if command == _command(name) else {"argv": command}
+    if reasons := {arm: reason for (of, arm), reason in run.unable.items() if of == name}:
+        table["unable"] = reasons
+    if blocks := run.blocks(name, "ab"):
+        asked = comparison.parameters(name)
+        table["asked"] = {key: number(value) for key, value in asked.items() if key not in ("question", "iters")}
+        columns = {
+            figure: [[number(block[arm].get(figure)) for block in blocks] for arm in blocks[0]]
+            for figure in figures_shown(comparison, name)
+        }
+        table["figures"] = {
+            figure: of_arms
+            for figure, of_arms in columns.items()
+            if any(value is not None for column in of_arms for value in column)
+        }
+    return table
+
+
+def comparison_to_json(run: Samples) -> Json:
+    plan, comparison = run.plan, Comparison(run)
+    arms = {
+        name: given(replace(arm, file=None, sha256=(arm.sha256 or "")[:12], config=arm.config.partition(" ")[0]))
+        for name, arm in plan.arms.items()
+    }
+    cells = {cell: _cell_to_json(comparison, cell) for cell in plan.cells}
+    facts = {"name": plan.name, "blocks": plan.blocks, "scale": plan.scale, "missing": plan.missing}
+    return {**facts, "arms": arms, "cells": cells}
+
+
+def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
+    """As if the samples had been read, and had nothing but what is shown."""
+    argvs = {name: shlex.split(cell.get("argv", _command(name))) for name, cell in table["cells"].items()}
+    cells = {name: Cell(argv, argv[0]) for name, argv in argvs.items()}
+    arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
+    known = {key: table[key] for key in ("blocks", "scale", "missing")}
+    run = Samples(path, Plan("peers", table["name"], arms, cells, seed=0, **known), facts)
+    for name, cell in table["cells"].items():
+        run.unable |= {(name, arm): reason for arm, reason in cell.get("unable", {}).items()}
+        asked = {key: real(value) for key, value in cell.get("asked", {}).items()}
+        for block in range(blocks_of(cell)):
+            attempt = {}
+            for column, arm in enumerate(run.arms_of(Round("ab", block, name))):
+                found = {figure: real(of_arms[column][block]) for figure, of_arms in cell["figures"].items()}
+                attempt[arm] = asked | {figure: value for figure, value in found.items() if value is not None}
+            run.attempts[Round("ab", block, name)] = [attempt]
+    return run
+
+
+def blocks_of(cell: Json) -> int:
+    """None where no arm gave a result."""
+    return len(next(iter(cell["figures"].values()))[0]) if "figures" in cell else 0

@@ -1,0 +1,210 @@
+"""What is kept of runs: compressed samples, the index, and the summary that the documentation is made from."""
+
+import hashlib
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic import experiment as table_of
+from synthetic import peers, samples, written
+
+from lab import ROOT, LabError, archive, cli, ledger, pack, page, readme, report, results, summary
+from lab.comparison import Comparison
+from lab.experiment import from_table
+from lab.results import Results
+from lab.samples import Samples, contents, newest_path, runs, text_in
+
+KEPT = results.files(results.FOLDER)
+GATES = [{"at_least": 0.0}, {"figure": "peak_kib", "at_least": -10.0}, {"wins": 1}]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return written(samples(table_of(GATES), 1, [20]), tmp_path / "results/x/20260101T000000Z.jsonl")
+
+
+def test_a_compressed_file_is_read_as_what_it_was(file):
+    before, text = Samples.load(file), file.read_text()
+    compressed = archive.compress(file)
+    assert compressed.name == "20260101T000000Z.jsonl.zst" and compressed.stat().st_size < len(text) / 4
+    assert Samples.load(compressed).attempts == before.attempts and text_in(compressed) == text
+    assert list(file.parent.iterdir()) == [compressed]
+
+
+def test_of_a_run_whose_compressing_was_interrupted_there_is_one_file(file):
+    text = file.read_text()
+    compressed = archive.compress(file)
+    file.write_text(text)  # it had not gone yet
+    assert runs(file.parent) == [compressed]
+    (file.parent / "20260101T000000Z.part").write_text("cut off")
+    newer = file.with_name("20260102T000000Z.jsonl")
+    newer.write_text(text)
+    assert runs(file.parent) == [compressed, newer] and newest_path(file.parent) == newer
+
+
+@pytest.mark.parametrize("line", ["{", '{"kind": "sample"}', "[]", "null", '{"kind": "sample", "phase": {}}'])
+def test_a_damaged_line_is_named(file, line):
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:16], line, *lines[16:]]) + "\n")
+    for way in (lambda path: path, archive.compress):
+        path = way(file)
+        with pytest.raises(LabError, match=f"{path.name} is not a file of samples: line 17: "):
+            Samples.load(path)
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda data: data[:-20], lambda data: data[:5000] + b"x" + data[5001:], lambda data: b""]
+)
+def test_of_damaged_compressed_samples_the_last_line_that_can_be_read_is_named(tmp_path, harm):
+    path = written(samples(table_of(GATES), 1, [20], blocks=200), tmp_path / "x/1.jsonl")
+    count = path.read_text().count("\n")
+    compressed = archive.compress(path)
+    compressed.write_bytes(harm(compressed.read_bytes()))
+    with pytest.raises(LabError, match=r"1.jsonl.zst is damaged after line \d+: ") as caught:
+        Samples.load(compressed)
+    assert int(str(caught.value).partition("line ")[2].partition(":")[0]) <= count
+
+
+def test_of_several_files_one_that_is_damaged_leaves_the_others_readable(file, tmp_path, monkeypatch):
+    other = written(samples(table_of(GATES), 2, [0]), tmp_path / "results/y/20260101T000000Z.jsonl")
+    known = results.renew(tmp_path / "results", pytest.fail)
+    whole = summary.judged_to_json(known.experiments["x"][0])
+    file.write_text(file.read_text().replace('"arm": "variant"', "", 1))
+    said = []
+    known = results.renew(tmp_path / "results", said.append)
+    assert [run.path.parent.name for of in known.experiments.values() for run in of] == ["x", "y"]
+    assert summary.judged_to_json(known.experiments["x"][0]) == whole  # what was known of it before
+    assert len(said) == 1 and f"{file} is not a file of samples: line " in said[0]
+    assert [run.path for run in report.published(tmp_path / "results", said.append)] == [other]
+
+
+def test_a_run_that_is_kept_is_in_the_index_and_the_summary_and_a_newer_one_shortens_it(tmp_path):
+    table = table_of(GATES)
+    for day, seed in ((1, 1), (2, 2)):
+        run = Samples.load(written(samples(table, seed, [20]), tmp_path / f"x/2026010{day}T000000Z.jsonl"))
+        digest = hashlib.sha256(run.path.read_bytes()).hexdigest()
+        results.keep(run, tmp_path)
+        known = Results.read(tmp_path)
+        line = known.index[f"x/2026010{day}T000000Z"]
+        assert (line["of"], line["date"], line["sha256"]) == ("synthetic", f"2026-01-0{day}", digest)
+        assert line["machine"] == run.machine and hashlib.sha256(contents(run.path)).hexdigest() == digest
+    assert [run.is_brief for run in known.experiments["x"]] == [True, False]
+    assert [verdict.word for run in known.experiments["x"] for verdict in run.verdicts] == ["GO", "GO"]
+
+
+def test_what_is_read_is_written_again_as_it_was(tmp_path):
+    for name, run in (("x", samples(table_of(GATES), 1, [20])), ("peers-x", peers())):
+        results.keep(Samples.load(written(run, tmp_path / name / "20260101T000000Z.jsonl")), tmp_path)
+    before = {file.name: file.read_text() for file in tmp_path.glob("*.json")}
+    Results.read(tmp_path).write()
+    assert {file.name: file.read_text() for file in tmp_path.glob("*.json")} == before
+    assert len(before) == 2
+
+
+@pytest.mark.parametrize("more", [{}, {"noise": 0.3}, {"noise": 0.0, "mood": 0.0}, {"heavy": True}, {"aa_blocks": 2}])
+@pytest.mark.parametrize("gain", [[0, 0], [20, -50], [-0.04, 0.04], [1542.8, -99.9]])
+def test_of_an_experiment_the_ledger_says_the_same_by_the_summary_as_by_the_samples(more, gain):
+    for seed in range(10):
+        table = table_of(GATES, cases=2)
+        run = samples(table, seed, gain, **more)
+        run.blocks("case 1", "ab")[0]["variant"] |= {"overflow": "above_0.1%"}
+        for figures in (figures for block in run.blocks("case 0", "ab") for figures in block.values()):
+            figures["seconds"] = 0.1 + seed / 100
+        found, asked = summary.judged(run), from_table(table)
+        text = json.dumps(summary.judged_to_json(found))
+        kept = summary.judged_from_json(run.path, run.machine, json.loads(text))
+        assert ledger.result(kept, asked) == ledger.result(found, asked)
+        assert kept.key == found.key and not kept.is_brief
+        again = summary.judged_from_json(run.path, run.machine, summary.judged_to_json(found.brief()))
+        assert again == found.brief() and again.is_brief
+
+
+def test_of_a_comparison_the_page_and_the_readme_say_the_same_by_the_summary_as_by_the_samples():
+    run = peers(untouched="mt 8")
+    run.unable["mt 2", "glibc"] = "it broke"
+    run.unable |= {("idle", arm): "it broke" for arm in run.plan.arms}
+    run.blocks("mt 8", "ab")[0]["glibc"]["overflow"] = "above_0.1%"
+    for figures in (figures for block in run.blocks("mt 8", "ab") for figures in block.values()):
+        figures["seconds"] = 0.15
+    kept = summary.comparison_from_json(run.path, run.machine, json.loads(json.dumps(summary.comparison_to_json(run))))
+    (one, other) = ([Comparison(found)] for found in (run, kept))
+    assert page.page(other, []) == page.page(one, [])
+    assert readme.against_peers(other) == readme.against_peers(one)
+    assert readme.section(other, readme.against_peers(other)) == readme.section(one, readme.against_peers(one))
+
+
+@pytest.mark.parametrize("name, old, new, complaint", [
+    (results.INDEX, ":", "", "index.json is damaged: .*line 2 "),
+    (results.SUMMARY, '"verdicts"', "verdicts", "summary.json is damaged: .*line 14 "),
+    (results.SUMMARY, '"word"', '"words"', "summary.json is damaged: x/20260101T000000Z: KeyError"),
+])  # fmt: skip
+def test_a_damaged_index_or_summary_is_named_with_its_place(file, tmp_path, name, old, new, complaint):
+    results.keep(Samples.load(file), tmp_path / "results")
+    place = tmp_path / "results" / name
+    assert old in place.read_text()
+    place.write_text(place.read_text().replace(old, new, 1))
+    with pytest.raises(LabError, match=complaint):
+        Results.read(tmp_path / "results")
+
+
+def test_what_is_merged_again_is_compared_with_what_was_compressed(tmp_path):
+    folder, ours = tmp_path / "packed", tmp_path / "results"
+    file = written(samples(table_of(GATES), 1, [20]), folder / "results/x/20260101T000000Z.jsonl")
+    whole = file.read_text()
+    for _ in range(2):
+        (merged,) = pack.merge(folder, ours)
+        results.keep(Samples.load(merged), ours)
+        assert [text_in(path) for path in runs(ours / "x")] == [whole]
+    file.unlink()
+    written(samples(table_of(GATES), 2, [20]), file)
+    with pytest.raises(LabError, match="20260101T000000Z.jsonl.zst is there already, with other samples"):
+        pack.merge(folder, ours)
+
+
+# What the project's own results have to be.
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no git checkout")
+def test_the_tree_holds_one_run_of_each_list_and_experiment_and_the_index_says_where_the_others_are():
+    index = Results.read().index
+    kept = {results.run_of(path): path for path in KEPT}
+    tracked = subprocess.run(["git", "ls-files", "results"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    names = [Path(path).parent.name for path in tracked if path.endswith((".jsonl", ".zst"))]
+    assert len(names) == len(set(names)), "older runs go: their line in results/index.json says under history where to"
+    assert all(path.suffix == archive.SUFFIX for path in kept.values()), "a run that is complete is compressed"
+    assert kept.keys() | {run for run, line in index.items() if "history" in line} == index.keys()
+
+
+@pytest.mark.parametrize("path", KEPT, ids=results.run_of)
+def test_what_is_said_of_a_run_is_what_its_samples_say(path):
+    known, run = Results.read(), Samples.load(path)
+    line = known.index[results.run_of(path)]
+    assert line["sha256"] == hashlib.sha256(contents(path)).hexdigest() and line["commit"] == run.plan.commit
+    assert line["machine"] == run.machine and line["of"] == run.plan.name
+    fresh = Results(index={}, folder=results.FOLDER)
+    fresh.add(run)
+    for found in fresh.experiments[path.parent.name]:
+        (kept,) = (other for other in known.experiments[path.parent.name] if other.path == path)
+        expected = found.brief() if kept.is_brief else found
+        assert summary.judged_to_json(kept) == summary.judged_to_json(expected), "run: bin/hz3 ledger"
+    for found in fresh.comparisons:
+        (kept,) = (other for other in known.comparisons if other.path == path)
+        assert summary.comparison_to_json(kept) == summary.comparison_to_json(found), "run: bin/hz3 ledger"
+
+
+def test_the_documentation_is_what_the_summary_says(tmp_path):
+    known = Results.read()
+    assert (ROOT / "docs/results/verdicts.md").read_text() == ledger.ledger(ROOT / "experiments", known), (
+        "run: bin/hz3 ledger"
+    )
+    (tmp_path / "docs/results").mkdir(parents=True)
+    (tmp_path / "README.md").write_text((ROOT / "README.md").read_text())
+    readme.write(known.comparisons, tmp_path)
+    for made in ("README.md", "docs/results/peers.md", *(f"docs/results/{name}.svg" for name in ("speed", "memory"))):
+        assert (tmp_path / made).read_text() == (ROOT / made).read_text(), "run: bin/hz3 report --readme"
+
+
+def test_the_summary_is_small():
+    assert (results.FOLDER / results.SUMMARY).stat().st_size <= 300_000
