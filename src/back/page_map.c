@@ -1,5 +1,9 @@
 #include "back/page_map.h"
 
+/* What a retire writes is in one cache line. */
+_Static_assert(offsetof(struct hz3_span, older) == 64, "the hot part of a descriptor");
+_Static_assert(sizeof(struct hz3_span) == 128 + sizeof(((struct hz3_span *)0)->noted), "and the whole");
+
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uint8_t hz3_state_shift[HZ3_BINS] HZ3_CACHE_ALIGNED, *hz3_states;

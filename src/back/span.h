@@ -17,41 +17,51 @@ enum hz3_span_kind {
 
 enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
 
-/* One per granule; that of a span's first granule speaks for the span, and the last one of a free
- * span repeats `kind` and `start` for its right neighbour.
+/* One per granule; that of a span's first granule speaks for the span, and the last one of a free span repeats `kind`
+ * and `start` for its right neighbour.  What is in the union is its kind's alone.  Aligned, since neighbours are other
+ * heaps'.
  *
  * For runs:  live = objects handed out (to magazines or the program), and
  *            objects in the bitmap of free ones + live == bump <= the class's objects.
  *   const while the run lives: start, granules, kind, cls
  *   bump:      the holder (with its heap's lock); atomic, since others look whether an object is below it
- *   owner, held, bucket, links, since, idle: central's lock of the class
- *   live and the bitmap: atomic, since the holder takes while others retire */
+ *   owner, held, bucket, idle, since, links: central's lock of the class
+ *   live and the bitmap: atomic, since the holder takes while others retire
+ * For free spans, since and the links: the page pool's lock. */
 enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
 struct hz3_span {
     uintptr_t start;
     uint32_t granules;
-    uint8_t kind; /* enum hz3_span_kind */
-    uint8_t cls;
-    uint8_t bucket;         /* run: central's list by fullness, or UNLISTED */
-    uint8_t held;           /* run: enum hz3_holder */
-    uint8_t owner;          /* run: number of its heap, as in its tags */
+    uint8_t kind;           /* enum hz3_span_kind */
     bool zeroed;            /* just allocated: every byte of it reads as zero */
-    HZ3_ATOMIC(bool) freed; /* large: until its descriptor is that of a new block */
+    HZ3_ATOMIC(bool) freed; /* a large block was; until the descriptor is that of a new one, whatever it is meanwhile */
     HZ3_ATOMIC(bool) asked; /* for the huge page that starts here, whatever else does */
-    bool aging; /* on an age list: dirty free spans by time of their freeing, runs by time of their first retire */
-    HZ3_ATOMIC(uint16_t) bump;
-    HZ3_ATOMIC(uint32_t) live;
+    union {
+        struct {
+            /* a run */
+            HZ3_ATOMIC(uint16_t) bump;
+            uint8_t cls;
+            uint8_t bucket; /* central's list by fullness, or UNLISTED */
+            uint8_t held;   /* enum hz3_holder */
+            uint8_t owner;  /* number of its heap, as in its tags */
+            HZ3_ATOMIC(uint32_t) live;
+            uint32_t idle;             /* free objects that no purge has seen; of a heap's, as of the last retire */
+            HZ3_ATOMIC(uint64_t) free; /* of up to 64 objects: bit i: object i is retired; else hz3_window.free */
+        };
+        struct {
+            /* a large block */
+            size_t bytes; /* usable */
+        };
+    };
+    bool aging;     /* on an age list: dirty spans by time of their freeing, runs by time of their first retire */
     uint32_t since; /* ms, wrapping: when it came to the age list */
-    uint32_t idle;  /* run: free objects that no purge has seen; of a heap's, as of the last retire */
-    size_t bytes;   /* large: usable bytes */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
-    HZ3_ATOMIC(uint64_t) free; /* run of up to 64 objects: bit i: object i is retired; else hz3_window.free */
     /* HZ3_S121_PAGE_LOCAL_REMOTE.  Not cleared when the span changes its use: a list may still lead here. */
-    HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
-    struct hz3_span *next_announced; /* written by the one that set `announced` */
     HZ3_ATOMIC(bool) announced;      /* in an owner's list, or about to be */
-} HZ3_CACHE_ALIGNED;                 /* neighbours are other heaps' */
+    struct hz3_span *next_announced; /* written by the one that set `announced` */
+    HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
+} HZ3_CACHE_ALIGNED;
 
 HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)
 {
