@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -29,6 +28,9 @@ enum { HINTS_WORK = 0 };
 #else
 enum { HINTS_WORK = 1 };
 #endif
+
+/* The kernel's, as its <linux/futex.h> has them, which is not at hand where libc is musl. */
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
 
