@@ -21,13 +21,16 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define HZ3_API __attribute__((visibility("default")))
+#define HZ3_API       __attribute__((visibility("default")))
+#define HZ3_EXTENSION __extension__ /* C89 has no bool of its own */
 #else
 #define HZ3_API
+#define HZ3_EXTENSION
 #endif
 
+/* The one place that says the version: the build, the packages and their tests read it here. */
 #define HZ3_VERSION_MAJOR 0
-#define HZ3_VERSION_MINOR 1
+#define HZ3_VERSION_MINOR 2
 #define HZ3_VERSION_PATCH 0
 
 /* ---- allocation: NULL and ENOMEM on failure, or where size (or a product) exceeds PTRDIFF_MAX ---- */
@@ -60,7 +63,7 @@ HZ3_API int hz3_malloc_trim(size_t pad);
 /* hz3_collect(false): gives up what this thread caches, sends home what waited for other threads since the last pass,
  * and purges what has been idle for the decay time.  hz3_collect(true): the same, now, whatever its age
  * (malloc_trim). */
-HZ3_API void hz3_collect(bool force);
+HZ3_EXTENSION HZ3_API void hz3_collect(bool force);
 
 /* ---- what it says of itself ---- */
 HZ3_API const char *hz3_version(void);       /* "0.1.0" */
@@ -70,11 +73,18 @@ HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=..
 HZ3_API size_t hz3_stats_json(char *buf, size_t size);
 HZ3_API void hz3_malloc_stats(void); /* the same figures as text on stderr */
 
-/* ---- as glibc's <malloc.h> has them ---- */
+/* ---- as glibc's <malloc.h> has them: whoever calls one of the first two includes that ---- */
+#if defined(__clang__) && defined(__cplusplus)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreturn-type-c-linkage" /* of types that are complete in <malloc.h> only */
+#endif
 struct mallinfo;
 struct mallinfo2;
-HZ3_API struct mallinfo2 hz3_mallinfo2(void);           /* arena: mapped, uordblks: allocated, keepcost: dirty; bytes */
-HZ3_API struct mallinfo hz3_mallinfo(void);             /* the same, cut at INT_MAX */
+HZ3_API struct mallinfo2 hz3_mallinfo2(void); /* arena: mapped, uordblks: allocated, keepcost: dirty; bytes */
+HZ3_API struct mallinfo hz3_mallinfo(void);   /* the same, cut at INT_MAX */
+#if defined(__clang__) && defined(__cplusplus)
+#pragma clang diagnostic pop
+#endif
 HZ3_API int hz3_mallopt(int parameter, int value);      /* accepted and without effect: returns 1 */
 HZ3_API int hz3_malloc_info(int options, FILE *stream); /* XML; options must be 0; -1 on failure */
 
