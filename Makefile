@@ -4,30 +4,51 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 LANES := scale fast classic r50 r90 memory
 TEST_LANES := scale fast classic # whose whole suites run; tests of all lanes are in tests/golden and tests/stress
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
+# make install [PREFIX=/usr] [DESTDIR=/a/tree/to/pack]
+PREFIX ?= /usr/local
+DESTDIR ?=
+INSTALL_LANES ?= scale fast memory
+# make check: the lane.
+LANE ?= scale
 # make run: any command; without one, a Redis server under its own benchmark.
 APP ?= tools/demo-redis.sh
 
+MAKEFLAGS += --no-print-directory
 export PATH := $(PATH):$(CURDIR)/.venv/bin
 PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
+# $(call QUIETLY,LOG,COMMANDS): their output is in build/LOG.log, and is shown where they fail.
+QUIETLY = mkdir -p build && { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
-    -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF $(2) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }
+    -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
+# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here.
+# install, unlike cp, makes a new file: programs may be running on the old one.
+LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3)) && \
+    install build/$(1)/libhakozuna_hz3_$(1).so . && echo "built libhakozuna_hz3_$(1).so"
+KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches clean docs run test fuzz test_model_long test_variants_long test_vm peers
-.PHONY: setup-build setup-run setup-test setup-fuzz setup-vm setup-peers
+.PHONY: all benches check clean docs install run test fuzz test_model_long test_variants_long test_vm peers
+.PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with.
-# install, unlike cp, makes a new file: programs may be running on the old one.
 $(LANES:%=all_ldpreload_%): all_ldpreload_%: benches
-	@mkdir -p build
-	@$(call CONFIGURE,$*,$(if $(wildcard build/$*/CTestTestfile.cmake),,-DHZ3_TESTS=OFF))
-	@cmake --build build/$* -j$(JOBS) --target hz3
-	@install build/$*/libhakozuna_hz3_$*.so .
+	@$(call LIBRARY,$*,$(call KEEP_TESTS,$*),hz3)
 
 benches: setup-build
-	@mkdir -p build
-	@{ cmake -S bench -B build/bench && cmake --build build/bench -j$(JOBS); } >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
+	@$(call QUIETLY,bench,cmake -S bench -B build/bench && cmake --build build/bench -j$(JOBS))
+	@echo "built out/"
+
+# Nothing is written where one of the files could not be.
+install: setup-build
+	@rm -rf build/stage
+	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),$(call CONFIGURE,$(lane)) $(call KEEP_TESTS,$(lane)) \
+	    -DCMAKE_INSTALL_PREFIX='$(abspath $(PREFIX))' && \
+	    cmake --build build/$(lane) -j$(JOBS) --target hz3 hz3_dlopen hz3_static && \
+	    DESTDIR=$(CURDIR)/build/stage cmake --install build/$(lane)) &&) true
+	@tools/writable.sh build/stage '$(DESTDIR)'
+	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
+	@echo "installed lanes $(INSTALL_LANES) in $(DESTDIR)$(abspath $(PREFIX))"
 
 run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
@@ -41,46 +62,49 @@ test_variants_long: setup-test all
 	@$(PYTEST) tests/lanes tests/golden/test_boxes.py --long
 
 $(LANES:%=test_%): test_%: setup-test benches
-	@mkdir -p build
-	@$(call CONFIGURE,$*,-DHZ3_TESTS=ON)
-	@cmake --build build/$* -j$(JOBS)
-	@install build/$*/libhakozuna_hz3_$*.so .
+	@$(call LIBRARY,$*,-DHZ3_TESTS=ON,all)
 	@ctest --test-dir build/$* -j$(JOBS) --output-on-failure
+
+# What one wants to know of a lane before each commit, within a minute once it is built.
+check: setup-check
+	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON,check_programs)
+	@ctest --test-dir build/$(LANE) -j$(JOBS) --output-on-failure --no-tests=error -R '^(unit|api|misuse)\.'
+	@$(PYTEST) tests/golden/test_binary.py --lane $(LANE)
 
 # The models of tests/model with a hundred times the schedules: about an hour.
 test_model_long: setup-test
-	@mkdir -p build
-	@$(call CONFIGURE,scale,-DHZ3_TESTS=ON)
-	@cmake --build build/scale -j$(JOBS) --target test_model_long
+	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,all)
+	@cmake --build build/scale --target test_model_long
 
 # Lane scale on a kernel that may be set as no test may set its host's: a minute.
 test_vm: setup-vm benches
-	@mkdir -p build
-	@$(call CONFIGURE,scale,-DHZ3_TESTS=ON)
-	@cmake --build build/scale -j$(JOBS)
-	@install build/scale/libhakozuna_hz3_scale.so .
+	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,all)
 	@$(PYTEST) tests/vm
 
 # tests/fuzz under AFL++, for so long.  What it finds is in build/found, where the next run goes on.
 FUZZ_SECONDS ?= 600
 fuzz: setup-fuzz
-	@mkdir -p build
-	@{ cmake -S . -B build/fuzz -DCMAKE_C_COMPILER=afl-clang-fast -DHZ3_LANE=scale -DHZ3_BENCH=OFF && \
-	    cmake --build build/fuzz -j$(JOBS) --target fuzz; } >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
+	@$(call QUIETLY,fuzz,cmake -S . -B build/fuzz -DCMAKE_C_COMPILER=afl-clang-fast -DHZ3_LANE=scale -DHZ3_BENCH=OFF && \
+	    cmake --build build/fuzz -j$(JOBS) --target fuzz)
 	@tests/fuzz/guided.sh build/fuzz/tests/fuzz/fuzz build/found $(FUZZ_SECONDS)
 
 # The allocators to compare with, into build/peers.
 peers: setup-peers
 	@.venv/bin/python peers/build.py
 
-setup-build setup-run setup-test setup-fuzz setup-vm setup-peers: setup-%:
+setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers: setup-%:
 	@tools/setup.sh $*
 setup-fuzz setup-vm: setup-test
 
+# make setup [FOR=build|run|check|test|packages|coverage|fuzz|vm|peers|lab]: installs what that needs, by sudo.  No other
+# command installs Debian packages, unless root runs it.
+FOR ?= test
+setup:
+	@tools/setup.sh --install $(FOR)
+
 # The page in docs/ that is made from the registry.
 docs: setup-build
-	@mkdir -p build
-	@$(call CONFIGURE,scale,)
+	@$(call QUIETLY,scale,$(call CONFIGURE,scale))
 	@cp build/scale/lanes.md docs/lanes.md
 
 # The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of

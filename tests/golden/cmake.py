@@ -1,0 +1,26 @@
+"""Builds of hz3, beside those in build/ by CMake, in build/ by make."""
+
+import os
+import re
+import subprocess
+
+from registry import ROOT
+
+
+def configure(root, build, *definitions, **environment):
+    return subprocess.run(
+        ["cmake", "-S", root, "-B", build, "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF", *definitions],
+        capture_output=True, text=True, env={**os.environ, **environment},
+    )
+
+
+def build(directory, *arguments):
+    done = subprocess.run(["cmake", "--build", directory, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def make(*words):
+    """What whoever runs the tests under make has set holds here too, but for the jobs, which cannot be shared."""
+    flags = re.sub(r"-j\d*|--jobserver-\S+", "", os.environ.get("MAKEFLAGS", ""))
+    return subprocess.run(["make", *words], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, "MAKEFLAGS": flags})

@@ -1,0 +1,227 @@
+"""What make install leaves, in which names and forms others can use it, and where it refuses to write at all."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from cmake import build, configure, make
+from registry import ROOT
+
+LANES = ("scale", "fast", "memory")
+USES_BOTH_NAMES = """
+#include <hz3.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    void *p = malloc(10);
+    puts(hz3_config_string());
+    hz3_free(p); /* from malloc: it is one and the same allocator, linked, not preloaded */
+    char *line = NULL;
+    size_t size = 0; /* getline: libc's own code allocates, and then makes larger */
+    int lines = 0;
+    while (getline(&line, &size, stdin) > 0) lines++;
+    free(line);
+    return lines != 2 || !p;
+}
+"""
+
+
+def said(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("prefix") / "usr"
+    done = make("install", f"PREFIX={prefix}")
+    assert done.returncode == 0, done.stderr
+    return prefix
+
+
+def serves(program, lane="scale", **options):
+    run = subprocess.run([program], input=f"a\n{'b' * 5000}\n", capture_output=True, text=True, **options)
+    assert run.returncode == 0 and run.stdout.startswith("hz3-config: ") and f" lane={lane} " in run.stdout, run.stderr
+
+
+def test_installing_says_one_line(prefix, tmp_path):
+    done = make("install", f"PREFIX={tmp_path}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"installed lanes scale fast memory in {tmp_path}\n"
+
+
+def test_every_lane_has_a_plain_name_beside_the_work_orders_names(prefix):
+    for lane in LANES:
+        plain = "libhz3" if lane == "scale" else f"libhz3-{lane}"
+        for form in ("", "-dlopen"):
+            library = prefix / f"lib/{plain}{form}.so.0"
+            assert f"[{library.name}]" in said("readelf", "-dW", library)
+            for name in (f"{plain}{form}.so", f"libhakozuna_hz3_{lane}{form.replace('-', '_')}.so"):
+                assert (prefix / "lib" / name).samefile(library)
+                assert os.readlink(prefix / "lib" / name).count("/") == 0  # so that the tree can be moved
+        assert (prefix / f"lib/libhakozuna_hz3_{lane}.a").samefile(prefix / f"lib/{plain}.a")
+
+
+def test_hz3_runs_what_was_installed(prefix):
+    for lane in LANES:
+        run = subprocess.run([prefix / "bin/hz3", "run", "--lane", lane, "--stats", "--", "true"],
+                             capture_output=True, text=True)
+        assert run.returncode == 0 and f"this process ran on hz3 {version()} ({lane})" in run.stderr
+        for verb in ("flags", "options"):
+            assert said(prefix / "bin/hz3", verb, "--lane", lane)
+    assert subprocess.run([prefix / "bin/hz3", "flags", "--lane", "r90"], capture_output=True).returncode == 2
+
+
+def version():
+    return ".".join(re.findall(r"^#define HZ3_VERSION_\w+ (\d+)$", (ROOT / "include/hz3.h").read_text(), re.M))
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_pkg_config_has_each_lane(prefix, tmp_path, lane):
+    name = "hz3" if lane == "scale" else f"hz3-{lane}"
+    environment = os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
+    assert said("pkg-config", "--modversion", name, env=environment).strip() == version()
+    words = said("pkg-config", "--cflags", "--libs", name, env=environment).split()
+    (tmp_path / "main.c").write_text(USES_BOTH_NAMES)
+    subprocess.run(["cc", "-D_GNU_SOURCE", "main.c", *words, "-o", "main"], cwd=tmp_path, check=True)
+    serves(tmp_path / "main", lane, env=os.environ | {"LD_LIBRARY_PATH": str(prefix / "lib")})
+
+
+def test_find_package_has_the_shared_and_the_static_form(prefix, tmp_path):
+    (tmp_path / "main.c").write_text(USES_BOTH_NAMES)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\nfind_package(hz3 0.2 REQUIRED)\n"
+        "foreach(form hz3 hz3_static)\n add_executable(with_${form} main.c)\n"
+        " target_link_libraries(with_${form} hz3::${form})\nendforeach()\n")
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    build(tmp_path / "b")
+    for form in ("hz3", "hz3_static"):
+        serves(tmp_path / "b" / f"with_{form}")
+
+
+def test_hz3_stays_lane_scale_whatever_was_installed_last(root, tmp_path):
+    prefix, user = tmp_path / "prefix", tmp_path / "user"
+    for lane, kind in (("scale", "Release"), ("fast", "Debug")):
+        done = configure(root, tmp_path / lane, f"-DHZ3_LANE={lane}", f"-DCMAKE_BUILD_TYPE={kind}",
+                         f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DCMAKE_INSTALL_LIBDIR={prefix}/lib")
+        assert done.returncode == 0, done.stderr
+        build(tmp_path / lane, f"-j{os.cpu_count()}", "--target", "install")
+    for name in ("hz3", "hz3-fast"):
+        text = (prefix / f"lib/pkgconfig/{name}.pc").read_text()
+        assert f"\nlibdir={prefix}/lib\n" in text and f" -l{name}\n" in text
+    user.mkdir()
+    (user / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\nfind_package(hz3 REQUIRED COMPONENTS ${LANE})\n"
+        "get_target_property(file hz3::hz3 LOCATION)\nmessage(STATUS \"is ${file}\")\n")
+
+    def find(lane, kind):
+        done = subprocess.run(["cmake", "-S", user, "-B", user / f"{lane}-{kind}", f"-DLANE={lane}",
+                               f"-DCMAKE_BUILD_TYPE={kind}", f"-DCMAKE_PREFIX_PATH={prefix}"],
+                              capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    for asked, name in (("", "libhz3.so"), ("scale", "libhz3.so"), ("fast", "libhz3-fast.so")):
+        for kind in ("Debug", "Release"):
+            assert f"is {prefix}/lib/{name}.{version()}\n" in find(asked, kind)
+    assert "not one lane that is installed here: r90" in find("r90", "Release")
+
+
+def test_a_project_can_have_it_as_a_part_and_installs_what_runs(root, tmp_path):
+    (tmp_path / "main.c").write_text(USES_BOTH_NAMES)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\n"
+        "set(CMAKE_INSTALL_RPATH $ORIGIN/../lib)\n"
+        f"add_subdirectory({root} hz3)\nadd_executable(main main.c)\n"
+        "target_link_libraries(main hz3::hz3)\ninstall(TARGETS main EXPORT user)\n"
+        "install(EXPORT user DESTINATION lib/cmake/user)\nmessage(STATUS \"type '${CMAKE_BUILD_TYPE}'\")\n")
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_INSTALL_PREFIX={tmp_path}/usr",
+                           "-DCMAKE_INSTALL_LIBDIR=lib"], capture_output=True, text=True)
+    assert done.returncode == 0 and "type ''" in done.stdout, done.stderr
+    build(tmp_path / "b", f"-j{os.cpu_count()}", "--target", "install")
+    serves(tmp_path / "b/main")
+    shutil.rmtree(tmp_path / "b")
+    serves(tmp_path / "usr/bin/main")
+
+
+@pytest.fixture
+def as_user():
+    """How to run a command as somebody who may not write everywhere."""
+    if os.geteuid() != 0:
+        return []
+    if not shutil.which("setpriv"):
+        pytest.skip("root needs util-linux's setpriv")
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+@pytest.mark.parametrize("locked", ["", "usr/lib", "usr/lib/pkgconfig"])
+def test_an_install_that_cannot_write_everything_writes_nothing(as_user, prefix, locked):
+    """As make install asks before it copies what it staged; the last of these folders lies in others that can be written."""
+    with tempfile.TemporaryDirectory() as place:
+        tree, stage = Path(place) / "tree", Path(place) / "stage"
+        Path(place).chmod(0o755)
+        shutil.copytree(prefix, stage / "usr", symlinks=True)
+        if locked:
+            (tree / locked).mkdir(parents=True)
+        else:
+            tree.mkdir()
+        for folder in (tree, *tree.rglob("*")):
+            folder.chmod(0o777)
+        command = [*as_user, shutil.copy(ROOT / "tools/writable.sh", place), stage, tree]
+        assert subprocess.run(command).returncode == 0
+        (tree / locked).chmod(0o555)
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr == f"hz3: nothing is installed: {tree / locked} cannot be written to\n"
+
+
+def test_make_install_asks_first(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    done = make("install", "PREFIX=/usr", f"DESTDIR={file}")
+    assert done.returncode != 0 and done.stdout == ""
+    assert done.stderr.splitlines()[0] == f"hz3: nothing is installed: {file} cannot be written to"
+    assert len(done.stderr.splitlines()) == 2  # and make's own
+    assert [*tmp_path.iterdir()] == [file]
+
+
+@pytest.mark.parametrize("compiler, standard", [
+    ("gcc", "c89"), ("gcc", "c99"), ("clang-19", "c89"), ("clang-19", "c23"),
+    ("g++", "c++98"), ("g++", "c++20"), ("clang++-19", "c++98"), ("clang++-19", "c++20"), ("musl-gcc", "c99"),
+])
+def test_the_header_is_clean(root, compiler, standard):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    language = "c++" if "++" in standard else "c"
+    done = subprocess.run([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-pedantic", "-Werror",
+                           "-fsyntax-only", f"-I{root}/include", "-"], capture_output=True, text=True,
+                          input="#include <hz3.h>\nint main(void) { hz3_collect(1); return hz3_malloc(1) == NULL; }\n")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_manual_has_every_function_verb_and_option(prefix, root):
+    if not shutil.which("man"):
+        pytest.skip("man is not installed")
+    page = {}
+    for section in "13":
+        done = subprocess.run(["man", "--warnings", "-l", prefix / f"share/man/man{section}/hz3.{section}"],
+                              capture_output=True, text=True, env=os.environ | {"MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"hz3 {version()}" in done.stdout
+        page[section] = " ".join(done.stdout.split())
+    header = (root / "include/hz3.h").read_text()
+    functions = re.findall(r"^(?:HZ3_EXTENSION )?HZ3_API (.*?);", header, re.M)
+    assert len(functions) > 20
+    assert sorted(re.findall(r"[\w ]+ \**hz3_\w+\([^)]*\);", page["3"].split("DESCRIPTION")[0])) == sorted(
+        f" {function};" for function in functions)
+    for name in re.findall(r"^HZ3_OPTION\((\w+)", (root / "src/api/options.def").read_text(), re.M):
+        assert f" HZ3_{name}=" in page["1"]
+    for verb in re.findall(r"^  ([a-z]+) ", said(root / "bin/hz3", "help").split("Beside", 1)[0], re.M):
+        if not (root / f"bin/hz3-{verb}").exists():
+            assert f" {verb} " in page["1"]

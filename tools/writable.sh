@@ -1,0 +1,16 @@
+#!/bin/sh
+# writable.sh STAGE ROOT: whether all that lies in STAGE could be copied into ROOT; says what could not, in one line.
+set -euf
+stage=$1
+root=$2
+folders=$(find "$stage" -type d)
+IFS='
+'
+for folder in $folders; do
+    place=$root${folder#"$stage"}
+    while [ ! -e "$place" ] && [ ! -L "$place" ]; do place=$(dirname -- "$place"); done
+    if [ ! -d "$place" ] || [ ! -w "$place" ] || [ ! -x "$place" ]; then
+        echo "hz3: nothing is installed: ${place:-/} cannot be written to" >&2
+        exit 1
+    fi
+done
