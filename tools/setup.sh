@@ -1,11 +1,14 @@
 #!/bin/sh
-# setup.sh [build|run|test|fuzz|vm|peers|lab]: brings what building, or building and the demo, the tests, the fuzzer, the
-# tests in a virtual machine, the peers or the lab, needs; says nothing when all is there.
-# Debian packages come by apt-get where that is allowed, Python packages into .venv.
+# setup.sh [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|lab]: brings what building needs, or building
+# and the demo, a minute's tests, all tests, the packages, the table of coverage, the fuzzer, the tests in a virtual
+# machine, the peers or the lab; says nothing when all is there.  Python packages come into .venv.  Debian's are
+# installed where root asks, or whoever says --install (make setup), by sudo; for others it says which command would.
 set -eu
 
 cd "$(dirname -- "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin # servers live there, and not every user looks there
+ask=
+[ "${1:-}" != --install ] || { ask=1; shift; }
 purpose=${1:-build}
 needed='gcc libc6-dev make cmake python3'
 wanted=
@@ -18,6 +21,16 @@ case $purpose in
     lab)
         needed="$needed python3-venv"
         requirements=lab ;;
+    check)
+        needed="$needed python3-venv g++ libcmocka-dev binutils"
+        requirements='tests lab' ;; # registry.py of the tests reads with the lab
+    coverage)
+        needed="$needed python3-venv g++ libcmocka-dev binutils"
+        requirements='tests lab' ;;
+    packages)
+        needed="$needed python3-venv g++ dpkg-dev debhelper fakeroot cargo-web"
+        wanted='lintian mmdebstrap'
+        requirements='tests lab' ;;
     test)
         needed="$needed python3-venv"
         requirements='tests lab'
@@ -30,7 +43,7 @@ case $purpose in
         needed="$needed python3-venv"
         requirements=tests
         wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
-    *) echo "usage: $0 [build|run|test|fuzz|vm|peers|lab]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -78,9 +91,17 @@ unpack_kernel() ( # Installed, it would be one for this machine to boot: its ima
         rm linux-image-*.deb && mv image vmlinuz
 )
 
+may_install() { [ "$(id -u)" = 0 ] || [ -n "$ask" ]; }
+
 install() { # PACKAGE...: as many as can be had
-    if [ "$(id -u)" = 0 ]; then as_root=; elif sudo -n true; then as_root='sudo -n'; else return 0; fi
-    command -v apt-get || return 0
+    may_install && command -v apt-get >/dev/null || return 0
+    if [ "$(id -u)" = 0 ]; then as_root=; elif sudo -v; then as_root=sudo; else return 0; fi
+    echo "setup: installs $* (what comes of it is in build/setup.log)" >&2
+    mkdir -p build
+    install_quietly "$@" >build/setup.log 2>&1
+}
+
+install_quietly() {
     if [ ! -e /usr/sbin/policy-rc.d ]; then # the servers are for the tests to start, not for apt-get
         printf '#!/bin/sh\nexit 101\n' | $as_root tee /usr/sbin/policy-rc.d >/dev/null
         $as_root chmod +x /usr/sbin/policy-rc.d
@@ -96,6 +117,16 @@ install() { # PACKAGE...: as many as can be had
         for one; do $apt install -y --no-install-recommends "$one" || :; done
 }
 
+# Debian's name for the test suite of its Python has the version in it.
+debian_names() { # PACKAGE...
+    dotted=$(system_python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3)
+    echo "$*" | sed "s/libpython3-/libpython$dotted-/"
+}
+
+remedy() { # PACKAGE...: what to do for them
+    echo "sudo apt-get install --no-install-recommends $(debian_names "$@") (or: make setup FOR=$purpose)"
+}
+
 into_venv() { # PIP-ARGUMENT...
     .venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
@@ -105,18 +136,13 @@ into_venv() { # PIP-ARGUMENT...
 {
     missing=$(missing_of $needed $wanted)
     if [ -n "$missing" ]; then
-        # Debian's name for the test suite of its Python has the version in it.
-        dotted=$(system_python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3)
-        missing=$(echo "$missing" | sed "s/libpython3-/libpython$dotted-/")
-        echo "setup: missing:$missing (what comes of it is in build/setup.log)" >&2
-        mkdir -p build
-        install $missing >build/setup.log 2>&1
+        install $(debian_names $missing)
         is_here cmake || ! is_here python3-venv || into_venv cmake==3.31.10
     fi
     missing=$(missing_of $needed)
-    [ -z "$missing" ] || { echo "setup: cannot $purpose without$missing: apt-get install$missing" >&2; exit 1; }
+    [ -z "$missing" ] || { echo "setup: cannot $purpose without$missing: $(remedy $missing)" >&2; exit 1; }
     missing=$(missing_of $wanted)
-    [ -z "$missing" ] || echo "setup: what needs them is left out:$missing" >&2
+    [ -z "$missing" ] || echo "setup: what needs them is left out:$missing: $(remedy $missing)" >&2
 }
 
 for part in $requirements; do

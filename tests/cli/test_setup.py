@@ -1,0 +1,66 @@
+"""tools/setup.sh installs Debian packages for root, and for whoever asks it to; others are told which command would."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "sudo apt-get install --no-install-recommends gcc libc6-dev make cmake"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Runs setup.sh where there is neither a compiler nor a build tool; what it did is in the file `done`."""
+    tools, bin, done = tmp_path / "tree/tools", tmp_path / "bin", tmp_path / "done"
+    tools.mkdir(parents=True)
+    shutil.copy(ROOT / "tools/setup.sh", tools)
+    bin.mkdir()
+    for name in ("sh", "dirname", "sed", "mkdir", "env", "cat", "python3"):
+        (bin / name).symlink_to(shutil.which(name))
+
+    def command(name, text):
+        assert not (bin / name).is_symlink()  # or the machine's own command would be overwritten
+        (bin / name).write_text(f"#!/bin/sh\n{text}\n")
+        (bin / name).chmod(0o755)
+
+    command("sudo", f'echo "sudo $*" >>{done}; [ "$1" = -v ] || "$@"')
+    command("apt-get", f'echo "apt-get $*" >>{done}')
+    command("tee", "cat >/dev/null")
+    command("chmod", "")
+    command("rm", "")
+
+    def run(user, *words):
+        command("id", f"echo {user}")
+        result = subprocess.run([tools / "setup.sh", *words], capture_output=True, text=True,
+                                env={"PATH": str(bin)}, cwd=tmp_path)
+        return result, done.read_text() if done.exists() else ""
+
+    return run
+
+
+def test_a_user_is_told_the_command_and_nothing_is_asked_of_sudo(machine):
+    result, done = machine(1000, "build")
+    assert result.returncode == 1 and result.stdout == ""
+    assert result.stderr == (f"setup: cannot build without gcc libc6-dev make cmake: {COMMAND} (or: make setup FOR=build)\n")
+    assert done == ""
+
+
+def test_a_user_who_asks_for_it_has_them_installed_by_sudo(machine):
+    result, done = machine(1000, "--install", "build")
+    assert done.startswith("sudo -v\n")
+    assert "sudo env DEBIAN_FRONTEND=noninteractive apt-get" in done
+    assert [line for line in done.splitlines() if line.startswith("apt-get") and line.endswith(
+        " install -y --no-install-recommends gcc libc6-dev make cmake")]
+    assert result.returncode == 1 and COMMAND in result.stderr  # this apt-get brought nothing
+
+
+def test_root_need_not_ask(machine):
+    _, done = machine(0, "build")
+    assert "sudo" not in done and "install -y --no-install-recommends gcc libc6-dev make cmake" in done
+
+
+def test_a_purpose_that_there_is_not_is_refused(machine):
+    result, done = machine(0, "everything")
+    assert result.returncode == 2 and result.stderr.startswith("usage: ") and done == ""
