@@ -26,7 +26,7 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean docs install run test fuzz test_model_long test_variants_long test_vm peers
+.PHONY: all benches check clean docs install run test fuzz test_model_long test_packages test_variants_long test_vm peers
 .PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -55,7 +55,11 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 
 # Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
 test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LANES),$(LANES)))
-	@$(PYTEST) tests bench peers lab --ignore tests/vm
+	@$(PYTEST) tests bench peers lab --ignore tests/vm --ignore tests/packages
+
+# Debian's packages, the crate and the wheel: made, installed where nothing else is, and used.
+test_packages: setup-packages
+	@$(PYTEST) tests/packages
 
 # Each lane with each of its flags changed, and for longer: half an hour.
 test_variants_long: setup-test all

@@ -21,18 +21,15 @@ case $purpose in
     lab)
         needed="$needed python3-venv"
         requirements=lab ;;
-    check)
-        needed="$needed python3-venv g++ libcmocka-dev binutils"
-        requirements='tests lab' ;; # registry.py of the tests reads with the lab
-    coverage)
-        needed="$needed python3-venv g++ libcmocka-dev binutils"
-        requirements='tests lab' ;;
+    check | coverage)
+        needed="$needed python3-venv g++ pkg-config libcmocka-dev binutils"
+        requirements='tests lab' ;; # tests/registry.py reads with the lab
     packages)
-        needed="$needed python3-venv g++ dpkg-dev debhelper fakeroot cargo-web"
-        wanted='lintian mmdebstrap'
+        needed="$needed python3-venv g++ pkg-config"
+        wanted='dpkg-dev debhelper lintian mmdebstrap cargo-web' # Debian 12's cargo is too old, cargo-web is the same, newer
         requirements='tests lab' ;;
     test)
-        needed="$needed python3-venv"
+        needed="$needed python3-venv pkg-config"
         requirements='tests lab'
         wanted="g++ clang-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
             sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
@@ -42,7 +39,7 @@ case $purpose in
     peers)
         needed="$needed python3-venv"
         requirements=tests
-        wanted="g++ cargo-web $debian_peers" ;; # Debian 12's cargo is too old, cargo-web is the same, newer
+        wanted="g++ cargo-web $debian_peers" ;;
     *) echo "usage: $0 [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|lab]" >&2; exit 2 ;;
 esac
 
@@ -62,6 +59,8 @@ is_here() { # PACKAGE: it or its equal, however it came
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
         musl-tools) command -v musl-gcc ;;
+        dpkg-dev) command -v dpkg-buildpackage ;;
+        debhelper) command -v dh ;;
         qemu-user) command -v qemu-aarch64 ;;
         qemu-system-x86) command -v qemu-system-x86_64 ;;
         busybox-static) command -v busybox ;;

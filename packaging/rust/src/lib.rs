@@ -1,0 +1,106 @@
+//! The hz3 allocator: fast and small when threads free each other's memory.
+//!
+//! ```
+//! #[global_allocator]
+//! static GLOBAL: hz3::Hz3 = hz3::Hz3;
+//! ```
+//!
+//! Rust's memory is then hz3's; that of C code in the same program stays with libc's malloc.
+
+#![no_std]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ffi::{c_char, c_void, CStr};
+
+mod ffi {
+    use super::{c_char, c_void};
+
+    // As include/hz3.h says.
+    extern "C" {
+        pub fn hz3_malloc(size: usize) -> *mut c_void;
+        pub fn hz3_calloc(count: usize, size: usize) -> *mut c_void;
+        pub fn hz3_realloc(p: *mut c_void, size: usize) -> *mut c_void;
+        pub fn hz3_aligned_alloc(alignment: usize, size: usize) -> *mut c_void;
+        pub fn hz3_free(p: *mut c_void);
+        pub fn hz3_malloc_usable_size(p: *const c_void) -> usize;
+        pub fn hz3_collect(force: bool);
+        pub fn hz3_version() -> *const c_char;
+        pub fn hz3_config_string() -> *const c_char;
+        pub fn hz3_stats_json(buf: *mut c_char, size: usize) -> usize;
+    }
+}
+
+/// What every block is aligned to, however it was asked for.
+const ALIGNMENT: usize = 16;
+
+/// The allocator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hz3;
+
+unsafe impl GlobalAlloc for Hz3 {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let block = if layout.align() <= ALIGNMENT {
+            ffi::hz3_malloc(layout.size())
+        } else {
+            ffi::hz3_aligned_alloc(layout.align(), layout.size())
+        };
+        block.cast()
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= ALIGNMENT {
+            return ffi::hz3_calloc(1, layout.size()).cast();
+        }
+        let block = self.alloc(layout);
+        if !block.is_null() {
+            block.write_bytes(0, layout.size());
+        }
+        block
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if layout.align() <= ALIGNMENT {
+            return ffi::hz3_realloc(block.cast(), size).cast();
+        }
+        let usable = ffi::hz3_malloc_usable_size(block.cast());
+        if size <= usable && size >= usable / 2 {
+            return block;
+        }
+        let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+        if !new.is_null() {
+            new.copy_from_nonoverlapping(block, layout.size().min(size));
+            self.dealloc(block, layout);
+        }
+        new
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
+        ffi::hz3_free(block.cast());
+    }
+}
+
+/// With `force`, gives all memory back to the system that holds no live object, except what other threads cache;
+/// without, what has been idle for the decay time.
+pub fn collect(force: bool) {
+    unsafe { ffi::hz3_collect(force) }
+}
+
+/// The version of the library, as "MAJOR.MINOR.PATCH".
+pub fn version() -> &'static CStr {
+    unsafe { CStr::from_ptr(ffi::hz3_version()) }
+}
+
+/// Version, lane, and the value of every flag of the build.
+pub fn config() -> &'static CStr {
+    unsafe { CStr::from_ptr(ffi::hz3_config_string()) }
+}
+
+/// Writes statistics into `buffer` as one JSON object, ended by a NUL and cut where the buffer ends; returns the
+/// length of all of it.  Does not allocate.
+pub fn stats_json(buffer: &mut [u8]) -> usize {
+    unsafe { ffi::hz3_stats_json(buffer.as_mut_ptr().cast(), buffer.len()) }
+}

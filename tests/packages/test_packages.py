@@ -1,0 +1,132 @@
+"""Debian's packages, the crate and the wheel, as a stranger gets them: made, installed where nothing else is, and used."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from registry import ROOT
+
+BUILT = ROOT / "build/packages"
+VERSION = ".".join(re.findall(r"^#define HZ3_VERSION_\w+ (\d+)$", (ROOT / "include/hz3.h").read_text(), re.M))
+pytestmark = pytest.mark.timeout(900)
+
+
+def run(*command, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    assert done.returncode == 0, done.stdout[-5000:]
+    return done.stdout
+
+
+def need(command, package):
+    if not shutil.which(command):
+        pytest.skip(f"needs {command}: Debian's package {package}")
+
+
+def make(kind):
+    run(ROOT / "packaging/build.sh", kind)
+    return BUILT / kind
+
+
+@pytest.fixture(scope="module")
+def debs():
+    need("dpkg-buildpackage", "dpkg-dev")
+    need("dh", "debhelper")
+    return make("deb")
+
+
+def test_the_packages_are_the_three(debs):
+    names = {path.name.split("_")[0] for path in debs.glob("*.deb")} - {"libhz3-dbgsym"}
+    assert names == {"libhz3", "libhz3-dev", "hz3-tools"}
+    assert {path.name.split("_")[1] for path in debs.glob("*.deb")} == {VERSION}
+
+
+def test_lintian_finds_no_error(debs):
+    need("lintian", "lintian")
+    (changes,) = debs.glob("*.changes")
+    said = run("lintian", "--allow-root", "--fail-on", "error,warning", changes)
+    assert not re.findall(r"^[EW]: .*", said, re.M)
+
+
+IN_THE_ROOT = f"""
+set -eux
+dpkg -i /debs/libhz3_*.deb /debs/hz3-tools_*.deb
+test "$(hz3 version)" = "hz3 {VERSION}"
+for lane in scale fast memory; do
+    hz3 run --lane $lane --stats -- ls /debs 2>&1 | grep "this process ran on hz3 {VERSION} ($lane)"
+    hz3 options --lane $lane | grep ^HZ3_DECAY=
+done
+LD_PRELOAD=libhz3.so.0 HZ3_STATS=1 ls 2>&1 | grep "this process ran on hz3 {VERSION} (scale)"
+/debs/linked | grep "lane=scale "
+dpkg -r hz3-tools libhz3
+! ls /usr/lib/*/libhz3* /usr/bin/hz3
+"""
+
+
+def test_they_install_in_a_clean_root_and_serve_programs(debs, tmp_path):
+    need("mmdebstrap", "mmdebstrap")
+    folder = tmp_path / "debs"
+    folder.mkdir()
+    for deb in debs.glob("*.deb"):
+        shutil.copy(deb, folder)
+    (folder / "test.sh").write_text(IN_THE_ROOT)
+    # Built against libhz3-dev, which needs a compiler to be of use: unpacked beside the root, not installed in it.
+    for name in ("libhz3", "libhz3-dev"):
+        (deb,) = debs.glob(f"{name}_*.deb")
+        run("dpkg-deb", "-x", deb, tmp_path / "dev")
+    (tmp_path / "main.c").write_text("#include <hz3.h>\nint main(void) { puts(hz3_config_string()); }\n")
+    words = run("pkg-config", "--cflags", "--libs", "hz3", env=os.environ | {
+        "PKG_CONFIG_PATH": str(next((tmp_path / "dev").glob("usr/lib/*/pkgconfig"))),
+        "PKG_CONFIG_SYSROOT_DIR": str(tmp_path / "dev"), "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
+        "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"}).split()
+    run("cc", tmp_path / "main.c", *words, "-o", folder / "linked")
+    release = dict(re.findall(r"^(\w+)=(.*)$", open("/etc/os-release").read(), re.M))
+    run("mmdebstrap", "--variant=essential", "--format=null", f"--customize-hook=copy-in {folder} /",
+        "--customize-hook=chroot \"$1\" sh /debs/test.sh", release["VERSION_CODENAME"], "/dev/null")
+
+
+@pytest.fixture(scope="module")
+def cargo():
+    need("cargo", "cargo-web")
+    return {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "build/rust")}
+
+
+def test_the_crate_keeps_its_promises(cargo):
+    said = run("cargo", "test", "--locked", cwd=ROOT / "packaging/rust", env=cargo)
+    assert re.findall(r"test result: ok. (\d+) passed; 0 failed; 0 ignored", said) == ["0", "7", "1"]
+
+
+def test_a_program_can_have_the_crate_from_its_package(cargo, tmp_path):
+    crate = make("crate") / f"hz3-{VERSION}.crate"
+    run("tar", "-xf", crate, "-C", tmp_path)
+    run("cargo", "init", "--quiet", "--name", "user", tmp_path / "user")
+    with open(tmp_path / "user/Cargo.toml", "a") as file:
+        file.write(f'hz3 = {{ path = "../hz3-{VERSION}" }}\n')
+    (tmp_path / "user/src/main.rs").write_text(
+        "#[global_allocator]\nstatic GLOBAL: hz3::Hz3 = hz3::Hz3;\n"
+        'fn main() { println!("{}", String::from(hz3::config().to_str().unwrap())); }\n')
+    said = run("cargo", "run", "--quiet", cwd=tmp_path / "user", env=cargo)
+    assert f"version={VERSION} lane=scale" in said
+
+
+def test_the_wheel_runs_programs(tmp_path):
+    (wheel,) = make("wheel").glob("*.whl")
+    assert wheel.name.startswith(f"hz3-{VERSION}-py3-none-linux_")
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv/bin/python"
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel)
+    hz3 = (python, "-m", "hz3")
+    assert run(*hz3, "version", cwd=tmp_path) == f"hz3 {VERSION}\n"
+    said = run(*hz3, "run", "--stats", "--", python, "-c", "print('a' * 3)", cwd=tmp_path)
+    assert said.startswith("aaa\n") and f"this process ran on hz3 {VERSION} (scale)" in said
+    assert subprocess.run([*hz3, "run", "--", "false"], cwd=tmp_path).returncode == 1
+    library = run(python, "-c", "import hz3; print(hz3.LIBRARY)", cwd=tmp_path).strip()
+    assert "(scale)" in run("true", env={**os.environ, "LD_PRELOAD": library, "HZ3_STATS": "1"})
+
+
+def test_an_unknown_kind_of_package_is_refused():
+    done = subprocess.run([ROOT / "packaging/build.sh", "rpm"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("usage: ")
