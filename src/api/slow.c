@@ -9,10 +9,9 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
-#include "front/evict.h"
 #include "front/remote_free.h"
 #include "os/gate.h"
-#include "reclaim/pass.h"
+#include "reclaim/search.h"
 #include "reclaim/visit.h"
 
 #include <dlfcn.h>
@@ -24,29 +23,20 @@ void *hz3_no_memory(void)
     return NULL;
 }
 
-/* Before saying no: everything that is cached goes home. */
-static HZ3_COLD void find_memory(void)
-{
-    hz3_gate_enter_at_last();
-    hz3_cache_flush();
-    hz3_reclaim_run(true);
-    hz3_gate_leave();
-}
-
 static void *large_inside(size_t size, size_t alignment, bool zero)
 {
     hz3_reclaim_tick();
     void *p = hz3_large_alloc(size, alignment, zero);
-    if (!p) {
-        find_memory();
+    if (unlikely(!p) && hz3_reclaim_search()) {
         p = hz3_large_alloc(size, alignment, zero);
+        if (!p) hz3_reclaim_search_failed();
     }
     return p ? p : hz3_no_memory();
 }
 
 static void *large(size_t size, size_t alignment, bool zero)
 {
-    if (size > PTRDIFF_MAX) return hz3_no_memory();
+    if (size > HZ3_LARGE_MAX) return hz3_no_memory();
     if (unlikely(!hz3_gate_enter())) {
         void *reserve = hz3_fork_reserve_take(size, alignment);
         if (reserve) return reserve;
@@ -61,9 +51,11 @@ static HZ3_COLD void *small_at_last(unsigned cls)
 {
     /* While another thread forks, memory that can be had without a lock comes in large blocks. */
     if (hz3_gate_turned_away()) return large(hz3_class_size(cls), 1, false);
-    find_memory();
+    if (!hz3_reclaim_search()) return hz3_no_memory();
     void *p = hz3_cache_malloc(cls);
-    return p ? hz3_mark_live(p, cls) : hz3_no_memory();
+    if (p) return hz3_mark_live(p, cls);
+    hz3_reclaim_search_failed();
+    return hz3_no_memory();
 }
 
 static void *small(unsigned cls)

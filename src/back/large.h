@@ -5,6 +5,9 @@
 
 #include "back/page_map.h"
 
+/* No block is larger: a span's granules are counted in 31 bits. */
+#define HZ3_LARGE_MAX ((size_t)INT32_MAX << HZ3_GRANULE_SHIFT)
+
 /* alignment: a power of two.  zero: the block reads as zero. */
 void *hz3_large_alloc(size_t size, size_t alignment, bool zero); /* or NULL */
 void hz3_large_free(void *p);                                    /* p is the start of a live block */

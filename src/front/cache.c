@@ -127,7 +127,9 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     HZ3_COUNT(HZ3_S74_STATS, refills, 1);
     send_some();
     bool loaded = !hz3_is_empty(self->top[cls]) /* with what was refused */ || hz3_refill(self, cls);
-    return loaded ? pop(self, cls) : take_one(self, cls);
+    if (loaded) return pop(self, cls);
+    /* Without a magazine there may still be an object; with one, there was none. */
+    return hz3_is_stub(self->top[cls]) ? take_one(self, cls) : NULL;
 }
 
 bool hz3_cache_enter(void)
