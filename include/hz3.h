@@ -39,8 +39,9 @@ HZ3_API void *hz3_calloc(size_t count, size_t size); /* zeroed */
 HZ3_API void *hz3_realloc(void *p, size_t size);     /* p and size 0: frees p, returns NULL (as glibc) */
 HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size);
 
-/* Any power-of-two alignment; aligned_alloc and memalign round other alignments up, as glibc 2.37 does, and
- * size need not be a multiple.  posix_memalign returns EINVAL or ENOMEM and leaves *out alone then. */
+/* Any power-of-two alignment; size need not be a multiple.  memalign rounds other alignments up; so does aligned_alloc
+ * where the C library's own does (glibc until 2.37), else they are EINVAL.  posix_memalign returns EINVAL, or ENOMEM,
+ * which it leaves in errno too, and leaves *out alone then. */
 HZ3_API void *hz3_aligned_alloc(size_t alignment, size_t size);
 HZ3_API void *hz3_memalign(size_t alignment, size_t size);
 HZ3_API int hz3_posix_memalign(void **out, size_t alignment, size_t size);

@@ -5,6 +5,7 @@
 #include "back/fork_reserve.h"
 #include "base/sizeclass.h"
 #include "os/gate.h"
+#include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/visit.h"
 
@@ -102,16 +103,18 @@ HZ3_API void *hz3_memalign(size_t alignment, size_t size)
 
 HZ3_API void *hz3_aligned_alloc(size_t alignment, size_t size)
 {
+    if ((alignment & (alignment - 1)) && hz3_libc_refuses_odd_alignment()) {
+        errno = EINVAL;
+        return NULL;
+    }
     return hz3_memalign(alignment, size);
 }
 
 HZ3_API int hz3_posix_memalign(void **out, size_t alignment, size_t size)
 {
     if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1))) return EINVAL;
-    int saved = errno;
     void *p = aligned(alignment, size);
-    errno = saved;
-    if (!p) return ENOMEM;
+    if (!p) return ENOMEM; /* which errno says, too, as everybody's */
     *out = p;
     return 0;
 }

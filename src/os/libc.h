@@ -14,6 +14,14 @@ static inline bool hz3_libc_single_threaded(void)
     return &__libc_single_threaded && __libc_single_threaded;
 }
 
+/* Of aligned_alloc: glibc rounded alignments up to a power of two until 2.37, as memalign does still. */
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+static inline bool hz3_libc_refuses_odd_alignment(void)
+{
+    const char *version = gnu_get_libc_version ? gnu_get_libc_version() : "musl";
+    return version[0] != '2' || version[1] != '.' || version[2] > '3' || (version[2] == '3' && version[3] > '7');
+}
+
 #ifndef __GLIBC__
 /* Whoever calls these brings the structures along. */
 struct mallinfo {

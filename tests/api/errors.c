@@ -42,7 +42,7 @@ static void *by_posix_memalign(size_t size)
     int error = posix_memalign(&out, 64, size);
     if (error == 0) return out;
     assert_ptr_equal(out, untouched);
-    errno = error;
+    assert_int_equal(error, errno);
     return NULL;
 }
 
