@@ -5,41 +5,41 @@
 static struct {
     bool taken, seen;  /* seen: by reclaim, which comes by again */
     uint32_t claimant; /* a thread, as locks name it, or 0 */
-    struct hz3_thread cache;
+    struct hz3_bins bins;
 } handoffs[HZ3_HANDOFFS];
 
-bool hz3_handoff_leave(const struct hz3_thread *cache)
+bool hz3_handoff_leave(const struct hz3_bins *bins)
 {
-    unsigned handoff = cache->owner % HZ3_HANDOFFS;
+    unsigned handoff = bins->owner % HZ3_HANDOFFS;
     if (handoffs[handoff].taken) return false;
     handoffs[handoff].taken = true;
     handoffs[handoff].seen = false;
-    handoffs[handoff].cache = *cache;
+    handoffs[handoff].bins = *bins;
     return true;
 }
 
-bool hz3_handoff_take(struct hz3_thread *self, unsigned owner)
+bool hz3_handoff_take(struct hz3_bins *to, unsigned owner)
 {
-    const struct hz3_thread *cache = hz3_handoff_look(owner % HZ3_HANDOFFS);
-    if (!cache || cache->owner != owner) return false;
-    *self = *cache;
+    const struct hz3_bins *bins = hz3_handoff_look(owner % HZ3_HANDOFFS);
+    if (!bins || bins->owner != owner) return false;
+    *to = *bins;
     hz3_handoff_vacate(owner % HZ3_HANDOFFS);
     return true;
 }
 
-struct hz3_thread *hz3_handoff_look(unsigned handoff)
+struct hz3_bins *hz3_handoff_look(unsigned handoff)
 {
-    return handoffs[handoff].taken && !handoffs[handoff].claimant ? &handoffs[handoff].cache : NULL;
+    return handoffs[handoff].taken && !handoffs[handoff].claimant ? &handoffs[handoff].bins : NULL;
 }
 
-struct hz3_thread *hz3_handoff_claim(unsigned handoff, bool all)
+struct hz3_bins *hz3_handoff_claim(unsigned handoff, bool all)
 {
-    struct hz3_thread *cache = hz3_handoff_look(handoff);
+    struct hz3_bins *bins = hz3_handoff_look(handoff);
     bool seen = handoffs[handoff].seen;
     handoffs[handoff].seen = true;
-    if (!cache || !(seen || all)) return NULL;
+    if (!bins || !(seen || all)) return NULL;
     handoffs[handoff].claimant = hz3_lock_self();
-    return cache;
+    return bins;
 }
 
 void hz3_handoff_vacate(unsigned handoff)

@@ -34,7 +34,7 @@ void hz3_remote_free(void *p, unsigned cls, unsigned owner)
 {
     if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
     bool near = HZ3_ADOPT == 2 && hz3_class_size(cls) >= HZ3_ADOPT_MIN &&
-                hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[hz3_thread.owner].node);
+                hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[hz3_thread.bins.owner].node);
     if (near) {
         hz3_cache_free(p, cls);
         return;

@@ -5,26 +5,26 @@
 #include "front/thread.h"
 
 enum { HZ3_SPARES_MAX = 8 };
-void hz3_spares_fetch(struct hz3_thread *self, unsigned cls);
-void hz3_spares_share(struct hz3_thread *self, unsigned cls);
+void hz3_spares_fetch(struct hz3_bins *bins, unsigned cls);
+void hz3_spares_share(struct hz3_bins *bins, unsigned cls);
 
 /* An empty magazine from the thread's spares or from all, or NULL; */
-HZ3_INLINE struct hz3_magazine *hz3_spares_get(struct hz3_thread *self, unsigned cls)
+HZ3_INLINE struct hz3_magazine *hz3_spares_get(struct hz3_bins *bins, unsigned cls)
 {
-    if (!self->spare) hz3_spares_fetch(self, cls);
-    struct hz3_magazine *magazine = self->spare;
+    if (!bins->spare) hz3_spares_fetch(bins, cls);
+    struct hz3_magazine *magazine = bins->spare;
     if (!magazine) return NULL;
-    self->spare = magazine->word[1];
-    self->spares--;
+    bins->spare = magazine->word[1];
+    bins->spares--;
     return magazine;
 }
 
 /* and the way back. */
-HZ3_INLINE void hz3_spares_put(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+HZ3_INLINE void hz3_spares_put(struct hz3_bins *bins, unsigned cls, struct hz3_magazine *magazine)
 {
-    if (self->spares == HZ3_SPARES_MAX) hz3_spares_share(self, cls);
-    magazine->word[1] = self->spare;
-    self->spare = magazine;
-    self->spares++;
+    if (bins->spares == HZ3_SPARES_MAX) hz3_spares_share(bins, cls);
+    magazine->word[1] = bins->spare;
+    bins->spare = magazine;
+    bins->spares++;
 }
 #endif

@@ -21,31 +21,38 @@ struct hz3_cache_stats {
     uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 
-struct hz3_thread {
+/* The magazines of a thread, and what goes with them: all that a thread that ends leaves to its successor. */
+struct hz3_bins {
     void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_BINS]; /* the same of the other magazine */
     uint8_t capacity[HZ3_BINS];
-    bool missed[HZ3_BINS];     /* since the thread's last epoch */
+    bool missed[HZ3_BINS];     /* since `epoch` began */
     bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
-    uint8_t owner;             /* number of `heap` */
+    uint8_t owner;             /* number of the heap they are carved from */
     uint8_t donor;             /* the class that gave room last */
+    uint32_t epoch;            /* of reclaim's, when they were last looked through */
+    unsigned spares;
+    struct hz3_magazine *spare; /* empty ones, linked by word[1] */
+    size_t grown;               /* bytes of new runs in pages that were not there, since reclaim looked */
+    struct hz3_cache_stats stats;
+};
+
+/* The rest is the thread's alone. */
+struct hz3_thread {
+    struct hz3_bins bins;
     enum hz3_thread_state state;
     bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
     bool due;                /* it is time for reclaim/visit */
     HZ3_ATOMIC(bool) inside; /* its magazines may be half changed: a child forked meanwhile must not touch them */
-    uint32_t epoch, slow_calls;
+    uint32_t slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;
-    struct hz3_outbox **outbox;    /* where this thread's is, for others: dead threads and statistics */
-    struct hz3_counters *counters; /* the same */
-    uint64_t *rmw;                 /* the same */
-    struct hz3_magazine *spare;    /* empty ones, linked by word[1] */
-    unsigned spares;
-    size_t grown;                   /* bytes of new runs in pages that were not there, since reclaim looked */
+    struct hz3_outbox **outbox;     /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_counters *counters;  /* the same */
+    uint64_t *rmw;                  /* the same */
     size_t reserved;                /* bytes of both budgets: capacity earned beyond the first */
     HZ3_ATOMIC(size_t) lent;        /* of these, by hz3_cache_lend; the thread takes it back */
     struct hz3_thread *next, *prev; /* all joined threads, under hz3_threads_lock */
-    struct hz3_cache_stats stats;
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;
@@ -62,16 +69,16 @@ HZ3_INLINE bool hz3_is_empty(void **top)
 
 /* An empty magazine with as much room as the class has earned.  Without capacity the class has no magazine, so this one
  * has room. */
-HZ3_INLINE void **hz3_cache_open(const struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
+HZ3_INLINE void **hz3_cache_open(const struct hz3_bins *bins, unsigned cls, struct hz3_magazine *magazine)
 {
-    hz3_assert(self->capacity[cls] > 0);
-    return hz3_magazine_open(magazine, self->capacity[cls]);
+    hz3_assert(bins->capacity[cls] > 0);
+    return hz3_magazine_open(magazine, bins->capacity[cls]);
 }
 
 /* In both magazines of a class. */
-HZ3_RACY static inline size_t hz3_thread_objects(const struct hz3_thread *thread, unsigned cls)
+HZ3_RACY static inline size_t hz3_bins_objects(const struct hz3_bins *bins, unsigned cls)
 {
-    return hz3_magazine_objects(thread->top[cls]) + hz3_magazine_objects(thread->previous[cls]);
+    return hz3_magazine_objects(bins->top[cls]) + hz3_magazine_objects(bins->previous[cls]);
 }
 
 /* Around whatever changes the magazines in a slow path.  A fork by another thread copies the cache as it is: `inside`

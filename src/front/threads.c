@@ -57,18 +57,18 @@ void hz3_cache_bury_counters(void)
     hz3_unlock(&hz3_threads_lock);
 }
 
-/* What a cache has beside its magazines, which are away.  hz3_threads_lock is held, as for the three below. */
-static void close_cache(struct hz3_thread *cache)
+/* What bins have beside their magazines, which are away.  hz3_threads_lock is held, as for the three below. */
+static void close_bins(struct hz3_bins *bins)
 {
-    if (cache->spare) hz3_magazine_put_bundle(cache->owner, cache->spare, cache->spares);
-    cache->spare = NULL;
-    add_stats(&dead, &cache->stats);
+    if (bins->spare) hz3_magazine_put_bundle(bins->owner, bins->spare, bins->spares);
+    bins->spare = NULL;
+    add_stats(&dead, &bins->stats);
 }
 
 /* Takes a thread, whose magazines are away, off the books. */
 static void strike_off(struct hz3_thread *thread)
 {
-    close_cache(thread);
+    close_bins(&thread->bins);
     if (*thread->outbox) hz3_outbox_put(*thread->outbox);
     *thread->outbox = NULL;
     hz3_budget_forget(thread);
@@ -83,34 +83,35 @@ static void strike_off(struct hz3_thread *thread)
 static bool leave_handoff(struct hz3_thread *self)
 {
     hz3_budget_take_back(self); /* nobody lends for it from here on */
-    add_stats(&dead, &self->stats);
-    self->stats = (struct hz3_cache_stats){.swap = 0};
-    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(self)) return false;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->top[cls] = self->previous[cls] = HZ3_STUB_TOP;
-    self->spare = NULL;
+    add_stats(&dead, &self->bins.stats);
+    self->bins.stats = (struct hz3_cache_stats){.swap = 0};
+    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(&self->bins)) return false;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->bins.top[cls] = self->bins.previous[cls] = HZ3_STUB_TOP;
+    self->bins.spare = NULL;
     return true;
 }
 
 static void take_handoff(struct hz3_thread *self, struct hz3_heap *heap)
 {
-    if (!hz3_handoff_take(self, hz3_heap_number(heap)))
-        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->capacity[cls] = (uint8_t)hz3_budget_free_capacity(cls);
+    if (!hz3_handoff_take(&self->bins, hz3_heap_number(heap)))
+        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+            self->bins.capacity[cls] = (uint8_t)hz3_budget_free_capacity(cls);
     self->state = HZ3_THREAD_BUSY;
     self->heap = heap;
-    self->owner = (uint8_t)hz3_heap_number(heap);
-    hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->owner));
+    self->bins.owner = (uint8_t)hz3_heap_number(heap);
+    hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->bins.owner));
 }
 
 void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
 {
     for (unsigned i = first; i < HZ3_HANDOFFS; i += step) {
         hz3_lock(&hz3_threads_lock);
-        struct hz3_thread *cache = hz3_handoff_claim(i, all);
+        struct hz3_bins *bins = hz3_handoff_claim(i, all);
         hz3_unlock(&hz3_threads_lock);
-        if (!cache) continue;
-        hz3_evict_classes(cache);
+        if (!bins) continue;
+        hz3_evict_classes(bins);
         hz3_lock(&hz3_threads_lock);
-        close_cache(cache);
+        close_bins(bins);
         hz3_handoff_vacate(i);
         hz3_unlock(&hz3_threads_lock);
     }
@@ -191,7 +192,7 @@ void hz3_cache_after_fork(bool whole)
         if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) {
             hz3_evict_all(gone);
         } else {
-            gone->spare = NULL;
+            gone->bins.spare = NULL;
             *gone->outbox = NULL;
         }
         strike_off(gone);
@@ -218,7 +219,7 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
     *sum = dead;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_stats(sum, &thread->stats);
+    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_stats(sum, &thread->bins.stats);
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -235,10 +236,10 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
     size_t objects = 0;
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_thread *thread = threads; thread; thread = thread->next)
-        objects += hz3_thread_objects(thread, cls) + outbox_objects(*thread->outbox, cls);
+        objects += hz3_bins_objects(&thread->bins, cls) + outbox_objects(*thread->outbox, cls);
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
-        const struct hz3_thread *left = hz3_handoff_look(i);
-        if (left) objects += hz3_thread_objects(left, cls);
+        const struct hz3_bins *left = hz3_handoff_look(i);
+        if (left) objects += hz3_bins_objects(left, cls);
     }
     hz3_unlock(&hz3_threads_lock);
     return objects;

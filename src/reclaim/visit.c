@@ -57,9 +57,9 @@ void hz3_reclaim_visit_slow(void)
     if (!hz3_gate_enter()) return; /* another time */
     self->due = false;
     uint32_t epoch = hz3_reclaim_tick();
-    if (self->grown >= GROWTH_STEP) {
-        make_up(self->grown);
-        self->grown = 0;
+    if (self->bins.grown >= GROWTH_STEP) {
+        make_up(self->bins.grown);
+        self->bins.grown = 0;
     }
     hz3_cache_pass_epoch(epoch);
     hz3_gate_leave();
