@@ -3,8 +3,9 @@
 #include "base/sizeclass.h"
 #include "front/spares.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
+#include "variants/central_magazines.h"
+#include "variants/page_local.h"
 
 /* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)

@@ -15,9 +15,6 @@ static struct central {
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
     ptrdiff_t idle_change;            /* of HZ3_GAUGE_IDLE, to be added before the lock is let go */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
-    struct hz3_stack magazines;       /* whole ones: HZ3_S142_CENTRAL_LOCKFREE, else the next two */
-    struct hz3_magazine *first;       /* under lock */
-    HZ3_ATOMIC(uint32_t) count;       /* written under lock */
 } HZ3_CACHE_ALIGNED centrals[HZ3_BINS];
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
@@ -205,80 +202,6 @@ void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
 {
     hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], hz3_magazine_count(magazine));
     hz3_magazine_put(cls, magazine);
-}
-
-/* ---- whole magazines, without a lock (S142) or under that of the class ---- */
-
-static void push_locked(struct central *central, struct hz3_magazine *magazine)
-{
-    hz3_lock(&central->lock);
-    hz3_set(magazine->header.next, central->first ? hz3_magazine_number(central->first) : 0);
-    central->first = magazine;
-    hz3_set(central->count, hz3_get(central->count) + 1);
-    hz3_unlock(&central->lock);
-}
-
-static struct hz3_magazine *pop_locked(struct central *central)
-{
-    hz3_lock(&central->lock);
-    struct hz3_magazine *magazine = central->first;
-    if (magazine) {
-        central->first = hz3_magazine_below(magazine);
-        hz3_set(central->count, hz3_get(central->count) - 1);
-    }
-    hz3_unlock(&central->lock);
-    return magazine;
-}
-
-static unsigned count_magazines(struct central *central)
-{
-    return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_count(&central->magazines) : hz3_get(central->count);
-}
-
-size_t hz3_central_waiting(void)
-{
-    size_t bytes = 0;
-    for (unsigned cls = 1; HZ3_CENTRAL_MAGAZINES && cls <= HZ3_CLASSES; cls++)
-        bytes += count_magazines(&centrals[cls]) * hz3_class_size(cls) * hz3_class_info[cls].load;
-    return bytes;
-}
-
-bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
-{
-    struct central *central = &centrals[cls];
-    if (!HZ3_CENTRAL_MAGAZINES || count_magazines(central) >= HZ3_STACK_MAX) return false;
-    if (HZ3_S142_CENTRAL_LOCKFREE)
-        hz3_stack_push(&central->magazines, magazine);
-    else
-        push_locked(central, magazine);
-    return true;
-}
-
-struct hz3_magazine *hz3_central_get_magazine(unsigned cls)
-{
-    struct central *central = &centrals[cls];
-    if (!HZ3_CENTRAL_MAGAZINES || !count_magazines(central)) return NULL;
-    return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_pop(&central->magazines) : pop_locked(central);
-}
-
-void hz3_central_trim(unsigned cls, bool all)
-{
-    if (!HZ3_CENTRAL_MAGAZINES) return;
-    unsigned count = count_magazines(&centrals[cls]), most = all ? count : (count + 1) / 2;
-    struct hz3_magazine *magazine;
-    while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
-}
-
-size_t hz3_central_cached(unsigned cls)
-{
-    struct central *central = &centrals[cls];
-    size_t objects = 0;
-    if (HZ3_S142_CENTRAL_LOCKFREE) return hz3_stack_objects(&central->magazines);
-    hz3_lock(&central->lock);
-    for (struct hz3_magazine *magazine = central->first; magazine; magazine = hz3_magazine_below(magazine))
-        objects += hz3_magazine_count(magazine);
-    hz3_unlock(&central->lock);
-    return objects;
 }
 
 /* ---- home ---- */

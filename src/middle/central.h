@@ -1,7 +1,5 @@
 /* Central: per class, the runs that have room, by fullness.  Refill takes from the fullest, so that sparse runs drain,
  * empty and go back to the page pool.  Any thread may retire any object here, so nothing ever waits for its owner.
- * With HZ3_CENTRAL_MAGAZINES whole magazines wait here too, and are looked for first; under the lock of the class,
- * or, as S142 of the work orders has it, without one.
  *
  * A heap is what threads carve from: it holds at most one run per class.  Threads are spread over the heaps;
  * a shared heap costs its users one short lock per refill and nothing else.
@@ -31,6 +29,12 @@ HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
     return (unsigned)(heap - hz3_heaps);
 }
 
+/* What is sent to a heap without threads would only wait for a thief. */
+HZ3_INLINE bool hz3_heap_is_in_use(unsigned heap)
+{
+    return hz3_get(hz3_heaps[heap].threads) > 0;
+}
+
 /* GROWN: a new run too, in pages that were not there. */
 enum hz3_refill_source { HZ3_REFILL_HELD, HZ3_REFILL_CENTRAL, HZ3_REFILL_FRESH, HZ3_REFILL_GROWN, HZ3_REFILL_NONE };
 
@@ -48,14 +52,6 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
 void hz3_central_retire(unsigned cls, void **objects, unsigned n);
 /* The objects of a closed magazine; it becomes an empty one. */
 void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine);
-
-/* Leaves a magazine here whole.  False: there is no room for magazines. */
-bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);
-struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
-/* Takes apart half of the class's magazines, or all. */
-void hz3_central_trim(unsigned cls, bool all);
-size_t hz3_central_cached(unsigned cls); /* objects in magazines */
-size_t hz3_central_waiting(void);        /* bytes in all magazines, as if they were full */
 
 /* The heap lets go of its reserve, and of its runs that have retired objects, so that they can be purged, or given back
  * when empty. */

@@ -5,9 +5,10 @@
 #include "back/purge.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
+#include "variants/central_magazines.h"
+#include "variants/page_local.h"
 
 enum {
     SLEEP_MS = 250,   /* without a slow call: a thread sleeps; between two it seldom does so much */

@@ -5,8 +5,9 @@
 #include "back/purge.h"
 #include "middle/central.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
+#include "variants/central_magazines.h"
+#include "variants/page_local.h"
 
 enum { MAKE_UP_SHARE = 4 }; /* of the heap: less free objects, and growing is left alone */
 

@@ -7,9 +7,10 @@
 #include "base/sizeclass.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
+#include "variants/central_magazines.h"
+#include "variants/page_local.h"
 
 void hz3_stats_read(struct hz3_stats *stats)
 {

@@ -18,9 +18,10 @@
 #include "front/evict.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
-#include "middle/page_remote.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pass.h"
+#include "variants/central_magazines.h"
+#include "variants/page_local.h"
 #include "support.h"
 
 enum { MOST_THREADS = 64, HELD = 300, MAILBOX = 256, LEGACY = 20, PHASES = 4, UNITS_PER_WORD = 64 };

@@ -3,7 +3,7 @@
 
 #include "house.h"
 #include "back/run.h"
-#include "middle/page_remote.h"
+#include "variants/page_local.h"
 
 namespace
 {
@@ -37,7 +37,7 @@ struct noted : model::suite<noted, 3> {
     {
         object.of[i].take(self);
         object.of[i].drop(self);
-        hz3_page_remote_note(model::objects::address(i), MODEL_CLASS, OWNER);
+        hz3_page_local_note(model::objects::address(i), MODEL_CLASS, OWNER);
     }
 
     void run(unsigned self)

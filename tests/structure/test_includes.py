@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[2] / "src"
-FLOORS = ["base", "os", "back", "middle", "front", "reclaim", "watch", "api"]
+FLOORS = ["base", "os", "back", "middle", "variants", "front", "reclaim", "watch", "api"]
 FILES = sorted(path for path in SRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
 LINES = 400
 

@@ -1,4 +1,4 @@
-#include "middle/page_remote.h"
+#include "variants/page_local.h"
 
 #include "back/run.h"
 #include "base/check.h"
@@ -24,18 +24,17 @@ static void announce(struct hz3_span *run, unsigned cls, unsigned owner)
     while (!hz3_cas_weak(*list, &first, run, memory_order_release, memory_order_relaxed));
 }
 
-size_t hz3_page_remote_waiting(void)
+size_t hz3_page_local_waiting(void)
 {
     size_t bytes = 0;
-    for (unsigned owner = 0; HZ3_S121_PAGE_LOCAL_REMOTE && owner < hz3_heap_count; owner++)
-        bytes += hz3_get(announced_bytes[owner]);
+    for (unsigned owner = 0; owner < hz3_heap_count; owner++) bytes += hz3_get(announced_bytes[owner]);
     return bytes;
 }
 
-bool hz3_page_remote_note(void *p, unsigned cls, unsigned owner)
+bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
 {
     struct hz3_span *run = hz3_run_of(p);
-    if (!HZ3_S121_PAGE_LOCAL_REMOTE || hz3_get(announced_bytes[owner]) > hz3_heap_in_flight_max(owner)) return false;
+    if (hz3_get(announced_bytes[owner]) > hz3_heap_in_flight_max(owner)) return false;
     if (unlikely(!hz3_run_is_object(run, p))) hz3_misuse("interior pointer freed", p);
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
@@ -63,9 +62,9 @@ static size_t retire_noted(struct hz3_span *run)
     return retired;
 }
 
-size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
+size_t hz3_page_local_collect(unsigned owner, unsigned cls)
 {
-    if (!HZ3_S121_PAGE_LOCAL_REMOTE || !hz3_get(announced[owner][cls])) return 0;
+    if (!hz3_get(announced[owner][cls])) return 0;
     struct hz3_span *run = hz3_exchange(announced[owner][cls], NULL, memory_order_acquire), *next;
     size_t retired = 0;
     for (; run; run = next) {
@@ -77,10 +76,9 @@ size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
     return retired;
 }
 
-size_t hz3_page_remote_collect_all(unsigned cls)
+size_t hz3_page_local_collect_all(unsigned cls)
 {
     size_t retired = 0;
-    for (unsigned owner = 0; HZ3_S121_PAGE_LOCAL_REMOTE && owner < hz3_heap_count; owner++)
-        retired += hz3_page_remote_collect(owner, cls);
+    for (unsigned owner = 0; owner < hz3_heap_count; owner++) retired += hz3_page_local_collect(owner, cls);
     return retired;
 }
