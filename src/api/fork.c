@@ -67,6 +67,7 @@ static void parent(void)
 static void child(void)
 {
     if (!depth) return;
+    hz3_os_after_fork();
     whole = hz3_gate_after_fork() && whole && depth == 1;
     each_lock(hz3_lock_forget_others);
     hz3_reclaim_after_fork();

@@ -64,5 +64,6 @@ __attribute__((constructor(101))) static void constructed(void)
     if (!options_read && hz3_options_load()) apply_live_options();
     hz3_options_report();
     if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
+    if (hz3_options.STATS == HZ3_STATS_FILE && !hz3_report_can()) hz3_options_warn_of_file();
     if (hz3_options.STATS || HZ3_BOXES_ON) hz3_report_at_exit();
 }

@@ -8,6 +8,7 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -66,6 +67,14 @@ static bool switch_on(const char *text, size_t *value)
     return (*text == '0' || *text == '1') && !text[1];
 }
 
+/* A word such as "yes" is more likely a mistake than a file. */
+static bool report(const char *text, size_t *value)
+{
+    if (switch_on(text, value)) return true;
+    *value = HZ3_STATS_FILE;
+    return strpbrk(text, "/.%") && strlen(text) < sizeof hz3_options.stats_file / 2;
+}
+
 static bool word(const char *text, const char *const *words, size_t *value)
 {
     for (*value = 0; words[*value]; ++*value)
@@ -100,6 +109,15 @@ static const struct option {
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
+/* Absolute, since the program may change its directory. */
+static void keep_stats_file(const char *name)
+{
+    struct hz3_text path = {hz3_options.stats_file, sizeof hz3_options.stats_file, 0};
+    char folder[sizeof hz3_options.stats_file / 2];
+    bool relative = *name != '/' && getcwd(folder, sizeof folder);
+    hz3_print(&path, "%s%s%s", relative ? folder : "", relative ? "/" : "", name);
+}
+
 bool hz3_options_load(void)
 {
     bool readable = environ != NULL;
@@ -109,6 +127,7 @@ bool hz3_options_load(void)
         size_t value;
         if (text && options[i].parse(text, &value)) *options[i].value = value;
     }
+    if (hz3_options.STATS == HZ3_STATS_FILE) keep_stats_file(secure_getenv("HZ3_STATS"));
     hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
     if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
@@ -139,6 +158,7 @@ static const char *effective(const struct option *option, char *buf, size_t size
 {
     if (option->parse == thp) return thp_words[*option->value];
     if (option->parse == foreign) return foreign_words[*option->value];
+    if (option->parse == report && *option->value == HZ3_STATS_FILE) return hz3_options.stats_file;
     if (*option->value == SIZE_MAX) return "none";
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
     return buf;
@@ -175,4 +195,9 @@ void hz3_options_report(void)
             line("hz3: option %s=%s = %s (%s)\n", options[i].name, text && *source == 'e' ? text : options[i].standard,
                  value, source);
     }
+}
+
+void hz3_options_warn_of_file(void)
+{
+    line("hz3: warning: cannot write statistics to %s: %s\n", hz3_options.stats_file, strerror(errno), "", "");
 }

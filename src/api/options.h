@@ -6,6 +6,7 @@
 #include "os/os.h"
 
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
+enum { HZ3_STATS_NONE, HZ3_STATS_STDERR, HZ3_STATS_FILE };
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */
 #define HZ3_OPTION_AUTO SIZE_MAX
@@ -13,7 +14,8 @@ struct hz3_options {
 #define HZ3_OPTION(name, kind, standard, small, meaning) size_t name;
 #include "api/options.def"
 #undef HZ3_OPTION
-    bool retain_auto; /* RETAIN was auto */
+    bool retain_auto;     /* RETAIN was auto */
+    char stats_file[512]; /* an absolute path; %p in it stands for the process's number */
 };
 extern struct hz3_options hz3_options;
 
@@ -21,4 +23,6 @@ extern struct hz3_options hz3_options;
 bool hz3_options_load(void);
 /* Warns of unknown HZ3_ variables and bad values, and, with HZ3_VERBOSE, prints every option and its source. */
 void hz3_options_report(void);
+/* Says that the file of statistics cannot be written, and why, by errno. */
+void hz3_options_warn_of_file(void);
 #endif

@@ -3,4 +3,6 @@
 #define HZ3_API_REPORT_H
 
 void hz3_report_at_exit(void);
+/* Whether the file that HZ3_STATS names can be written. */
+bool hz3_report_can(void);
 #endif

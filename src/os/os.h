@@ -12,11 +12,13 @@ struct hz3_os {
     size_t huge_page_asked; /* of those that an option has us ask for, where it makes none unasked, or 0 */
     bool counts_mapped;     /* touched or not: the system never overcommits, or limits what this process maps */
     unsigned cpus;          /* this process may run on */
+    int pid, parent;        /* of this process; parent: 0 but in a forked child */
     size_t address_space;   /* bytes this process may map, SIZE_MAX / 1024 at most */
     uint64_t random;        /* fixed for the process's life */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
+void hz3_os_after_fork(void); /* in the child */
 /* What huge_page and huge_page_asked are, by what we ask of the system; after hz3_os_start. */
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
 void hz3_os_set_huge_pages(enum hz3_thp thp);
@@ -69,6 +71,11 @@ void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
  * hz3_os_start's caller's initialisation. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
+/* Appends to the file, which it makes if need be, with one write; false, and errno says why: not all of it.  Only where
+ * the program may open files. */
+bool hz3_os_append(const char *path, const char *text, size_t length);
+/* Whether the file could be appended to, or made; makes none.  False: errno says why. */
+bool hz3_os_can_append(const char *path);
 /* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it; unless it has closed what
  * we keep for that, too: then whatever is stderr by its number. */
 void hz3_os_keep_stderr(void);

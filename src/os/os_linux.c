@@ -178,8 +178,15 @@ void hz3_os_start(void)
     hz3_os.address_space = bytes_allowed(RLIMIT_AS);
     hz3_os.counts_mapped = hz3_min(hz3_os.address_space, bytes_allowed(RLIMIT_DATA)) < NO_LIMIT || never_overcommits();
     hz3_os.random = find_random();
+    hz3_os.pid = getpid();
     purges = purge_is_true();
     errno = saved;
+}
+
+void hz3_os_after_fork(void)
+{
+    hz3_os.parent = hz3_os.pid;
+    hz3_os.pid = getpid();
 }
 
 static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
@@ -333,6 +340,26 @@ static int stderr_now(void)
     int fd = hz3_get(kept_fd);
     bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
     return same ? fd : STDERR_FILENO;
+}
+
+bool hz3_os_append(const char *path, const char *text, size_t length)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    bool written = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+    int saved = errno;
+    if (fd >= 0) close(fd);
+    errno = saved;
+    return written;
+}
+
+bool hz3_os_can_append(const char *path)
+{
+    char folder[1024];
+    const char *slash = strrchr(path, '/');
+    if (access(path, W_OK) == 0) return true;
+    if (errno != ENOENT || !slash || (size_t)(slash - path) >= sizeof folder) return false;
+    hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s/", (int)(slash - path), path);
+    return access(folder, W_OK | X_OK) == 0;
 }
 
 void hz3_os_stderr(const char *text, size_t length)

@@ -30,7 +30,6 @@ enum {
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(uint32_t) not_before;                  /* ms: when the thread may be tried again */
 static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* waiting bytes from which it is worth it */
-static pid_t process;                                    /* that this is */
 static sigset_t program_signals;                         /* of the thread that started it */
 
 /* Whether the state was `from`, and is `to` now. */
@@ -102,7 +101,7 @@ static int create(void)
 static HZ3_COLD void start(uint32_t now)
 {
     /* A child of vfork, or one that libc did not make: the thread would be another process's. */
-    if (getpid() != process || !change(IDLE, RUNNING)) return;
+    if (getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);
@@ -134,7 +133,6 @@ bool hz3_reclaim_in_background(void)
 
 void hz3_reclaim_this_process(void)
 {
-    process = getpid();
     hz3_set(not_before, (uint32_t)hz3_os_now_ms());
 }
 
@@ -154,7 +152,6 @@ void hz3_reclaim_forbid_background(void)
 
 void hz3_reclaim_after_fork(void)
 {
-    process = getpid();
     hz3_set(hz3_pages_attended, false);
     change(RUNNING, IDLE);
 }

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "watch/stats.h"
 
 #include "back/arena.h"
@@ -9,6 +10,9 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
+#include "os/os.h"
+
+#include <errno.h>
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
 
@@ -53,20 +57,40 @@ void hz3_stats_read(struct hz3_stats *stats)
             row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) \
                 row(retired, s.cache.retired)
 
+/* Which process it is, at the head of each line.  A name may hold anything. */
+static void print_process(struct hz3_text *text)
+{
+    char name[64];
+    size_t length = 0;
+    for (const char *c = program_invocation_short_name; *c && length < sizeof name - 1; c++)
+        name[length++] = (char)(*c < ' ' || *c > '~' || *c == ']' ? '?' : *c);
+    name[length] = 0;
+    hz3_print(text, "hz3: [%d %s", hz3_os.pid, name);
+    if (hz3_os.parent) hz3_print(text, ", child of %d", hz3_os.parent);
+    hz3_print(text, "] ");
+}
+
 void hz3_stats_text(struct hz3_text *text)
 {
     struct hz3_stats s;
     hz3_stats_read(&s);
-    hz3_print(text, "hz3: stats (bytes):");
+    print_process(text);
+    hz3_print(text, "stats (bytes):");
 #define ROW(name, value) hz3_print(text, " " #name "=%zu", (size_t)(value));
     FIGURES(ROW)
-    hz3_print(text, "\nhz3: refills by source, magazines away:");
+    hz3_print(text, "\n");
+    print_process(text);
+    hz3_print(text, "refills by source, magazines away:");
     SOURCES(ROW)
 #undef ROW
+    hz3_print(text, "\n");
+    print_process(text);
+    hz3_print(text, "%s\n", hz3_config_text);
+    print_process(text);
     hz3_print(text,
-              "\nhz3: %s\nhz3: this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
+              "this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
               "): %zu KiB live in %zu KiB of heap; %zu KiB were given back to the system\n",
-              hz3_config_text, s.allocated >> 10, s.active >> 10, s.purged >> 10);
+              s.allocated >> 10, s.active >> 10, s.purged >> 10);
 }
 
 void hz3_stats_print_json(struct hz3_text *text)

@@ -83,7 +83,7 @@ def test_runs_on_the_real_lane(preload):
         assert f" lane={preload.lane} " in identity.config_of(process.pid)
         _, said = process.communicate()
     assert process.returncode == 0
-    assert said.startswith(b"hz3: stats")
+    assert said.startswith(f"hz3: [{process.pid} ".encode()) and b"] stats" in said.splitlines()[0]
 
 
 @pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="redis-tools is not installed")
@@ -94,7 +94,7 @@ def test_the_demo_ends_with_what_hz3_did_for_its_server(preload):
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert sum(" requests per second" in line for line in lines) == 5
-    assert [line for line in lines if line.startswith("hz3: this process ran on")] == lines[-1:]
+    assert [line for line in lines if " redis-server] this process ran on" in line] == lines[-1:]
     live_kib = int(lines[-1].split("): ")[1].split(" KiB live")[0])
     assert live_kib > 0.9 * 20000 * 512 / 1024, "nearly each of 20000 keys has a value of 512 bytes"
 

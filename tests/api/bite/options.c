@@ -102,9 +102,9 @@ static void prints_statistics_at_exit(void)
 {
     static const char *const words[] = {"allocated", "active", "resident", "mapped", "retained", "metadata"};
     const char *said = said_with("HZ3_STATS=1", NULL);
-    CHECK(strncmp(said, "hz3: stats", strlen("hz3: stats")) == 0);
+    CHECK(strncmp(said, "hz3: [", strlen("hz3: [")) == 0 && strstr(said, "] stats (bytes):") != NULL);
     for (size_t i = 0; i < COUNT_OF(words); i++) CHECK(strstr(said, words[i]) != NULL);
-    CHECK(line_has(said, "hz3: refills by source", "fresh_run="));
+    CHECK(line_has(said, "] refills by source", "fresh_run="));
 }
 
 enum { BUSY_ROUNDS = 1000, BUSY_OBJECTS = 40 }; /* objects: more than one magazine holds, less than two */
@@ -124,7 +124,7 @@ static void says_where_refills_came_from(void)
     struct program_run run = run_program((const char *const[]){"/proc/self/exe", "busy", NULL},
                                          (const char *const[]){"HZ3_STATS=1", NULL}, 10);
     unsigned long swap, fresh_run;
-    const char *refills = strstr(run.err, "hz3: refills by source");
+    const char *refills = strstr(run.err, "] refills by source");
     CHECK(refills != NULL && strstr(refills, " swap=") != NULL && strstr(refills, " fresh_run=") != NULL);
     CHECK(sscanf(strstr(refills, " swap="), " swap=%lu", &swap) == 1);
     CHECK(sscanf(strstr(refills, " fresh_run="), " fresh_run=%lu", &fresh_run) == 1);

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     }
     struct program_run plain = probe("/proc/self/exe");
     CHECK(WEXITSTATUS(plain.status) == INSECURE);
-    CHECK(strstr(plain.err, "hz3: option HZ3_VERBOSE=1") != NULL && strstr(plain.err, "hz3: stats") != NULL);
+    CHECK(strstr(plain.err, "hz3: option HZ3_VERBOSE=1") != NULL && strstr(plain.err, "] stats") != NULL);
     CHECK(strstr(plain.err, "HZ3_SECRET=1") != NULL);
 
     char path[] = "/tmp/hz3-secure-XXXXXX";

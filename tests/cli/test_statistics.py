@@ -1,0 +1,68 @@
+"""Statistics at exit tell processes apart: by a line's head, or by a file each."""
+
+import os
+import re
+import subprocess
+import sys
+
+HEAD = re.compile(r"hz3: \[(\d+) ([^\]]*?)(?:, child of (\d+))?\] ")
+FORKS = "import os; p = os.fork(); p and os.waitpid(p, 0)"
+
+
+def run(preload, argv, stats, cwd=None):
+    env = {**preload.env, "HZ3_STATS": str(stats)}
+    return subprocess.run(argv, env=env, cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+def heads(text):
+    """(pid, name, parent) of each line, in order."""
+    found = [HEAD.match(line) for line in text.splitlines()]
+    assert all(found), text
+    return [(int(m[1]), m[2], m[3] and int(m[3])) for m in found]
+
+
+def test_each_line_names_process_and_program_and_a_child_its_parent(preload):
+    done = run(preload, [sys.executable, "-c", FORKS], 1)
+    of = heads(done.stderr)
+    assert done.returncode == 0 and len(of) == 8
+    child, parent = of[:4], of[4:]
+    assert len(set(child)) == len(set(parent)) == 1
+    name = os.path.basename(sys.executable)
+    assert parent[0] == (parent[0][0], name, None)
+    assert child[0] == (child[0][0], name, parent[0][0])
+
+
+def test_a_file_for_each_process_that_exits(preload, tmp_path):
+    moves = f"import os; os.chdir('/'); {FORKS}; os._exit(0) if p and os.fork() == 0 else None"
+    done = run(preload, [sys.executable, "-c", moves], "of-%p.txt", cwd=tmp_path)
+    files = {int(re.fullmatch(r"of-(\d+)\.txt", f.name)[1]): f for f in tmp_path.iterdir()}
+    assert (done.returncode, done.stderr, len(files)) == (0, "", 2)
+    for pid, file in files.items():
+        assert {head[0] for head in heads(file.read_text())} == {pid}
+
+
+def test_processes_share_a_file_without_mixing_lines(preload, tmp_path):
+    shared = tmp_path / "all.txt"
+    script = "for i in 1 2 3 4 5 6 7 8; do /bin/true & done; wait"  # a shell ends without exit
+    assert run(preload, ["/bin/sh", "-c", script], shared).returncode == 0
+    of = heads(shared.read_text())
+    assert len(of) == 8 * 4
+    assert all(len(set(of[i : i + 4])) == 1 for i in range(0, len(of), 4))
+
+
+def test_a_file_that_cannot_be_written_is_named_once_and_stops_nothing(preload, tmp_path):
+    done = run(preload, ["/bin/echo", "there"], tmp_path / "none" / "x")
+    assert (done.returncode, done.stdout) == (0, "there\n")
+    assert done.stderr == f"hz3: warning: cannot write statistics to {tmp_path}/none/x: No such file or directory\n"
+
+
+def test_a_word_is_no_file(preload, tmp_path):
+    done = run(preload, ["/bin/true"], "yes", cwd=tmp_path)
+    assert done.stderr == "hz3: warning: bad value for HZ3_STATS: yes\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_s_name_cannot_write_on_the_terminal(preload, tmp_path):
+    wild = tmp_path / "a\x1b[31m]b"
+    os.symlink("/bin/true", wild)
+    assert {head[1] for head in heads(run(preload, [str(wild)], 1).stderr)} == {"a?[31m?b"}
