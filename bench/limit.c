@@ -1,5 +1,5 @@
 /* What malloc and free cost where nothing is shared, to read other results as a share of it.  Not an allocator
- * for anything but the benchmark programs, and no bound: docs/benchmarking.md says where others are faster.
+ * for anything but the benchmark programs, and no bound: docs/lab.md says where others are faster.
  *
  * For each size class a thread has a stack of pointers to free objects.  malloc pops, free pushes, whoever made
  * the object: nothing is ever shared, checked, or given back to the system, and a free object is not touched.

@@ -390,7 +390,7 @@ def test_every_pattern_has_a_cell_and_the_matrix_is_whole():
 
 
 def test_the_documentation_knows_every_program():
-    page = (ROOT / "docs" / "benchmarking.md").read_text()
+    page = (ROOT / "docs" / "lab.md").read_text()
     for program in PROGRAMS:
         _, usage, question = refusal(program, "--no-such-option")
         parameters = usage.removeprefix(f"usage: {program} ").replace("|", "\\|")

@@ -43,7 +43,7 @@ choosing = click.option("--only", multiple=True, metavar="NAME", help="this lane
 
 @click.group(context_settings={"show_default": True})
 def main() -> None:
-    """The lab of hz3; docs/benchmarking.md explains it."""
+    """The lab of hz3; docs/lab.md explains it."""
 
 
 def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> samples.Samples:
@@ -189,7 +189,7 @@ def merge_verb(folder: Path) -> None:
 
 @main.command("report")
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
-@click.option("--readme", is_flag=True, help="also renew docs/results/peers.md and the figures in README.md")
+@click.option("--readme", is_flag=True, help="also renew docs/results/ and the figures in README.md")
 def report_verb(file: Path, readme: bool) -> None:
     """Write one HTML FILE with all results whose samples are here (build/report.html)."""
     from lab import readme as figures  # these two take a second to load, for matplotlib

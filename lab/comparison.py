@@ -154,7 +154,7 @@ def answers(comparison: Comparison) -> Table:
                 small = figure.endswith("_kib") and min(mine.median for mine in found.values()) < 1024
                 said = {a: f"{f.median:.1f} KiB" if small else human(figure, f.median) for a, f in found.items()}
                 rows.append([cell, figure, *(said.get(arm, "-") for arm in arms)])
-    note = "Medians; less is better. docs/benchmarking.md says what each figure means."
+    note = "Medians; less is better. docs/lab.md says what each figure means."
     return Table("What the programs themselves ask about", note, ["cell", "figure", *arms], rows)
 
 

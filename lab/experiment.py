@@ -1,6 +1,6 @@
 """What an experiment asks: a file of experiments/, read and checked before anything is built.
 
-docs/benchmarking.md, "The lab", says what each key means.
+docs/lab.md, "The lab", says what each key means.
 """
 
 import itertools

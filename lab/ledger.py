@@ -14,7 +14,7 @@ from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and `results/summary.json`; not to be edited by hand.
-[benchmarking.md](../benchmarking.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
+[lab.md](../lab.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
 or smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half
 the memory. In brackets is the interval that covers 95 %. Nothing within the noise floor counts. max/min is the largest
 to the smallest figure of one library, where above {NOISY}. What is open, itself or at a gate, has with it how many

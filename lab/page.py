@@ -6,8 +6,8 @@ from lab.comparison import Comparison, measured, tables, title
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
 The newest run of each list of cells on machines of each size. The reasons are those of
-[experiments/peers.toml](../../experiments/peers.toml); [benchmarking.md](../benchmarking.md#the-lab) says how it is
-measured, and [what each figure means](../benchmarking.md#the-programs).
+[experiments/peers.toml](../../experiments/peers.toml); [lab.md](../lab.md#the-lab) says how it is
+measured, and [what each figure means](../lab.md#the-programs).
 """
 ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "\n": "<br>"})
 

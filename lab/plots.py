@@ -104,13 +104,16 @@ def intervals(figures: dict[str, Figure], palette: Palette, unit: float, label: 
     return draw
 
 
-def spread(groups: dict[str, dict[str, list[float]]], palette: Palette, label: str) -> Callable[[Axes], None]:
-    """For each group, lane by lane, a dot for each cell and a diamond for their geometric mean; a line at 1."""
+def spread(
+    groups: dict[str, dict[str, list[float]]], palette: Palette, label: str, kind: str = "lane "
+) -> Callable[[Axes], None]:
+    """For each group, lane by lane (or what `kind` they are), a dot for each cell and a diamond for their geometric
+    mean; a line at 1."""
 
     def draw(axis: Axes) -> None:
         lanes = next(iter(groups.values()))
         for lane in lanes:
-            axis.plot([], [], "D", color=palette[lane], label=f"lane {lane}")
+            axis.plot([], [], "D", color=palette[lane], label=f"{kind}{lane}")
         for row, by_lane in enumerate(reversed(groups.values())):
             for place, (lane, values) in enumerate(by_lane.items()):
                 y = row + 0.4 * ((len(lanes) - 1) / 2 - place)

@@ -79,7 +79,7 @@ def test_versions_are_those_of_the_lock_files():
 
 def test_the_documentation_names_those_who_tell_no_version():
     probe = (build.HERE / "probe.py").read_text()
-    said = (build.HERE.parent / "docs/benchmarking.md").read_text().partition(" tell no version")[0].rpartition("(")[2]
+    said = (build.HERE.parent / "docs/lab.md").read_text().partition(" tell no version")[0].rpartition("(")[2]
     silent = [name for name, peer in PEERS.items() if f'case "{peer.identity}"' not in probe]
     assert silent == re.findall("`(.*?)`", said)
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 
-from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, pack, readme, report, show, versus
+from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, overview, pack, readme, report, show, versus
 from lab.page import markdown
 from lab.peers import cells
 from lab.plan import Plan
@@ -117,7 +117,7 @@ def test_cells_whose_calls_are_timed_have_percentiles_and_no_speed():
 @pytest.mark.parametrize("program", comparison.ANSWERS)
 def test_the_answers_are_figures_that_programs_print_and_the_documentation_explains(program):
     printed = (ROOT / f"bench/{program}.c").read_text() + (ROOT / "bench/bench.h").read_text()
-    table = (ROOT / "docs/benchmarking.md").read_text().partition("| program | figure |")[2].partition("\n\n")[0]
+    table = (ROOT / "docs/lab.md").read_text().partition("| program | figure |")[2].partition("\n\n")[0]
     (said,) = (line for line in table.splitlines() if f"`{program}`" in line)
     for figure in comparison.ANSWERS[program].split():
         assert f" {figure}=" in printed and f"`{figure}`" in said
@@ -237,9 +237,8 @@ def test_bad_reasons_are_refused(tmp_path, old, new, complaint):
         ahead.reasons(tmp_path)
 
 
-def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_beside(tmp_path):
-    (tmp_path / "docs/results").mkdir(parents=True)
-    file = tmp_path / "README.md"
+def test_the_readme_gets_six_rows_and_a_picture_and_there_are_pages_beside(tmp_path):
+    file, folder = tmp_path / "README.md", tmp_path / "docs/results"
     old = peers(name="peers-a", speeds=SPEEDS | {"scale": 9.0})
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
     many = peers(name=readme.SCALING)
@@ -253,26 +252,35 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
     with pytest.raises(LabError, match="no comparison"):
         readme.write([], tmp_path)
     readme.write(newest([other, new, old]), tmp_path)
-    once = file.read_text()
+    once, page = file.read_text(), (folder / "programs.md").read_text()
     readme.write(newest([other, new, old]), tmp_path)
     assert file.read_text() == once  # and everything before and after stays
     readme.write(newest([other, new, old, many]), tmp_path)
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
-    assert " left out, since there is a newer version of each: jemalloc-5.3.0, " in once
-    # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed; r90 has 2.9 in both
-    (row,) = (line for line in once.splitlines() if line.startswith("| mt_remote T=2, R>0"))
+    # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed: the mean is 1.41, 65 % less
+    head, _, line = re.findall(r"^\| .* \|$", once, re.M)
+    assert head == "| what the program does | speed, 4 CPUs | memory, 4 CPUs |"
+    assert re.fullmatch(r"\| Threads free each other's objects \| 6[456] % slower \| 33 % more \|", line)
+    assert re.search(r"worst: 6[456] % slower where threads free each other's objects \(4 CPUs\); 33 % more mem", once)
+    assert re.search(r"\| 6[456] % slower \| 33 % more \| (49|50|51) % slower \| 33 % more \|", file.read_text())
+    (picture,) = re.findall(r"!\[.*\]\((.*)\)", once)
+    assert not re.search(r"\bcells?\b|\bpeers?\b|R>0|\u2020|\d\.\d+x", once.replace("peers.md", ""))
+    # r90 has 2.9 in both
+    (row,) = (line for line in page.splitlines() if line.startswith("| mt_remote T=2, R>0"))
     assert re.fullmatch(
         r"\| [^|]+ \| 2 \| 0\.3[56]x \| 0\.2[45]x \| 1\.33x of 1 \| 1\.33x "
         r"\| 0\.7[23]x \| 0\.7[23]x \| 1\.33x of 2 \| 1\.33x \|",
         row,
     )
-    both = file.read_text()
+    both = (folder / "programs.md").read_text()
     assert both.count("| mt_remote T=2, R>0") == 2 and both.index("6 blocks of b") < both.index("A CPU, 99 CPUs")
-    for name in ("speed", "memory", "scaling"):
-        ElementTree.parse(tmp_path / f"docs/results/{name}.svg")
-    page = (tmp_path / "docs/results/peers.md").read_text()
-    assert "made by `hz3 report --readme`, not to be edited" in page.splitlines()[0]
-    assert once.count("6 blocks of a at 15 % length, 6 blocks of b at 100 % length") == 1
+    for drawing in (picture, *(f"docs/results/{name}.svg" for name in ("speed", "memory", "scaling"))):
+        ElementTree.parse(tmp_path / drawing)
+    assert " left out, since there is a newer version of each: jemalloc-5.3.0, " in page
+    assert page.count("6 blocks of a at 15 % length, 6 blocks of b at 100 % length") == 1
+    page = (folder / "peers.md").read_text()
+    for words in (page, both):
+        assert re.search(r"made by `hz3 report --readme`, not to be edited", words[:200], re.I)
     for words in ("## peers-a on A CPU", "## peers-b", "Lanes: 2; peers: 2; cells: 4; 6 blocks", "| jemalloc | 5.3 |",
                   "speed: not explained yet<br>memory: not"):  # fmt: skip
         assert words in page
@@ -280,12 +288,59 @@ def test_the_readme_gets_a_table_for_each_size_of_machine_pictures_and_a_page_be
     assert len(tables) == 12 and all(len({line.count(" | ") for line in lines}) == 1 for lines in tables)
 
 
-def test_memory_in_the_readme_is_of_touched_objects_and_has_a_worst_cell():
+def test_every_program_has_one_row_in_plain_words_and_a_sentence():
+    names = {
+        cell.group.removeprefix("bench_") for file in ROOT.glob("bench/cells-*.txt") for cell in cells(file).values()
+    }
+    names = names - {"random_mixed_mt_remote_malloc"} | {"mt_remote T=2, R=0", "mt_remote T=32, R>0"}
+    assert {overview.row(name) for name in names} == set(overview.ROWS) and len(overview.ROWS) <= 6
+    assert {overview.program(name) for name in names} == set(overview.PROGRAMS)
+    with pytest.raises(LabError, match="no plain words for 'mt 2'"):
+        overview.row("mt 2")
+
+
+@pytest.mark.parametrize("ratio, speed, memory", [
+    (0.46, "54 % slower", "54 % less"),
+    (0.994, "1 % slower", "1 % less"),
+    (1.004, "as fast", "as much"),
+    (1.2, "20 % faster", "20 % more"),
+    (2.14, "2.1 times as fast", "2.1 times as much"),
+])  # fmt: skip
+def test_a_ratio_in_plain_words(ratio, speed, memory):
+    assert (overview.speed_said(ratio), overview.memory_said(ratio)) == (speed, memory)
+
+
+def test_the_two_slowest_programs_and_the_largest_are_named_each_by_its_worst_machine():
+    speeds = {
+        "chain": {"2 CPUs": [2.0, 0.5], "16 CPUs": [0.7]},
+        "large": {"2 CPUs": [0.6]},
+        "startup": {"2 CPUs": [0.8]},
+    }
+    memories = {"chain": {"2 CPUs": [1.1], "16 CPUs": [3.0]}, "large": {"2 CPUs": [2.0]}}
+    found = overview.Overview([], 1, {}, {versus.SPEED: speeds, versus.MEMORY: memories})
+    assert overview.worst(found) == (
+        "Where it does worst: 40 % slower where all blocks are large (2 CPUs); 30 % slower where objects pass down a "
+        "chain of threads (16 CPUs); 3.0 times as much memory where objects pass down a chain of threads (16 CPUs)."
+    )
+
+
+def test_the_readme_leaves_out_objects_that_nobody_touches():
+    of_all, of_some, of_none = (
+        overview.Overview.of([comparison.Comparison(peers(untouched=cell)) for cell in untouched])
+        for untouched in ([""], ["mt 8"], [])
+    )
+    for found, cells_ in ((of_all, 2), (of_some, 1)):
+        (speeds,), (memories,) = (found.rows[figure].values() for figure in (versus.SPEED, versus.MEMORY))
+        assert [len(of["4 CPUs"]) for of in (speeds, memories)] == [cells_] * 2
+    assert of_none.rows == {versus.SPEED: {}, versus.MEMORY: {}}
+
+
+def test_memory_by_program_is_of_touched_objects_and_has_a_worst_cell():
     of_all, of_some = ([comparison.Comparison(peers(untouched=cell))] for cell in ("", "mt 8"))
     for found, cells in ((of_all, 1), (of_some, 0)):
         speeds, memories = (groups["mt_remote T=8, R>0"]["r90"] for groups in readme.against_peers(found))
         assert (len(speeds), memories) == (1, [pytest.approx(4 / 3)] * cells)
-    made = readme.table({"x": {"scale": [1.0, 4.0], "r90": [1.0]}}, {"x": {"scale": [0.5, 2.0], "r90": []}}, set())
+    made = readme.programs({"x": {"scale": [1.0, 4.0], "r90": [1.0]}}, {"x": {"scale": [0.5, 2.0], "r90": []}}, set())
     assert made.endswith("| x | 2 | 2.00x | 1.00x | 1.00x of 2 | 2.00x | 1.00x | 1.00x | - | - |\n")
 
 
@@ -302,7 +357,9 @@ def test_what_casts_doubt_on_a_cell_is_said_wherever_it_is_published():
             figures["seconds"] = seconds
     short = "In 2 of 3 cells the median run is shorter than 0.2 s; the shortest takes 0.04 s."
     said = readme.section(found, groups)
-    assert said.startswith("A CPU, 4 CPUs; 6 blocks of synthetic at 100 % length (load when it began 2.1). " + short)
+    assert said.startswith(
+        "## A CPU, 4 CPUs\n\n6 blocks of synthetic at 100 % length (load when it began 2.1). " + short
+    )
     assert "| mt_remote T=8, R>0 † |" in said and "\n\n†: in at least one" in said and said.count("†") == 2
     assert short in comparison.summary(calm).note
 
