@@ -106,10 +106,11 @@ FOR ?= test
 setup:
 	@tools/setup.sh --install $(FOR)
 
-# The page in docs/ that is made from the registry.
+# The pages in docs/ that are made from the registry and from the options.
 docs: setup-build
 	@$(call QUIETLY,scale,$(call CONFIGURE,scale))
 	@cp build/scale/lanes.md docs/lanes.md
+	@cp build/scale/options.md docs/use/options.md
 
 # The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of
 # libraries that were set aside to be compared: nothing makes them again.

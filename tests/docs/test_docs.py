@@ -1,0 +1,115 @@
+"""The documentation keeps its form: short where it should be, no dead links, no figures where the design is told."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "src/README.md", *DOCS.rglob("*.md")])
+MOST = {"README.md": 900, "docs/decisions/*.md": 400}  # words
+MULTIPLE = re.compile(r"[0-9.]x\b")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def prose(text: str) -> str:
+    """Without what is code."""
+    text = re.sub(r"^ *(```|~~~).*?^ *\1.*?$", "", text, flags=re.M | re.S)
+    return re.sub(r"(`+).*?\1", "", re.sub(r"(?<=\n\n)(?: {4}.*\n)+", "", text))
+
+
+def anchors(text: str) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ +(.*?) *$", re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S), re.M):
+        shown = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        found[anchor] = found.get(anchor, -1) + 1
+    return found.keys() | {f"{anchor}-{n}" for anchor, count in found.items() for n in range(1, count + 1)}
+
+
+def links(text: str) -> list[str]:
+    """Those that lead to other files of the project, or to a heading."""
+    found = re.findall(r"\]\(([^()\s]+)\)", prose(text)) + re.findall(r"^\[[^\]]+\]: +(\S+)", prose(text), re.M)
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def dead(page: Path, text: str) -> list[str]:
+    found = []
+    for link in links(text):
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        if not target.is_relative_to(ROOT) or not target.exists():
+            found.append(link)
+        elif anchor and target.suffix == ".md" and anchor not in anchors(text if target == page else target.read_text()):
+            found.append(link)
+    return found
+
+
+def options(definitions: str) -> list[tuple[str, str, str, str]]:
+    row = r'^HZ3_OPTION\((\w+), +\w+, +"(.*?)", +"(.*?)", +"(.*)"\)$'
+    return re.findall(row, definitions, re.M)
+
+
+@pytest.mark.parametrize("pattern", MOST)
+def test_what_should_be_short_is(pattern):
+    pages = sorted(ROOT.glob(pattern))
+    assert pages
+    long = {name(page): count for page in pages if (count := len(words(page.read_text()))) > MOST[pattern]}
+    assert not long, f"at most {MOST[pattern]} words"
+
+
+def test_the_readme_says_how_to_preload_within_a_hundred_words():
+    before, preload, _ = (ROOT / "README.md").read_text().partition("LD_PRELOAD=")
+    assert preload and len(words(before)) < 100
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page):
+    assert not dead(page, page.read_text())
+
+
+def test_a_dead_link_is_found_and_a_live_one_is_not():
+    page = DOCS / "x.md"
+    text = "# A `b` c\n\n## A\n\n## A\n\n```\n# no heading\n[no link](none)\n```\n`[nor](this)`\n"
+    assert anchors(text) == {"a-b-c", "a", "a-1"}
+    live = "[1](#a-1) [2](../README.md) [3](https://example.org/x) [4](testing.md#models) ![5](results/)"
+    assert dead(page, f"{text}{live}\n") == []
+    for link in ("#a-2", "#no-heading", "none.md", "testing.md#none", "../../elsewhere"):
+        assert dead(page, f"{text}{live} [6]({link})\n") == [link]
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "design").glob("*.md")), ids=name)
+def test_the_design_has_no_multiples(page):
+    said = [line for line in page.read_text().splitlines() if MULTIPLE.search(line)]
+    assert not said, "how much is for docs/results, why not is for docs/decisions"
+
+
+def test_what_a_multiple_is():
+    assert all(MULTIPLE.search(text) for text in ("1.23x", "2x as fast", "(0.5x)"))
+    assert not any(MULTIPLE.search(text) for text in ("0x10", "x86-64", "64 KiB", "2 times"))
+
+
+def test_the_page_of_options_has_every_option():
+    rows = options((ROOT / "src/api/options.def").read_text())
+    table = re.findall(r"^\| `HZ3_(\w+)` \| (.+?) \| (.+?) \| (.+) \|$", (DOCS / "use/options.md").read_text(), re.M)
+    assert len(rows) > 10 and table == rows
+
+
+def test_every_page_is_reached_from_the_readme():
+    seen, ahead = set(), [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page in seen or page.suffix != ".md" or not page.is_file():
+            continue
+        seen.add(page)
+        ahead += [(page.parent / link.partition("#")[0]).resolve() for link in links(page.read_text()) if link[0] != "#"]
+    assert not [name(page) for page in DOCS.rglob("*.md") if page not in seen]
