@@ -77,7 +77,7 @@ def relations(root, directory, lane, flags):
 
 
 def test_the_work_orders_flags_build_in_lane_classic_and_others_say_so(root, tmp_path):
-    page = (root / "docs/lab.md").read_text()
+    page = (root / "docs/work-orders.md").read_text()
     rows = re.findall(r"^\| [^|]*\| `(-DHZ3_[^`]*)` \|([^|]*)\|$", page, re.M)
     assert len(rows) > 20
     for flags, yields in rows:
