@@ -1,6 +1,6 @@
 /* What a thread's magazines may hold.  Capacity is earned: a class starts with small magazines (large ones with none)
- * and doubles them when it misses, as far as the thread's and the process's byte budgets go (docs/design/front.md); what has
- * not missed for an epoch gives half back. */
+ * and doubles them when it misses, as far as the thread's and the process's byte budgets go
+ * (docs/design/front.md); what has not missed for an epoch gives half back. */
 #ifndef HZ3_FRONT_BUDGET_H
 #define HZ3_FRONT_BUDGET_H
 
