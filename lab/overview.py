@@ -8,7 +8,7 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from lab import LabError
+from lab import LabError, machine
 from lab.ahead import LANE
 from lab.comparison import Comparison
 from lab.page import markdown
@@ -89,6 +89,7 @@ class Overview:
     """Of lane scale, in cells whose program writes to its objects."""
 
     places: list[str]  # the machines, by their number of processors
+    machines: list[str]  # their names
     peers: int  # how many there are
     rows: dict[str, Groups]  # of each figure, by ROWS
     programs: dict[str, Groups]  # of each figure, by PROGRAMS
@@ -96,18 +97,24 @@ class Overview:
     @classmethod
     def of(cls, comparisons: list[Comparison]) -> "Overview":
         rows, programs = ({SPEED: defaultdict(dict), MEMORY: defaultdict(dict)} for _ in range(2))
-        cpus, peers = set(), set()
+        machines, peers = {}, set()
         for comparison in comparisons:
             place = place_of(comparison)
             for cell in filter(comparison.touches, comparison.cells):
                 name = group(comparison, cell)
                 for figure, ratio in against(comparison, cell, LANE):
-                    cpus.add(comparison.run.machine["cpus_allowed"])
+                    machines[place] = machine.name(comparison.run.machine)
                     peers.update(comparison.peers)
                     for groups, key in ((rows, row(name)), (programs, program(name))):
                         groups[figure][key].setdefault(place, []).append(ratio)
-        places = [f"{count} CPUs" for count in sorted(cpus)]
-        return cls(places, len(peers), {f: {w: g[w] for w in ROWS if w in g} for f, g in rows.items()}, programs)
+        places = sorted(machines, key=lambda place: int(place.split()[0]))
+        return cls(
+            places,
+            [machines[place] for place in places],
+            len(peers),
+            {f: {w: g[w] for w in ROWS if w in g} for f, g in rows.items()},
+            programs,
+        )
 
 
 def place_of(comparison: Comparison) -> str:
@@ -158,7 +165,7 @@ def worst(overview: Overview) -> str:
     big = furthest(overview.programs[MEMORY], max, 1)
     said = [f"{speed_said(ratio)} where {PROGRAMS[name]} ({place})" for ratio, name, place in slow]
     said += [f"{memory_said(ratio)} memory where {PROGRAMS[name]} ({place})" for ratio, name, place in big]
-    return f"Where it does worst: {'; '.join(said)}."
+    return "".join(f"- {words}\n" for words in said)
 
 
 def panels(overview: Overview) -> list[Panel]:

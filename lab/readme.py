@@ -93,10 +93,13 @@ def figures(overview: Overview, folder: Path) -> str:
     label = "hz3 beside the best other allocator in each test"
     height = 1.2 + 0.35 * len(overview.rows[SPEED])
     picture = drawn(folder, PICTURE, label, panels(overview), height, at=f"{RESULTS}/")
-    return f"""hz3 beside {overview.peers} other allocators. In each test its speed is compared with the fastest of them, and
-its peak memory with the smallest of those that are about as fast. "50 % slower" means half the speed.
+    return f"""How lane scale, the default, compares with {overview.peers} other allocators. In each test its speed is held
+beside the fastest of them, and its peak memory beside the smallest of those that are about as fast. "50 % slower" means
+half the speed. The machines are shared ({"; ".join(overview.machines)}): a few per cent mean nothing.
 
 {table(overview)}
+It does worst in these programs:
+
 {worst(overview)}
 [What is measured](docs/results/README.md), [by program](docs/results/programs.md),
 [every test](docs/results/peers.md).

@@ -261,8 +261,9 @@ def test_the_readme_gets_six_rows_and_a_picture_and_there_are_pages_beside(tmp_p
     head, _, line = re.findall(r"^\| .* \|$", once, re.M)
     assert head == "| what the program does | speed, 4 CPUs | memory, 4 CPUs |"
     assert re.fullmatch(r"\| Threads free each other's objects \| 6[456] % slower \| 33 % more \|", line)
-    assert re.search(r"worst: 6[456] % slower where threads free each other's objects \(4 CPUs\); 33 % more mem", once)
+    assert re.search(r"\n- 6[456] % slower where threads free each other's objects \(4 CPUs\)\n- 33 % more mem", once)
     assert re.search(r"\| 6[456] % slower \| 33 % more \| (49|50|51) % slower \| 33 % more \|", file.read_text())
+    assert "(A CPU, 4 CPUs)" in once and "(A CPU, 4 CPUs; A CPU, 99 CPUs)" in file.read_text()
     (picture,) = re.findall(r"!\[.*\]\((.*)\)", once)
     assert not re.search(r"\bcells?\b|\bpeers?\b|R>0|\u2020|\d\.\d+x", once.replace("peers.md", ""))
     # r90 has 2.9 in both
@@ -317,11 +318,12 @@ def test_the_two_slowest_programs_and_the_largest_are_named_each_by_its_worst_ma
         "startup": {"2 CPUs": [0.8]},
     }
     memories = {"chain": {"2 CPUs": [1.1], "16 CPUs": [3.0]}, "large": {"2 CPUs": [2.0]}}
-    found = overview.Overview([], 1, {}, {versus.SPEED: speeds, versus.MEMORY: memories})
-    assert overview.worst(found) == (
-        "Where it does worst: 40 % slower where all blocks are large (2 CPUs); 30 % slower where objects pass down a "
-        "chain of threads (16 CPUs); 3.0 times as much memory where objects pass down a chain of threads (16 CPUs)."
-    )
+    found = overview.Overview([], [], 1, {}, {versus.SPEED: speeds, versus.MEMORY: memories})
+    assert overview.worst(found).splitlines() == [
+        "- 40 % slower where all blocks are large (2 CPUs)",
+        "- 30 % slower where objects pass down a chain of threads (16 CPUs)",
+        "- 3.0 times as much memory where objects pass down a chain of threads (16 CPUs)",
+    ]
 
 
 def test_the_readme_leaves_out_objects_that_nobody_touches():
