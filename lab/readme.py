@@ -36,7 +36,7 @@ frees its own objects, R>0 that half or nine tenths are freed by another thread.
 def against_peers(comparisons: list[Comparison]) -> tuple[Groups, Groups]:
     """Speeds and memories of each group of cells, of each lane."""
     found = {figure: defaultdict(lambda: {lane: [] for lane in LANES}) for figure in (SPEED, MEMORY)}
-    for comparison, cell in ((comparison, cell) for comparison in comparisons for cell in comparison.cells):
+    for comparison, cell in ((c, cell) for c in comparisons for cell in c.cells):
         for lane in LANES:
             for figure, ratio in against(comparison, cell, lane):
                 found[figure][group(comparison, cell)][lane].append(ratio)
