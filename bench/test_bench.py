@@ -34,6 +34,8 @@ QUICK = {
     "bench_large 2 100 5 200000 1000000 --touch all": 2 * 2 * (100 + 5),
     "bench_startup 20": 20,
     "bench_phase_change 8": None,
+    "bench_growing 20 64 512": None,
+    "bench_changing 4": None,
     "bench_burst_idle 16 1000 3 1": 2 * 3 * ((16 << 20) // 1000 // 3),
     "bench_fragment_idle 8 16 4096 64 1": None,
     "bench_thread_churn 30 7": 2 * 30 * 100,
@@ -42,7 +44,7 @@ QUICK = {
     "bench_idle_threads 20 3 10000 50 16 32768 --touch ends": None,
 }
 PROGRAMS = sorted({command.split()[0] for command in QUICK})
-UNTIMED = ("startup", "phase_change", "idle", "churn", "handover", "idle_threads", "many_threads")
+UNTIMED = ("startup", "phase_change", "growing", "changing", "idle", "churn", "handover", "idle_threads", "many_threads")
 TIMED = [command for command in QUICK if not command.split()[0].endswith(UNTIMED)]
 NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
@@ -164,7 +166,7 @@ def test_percentiles_are_at_most_a_thirty_second_too_high(tmp_path):
 
 @pytest.mark.parametrize("command, samples", [
     ("bench_burst_idle 16 1000 3 1", 2 + 4), ("bench_fragment_idle 8 16 4096 64 1", 2 + 4),
-    ("bench_phase_change 8 16 128 32 3", 2 * 3)])
+    ("bench_phase_change 8 16 128 32 3", 2 * 3), ("bench_changing 4 16 6", 6)])
 def test_rss_over_time(command, samples, jemalloc):
     result = run(command, jemalloc)
     over_time = [tuple(map(int, sample.split(":"))) for sample in result["rss_over_time"].split(",")]

@@ -14,6 +14,8 @@ from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure
 
 ANSWERS = {  # what answers a program's own question, where speed and peak RSS do not
     "bench_phase_change": "overhead_ratio growth_ratio",
+    "bench_growing": "overhead_ratio",
+    "bench_changing": "overhead_ratio",
     "bench_burst_idle": "full_kib end_kib end_share",
     "bench_fragment_idle": "full_kib end_kib end_share",
     "bench_thread_churn": "end_kib",
