@@ -31,7 +31,9 @@ static void *large_inside(size_t size, size_t alignment, bool zero)
         p = hz3_large_alloc(size, alignment, zero);
         if (!p) hz3_reclaim_search_failed();
     }
-    return p ? p : hz3_no_memory();
+    if (!p) return hz3_no_memory();
+    hz3_reclaim_grew(hz3_large_fresh(p));
+    return p;
 }
 
 static void *large(size_t size, size_t alignment, bool zero)

@@ -61,6 +61,12 @@ void *hz3_large_alloc(size_t size, size_t alignment, bool zero)
     return (void *)span->start;
 }
 
+size_t hz3_large_fresh(const void *p)
+{
+    const struct hz3_span *span = hz3_span_at(p);
+    return span->zeroed ? hz3_span_bytes(span) : 0;
+}
+
 bool hz3_large_is_block(const void *p)
 {
     return hz3_span_at(p)->start == (uintptr_t)p;

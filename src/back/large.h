@@ -12,6 +12,8 @@
 void *hz3_large_alloc(size_t size, size_t alignment, bool zero); /* or NULL */
 void hz3_large_free(void *p);                                    /* p is the start of a live block */
 size_t hz3_large_usable(const void *p);
+/* Bytes of pages that were not there when the block was made: all of it, or none. */
+size_t hz3_large_fresh(const void *p);
 
 /* Of a block of `size` bytes; what a span that becomes a block, or ends as one, is told. */
 size_t hz3_large_granules(size_t size);

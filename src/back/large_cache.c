@@ -96,10 +96,11 @@ void hz3_large_cache_put(struct hz3_span *span)
     if (displaced) hz3_pages_free(displaced);
 }
 
-size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
+/* Purges what was put here before now - age ms, until at most `keep` bytes are left; returns the bytes. */
+static size_t trim(uint32_t age, size_t keep, bool break_huge_pages)
 {
     size_t purged = 0;
-    for (unsigned i = 0; i < shard_count() * SLOTS && hz3_gauge(HZ3_GAUGE_LARGE_CACHED); i++) {
+    for (unsigned i = 0; i < shard_count() * SLOTS && hz3_gauge(HZ3_GAUGE_LARGE_CACHED) > keep; i++) {
         struct shard *shard = &shards[i / SLOTS];
         struct slot *slot = &shard->slots[i % SLOTS];
         hz3_lock(&shard->lock);
@@ -109,6 +110,18 @@ size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
         if (span) purged += hz3_pages_discard(span, break_huge_pages);
     }
     return purged;
+}
+
+size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
+{
+    return trim(age, 0, break_huge_pages);
+}
+
+void hz3_large_cache_make_room(size_t bytes)
+{
+    size_t keep = hz3_pages_growth_bound(), cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
+    if (likely(cached <= keep) || hz3_pages_refused()) return;
+    hz3_pages_gave(trim(0, hz3_max(keep, cached - hz3_min(bytes, cached)), true));
 }
 
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock))

@@ -14,5 +14,7 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align);
 void hz3_large_cache_put(struct hz3_span *span);
 /* Purges what was put here before now - age ms; returns the bytes. */
 size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages);
+/* The heap grew by so many bytes of pages that were not there: as many go of what is more than may stay then. */
+void hz3_large_cache_make_room(size_t bytes);
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 #endif

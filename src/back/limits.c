@@ -1,6 +1,50 @@
 #include "back/limits.h"
 
-enum { LOCKED_DIRTY_MAX = 256 << 10 };
+#include "os/os.h"
+
+enum {
+    LOCKED_DIRTY_MAX = 256 << 10,
+    BOUND_SHARE = 16, /* of what is in use */
+};
+#define BOUND_MIN HZ3_MIB(4)
+/* To fault in so much within a decay time takes about a hundredth of it. */
+#define UNDONE_MUCH HZ3_MIB(64)
+
+uint32_t hz3_pages_decay = 1000;
+/* What the bound came to be; and since `undone_since` (ms): bytes given back that may yet be taken again, and bytes
+ * that were.  Hints: two threads at once may lose a change. */
+static HZ3_ATOMIC(size_t) learnt, given, undone;
+static HZ3_ATOMIC(uint32_t) undone_since;
+
+size_t hz3_pages_growth_bound(void)
+{
+    size_t share = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / BOUND_SHARE, (size_t)BOUND_MIN);
+    return hz3_min(hz3_max(share, hz3_get(learnt)), hz3_get(hz3_pages_dirty_max));
+}
+
+static void begin_again(uint32_t now, size_t bound)
+{
+    hz3_set(learnt, bound);
+    hz3_set(given, 0);
+    hz3_set(undone, 0);
+    hz3_set(undone_since, now);
+}
+
+void hz3_pages_gave(size_t bytes)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if (hz3_ms_passed(hz3_get(undone_since), hz3_pages_decay, now)) begin_again(now, hz3_get(learnt) / 2);
+    hz3_set(given, hz3_get(given) + bytes);
+}
+
+void hz3_pages_retook(size_t bytes)
+{
+    size_t again = hz3_min(bytes, hz3_get(given)), bound = hz3_pages_growth_bound();
+    if (likely(!again)) return;
+    hz3_set(given, hz3_get(given) - again);
+    hz3_set(undone, hz3_get(undone) + again);
+    if (hz3_get(undone) >= UNDONE_MUCH) begin_again((uint32_t)hz3_os_now_ms(), 2 * bound);
+}
 
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 bool hz3_pages_elastic;

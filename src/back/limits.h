@@ -6,9 +6,18 @@
 #include "os/os.h"
 
 /* Set from the options. */
+extern uint32_t hz3_pages_decay;               /* ms: how long freed memory stays */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age; */
 extern bool hz3_pages_elastic;                 /* more while somebody attends and the heap does not grow */
 extern size_t hz3_pages_soft_limit;            /* bytes resident from which all that waits goes back at once */
+
+/* Bytes that may stay dirty while the heap grows into pages that are not there: a sixteenth of what is in use, 4 MiB at
+ * least, dirty_max at most.  The bound doubles when what was given back because of it was taken again within the decay
+ * time, and halves in each such time in which it was not. */
+size_t hz3_pages_growth_bound(void);
+/* Bytes were given back because of the bound; bytes that were given back, for whatever reason, are taken again. */
+void hz3_pages_gave(size_t bytes);
+void hz3_pages_retook(size_t bytes);
 
 /* The background thread is there to purge what grows old; set by reclaim. */
 extern HZ3_ATOMIC(bool) hz3_pages_attended;

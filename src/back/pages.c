@@ -16,6 +16,8 @@ enum {
     HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
 };
 
+static size_t extended; /* bytes of address space ever taken; under the lock */
+
 static struct hz3_window *window_of(const struct hz3_span *span)
 {
     return hz3_window_of((void *)span->start);
@@ -55,6 +57,7 @@ static int64_t extend_window(struct hz3_window *window, size_t granules, bool fo
     if (for_reserve) hz3_huge_pages_ask(start, start + (step << HZ3_GRANULE_SHIFT));
     hz3_huge_pages_advise_states(start, step << HZ3_GRANULE_SHIFT);
     hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
+    extended += step << HZ3_GRANULE_SHIFT;
     return 0;
 }
 
@@ -147,11 +150,14 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
 {
     for (bool purged = false;;) {
         hz3_lock(&hz3_pages_lock);
+        size_t before = extended;
         struct hz3_span *span = reserve ? take_for_run(reserve) : take_any(granules, align_granules, kind);
+        bool fresh = extended != before;
         uint32_t purging = hz3_get(hz3_pages_being_purged);
         hz3_unlock(&hz3_pages_lock);
+        if (span && span->zeroed && !fresh) hz3_pages_retook(hz3_span_bytes(span));
         /* What had no pages: as much goes, where more is free than may be.  (A run of one granule had the choice.) */
-        if (span && span->zeroed && !reserve) hz3_pages_purge_excess(hz3_span_bytes(span));
+        if (span && span->zeroed && !reserve) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
         /* What others are purging is nobody's for the moment. */
         if (purging) {
@@ -238,7 +244,7 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend)
         hz3_spans_make(window, first, granules, kind);
     }
     hz3_unlock(&hz3_pages_lock);
-    if (clean) hz3_pages_purge_excess(more << HZ3_GRANULE_SHIFT);
+    if (clean) hz3_pages_make_room(more << HZ3_GRANULE_SHIFT);
     return grown;
 }
 

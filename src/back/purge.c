@@ -206,18 +206,27 @@ void hz3_pages_stay_broken(void)
 
 /* ---- bounds ---- */
 
-void hz3_pages_purge_excess(size_t most)
+/* Purges of what is more than `keep`, whatever its age, `most` bytes; returns them. */
+static size_t purge_excess(size_t keep, size_t most)
 {
-    size_t keep = hz3_pages_pressed() ? 0 : hz3_get(hz3_pages_dirty_max), dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
+    if (hz3_pages_pressed()) keep = 0;
     keep -= hz3_min(keep, hz3_gauge(HZ3_GAUGE_LARGE_CACHED));
-    if (likely(dirty <= keep) || hz3_pages_refused()) return;
-    purge_oldest(0, keep, hz3_min(most, dirty), true);
+    if (likely(dirty <= keep) || hz3_pages_refused()) return 0;
+    size_t purged = purge_oldest(0, keep, hz3_min(most, dirty), true);
     /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
      * pages. */
     if (keep < HZ3_PAGES_MUCH)
         hz3_pages_stay_broken();
     else
         hz3_set(heeded, hz3_get(hz3_os_broken));
+    return purged;
+}
+
+void hz3_pages_make_room(size_t bytes)
+{
+    size_t purged = purge_excess(hz3_pages_growth_bound(), bytes);
+    if (purged) hz3_pages_gave(purged);
 }
 
 /* Whether who frees may leave all to the background thread: not near a limit, nor where what is free is paid for, if
@@ -230,7 +239,7 @@ static bool may_wait(void)
 
 void hz3_pages_heed_limits(void)
 {
-    if (!may_wait()) hz3_pages_purge_excess(SIZE_MAX);
+    if (!may_wait()) purge_excess(hz3_get(hz3_pages_dirty_max), SIZE_MAX);
 }
 
 /* ---- fork ---- */

@@ -27,8 +27,8 @@ bool hz3_pages_refused(void);
 /* In a forked child: nobody else purges. */
 void hz3_pages_after_fork(void);
 
-/* Of what is more than may stay free, whatever its age, `most` bytes. */
-void hz3_pages_purge_excess(size_t most);
+/* The heap grew by so many bytes of pages that were not there: as many go of what is more than may stay then. */
+void hz3_pages_make_room(size_t bytes);
 
 extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* spans that are nobody's while their pages go */
 #endif

@@ -9,8 +9,6 @@
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
 
-enum { MAKE_UP_SHARE = 4 }; /* of the heap: less free objects, and growing is left alone */
-
 size_t hz3_reclaim_waiting(void)
 {
     return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() +
@@ -25,6 +23,6 @@ bool hz3_reclaim_pressed(void)
 bool hz3_reclaim_grows_in_vain(void)
 {
     size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
-    if (freed < HZ3_PAGES_MUCH || freed < hz3_pages_resident() / MAKE_UP_SHARE || hz3_pages_refused()) return false;
+    if (freed <= hz3_pages_growth_bound() || hz3_pages_refused()) return false;
     return !hz3_os.huge_page && !hz3_os.huge_page_asked;
 }

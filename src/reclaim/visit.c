@@ -1,5 +1,6 @@
 #include "reclaim/visit.h"
 
+#include "back/large_cache.h"
 #include "front/budget.h"
 #include "os/gate.h"
 #include "reclaim/background.h"
@@ -46,9 +47,19 @@ uint32_t hz3_reclaim_tick(void)
 
 static void make_up(size_t grown)
 {
+    hz3_large_cache_make_room(grown);
     if (!hz3_reclaim_grows_in_vain() || !hz3_trylock(&hz3_reclaim_lock)) return;
     hz3_reclaim_as_many(grown);
     hz3_unlock(&hz3_reclaim_lock);
+}
+
+void hz3_reclaim_grew(size_t bytes)
+{
+    size_t *grown = &hz3_thread.bins.grown;
+    *grown += bytes;
+    if (*grown < GROWTH_STEP) return;
+    make_up(*grown);
+    *grown = 0;
 }
 
 void hz3_reclaim_visit_slow(void)
@@ -57,10 +68,7 @@ void hz3_reclaim_visit_slow(void)
     if (!hz3_gate_enter()) return; /* another time */
     self->due = false;
     uint32_t epoch = hz3_reclaim_tick();
-    if (self->bins.grown >= GROWTH_STEP) {
-        make_up(self->bins.grown);
-        self->bins.grown = 0;
-    }
+    hz3_reclaim_grew(0);
     hz3_cache_pass_epoch(epoch);
     hz3_gate_leave();
 }

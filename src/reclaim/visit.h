@@ -15,6 +15,8 @@ HZ3_INLINE void hz3_reclaim_visit(void)
 {
     if (unlikely(hz3_thread.due)) hz3_reclaim_visit_slow();
 }
+/* This thread took so many bytes of pages that were not there, beside what its cache counts: inside the gate. */
+void hz3_reclaim_grew(size_t bytes);
 /* After a thread's end. */
 void hz3_reclaim_departed(const struct hz3_departure *departure);
 #endif
@@ -35,6 +37,8 @@ HZ3_INLINE void hz3_reclaim_visit(void)
 {
     if (unlikely(hz3_thread.due)) hz3_reclaim_visit_slow();
 }
+/* This thread took so many bytes of pages that were not there, beside what its cache counts: inside the gate. */
+void hz3_reclaim_grew(size_t bytes);
 /* After a thread's end. */
 void hz3_reclaim_departed(const struct hz3_departure *departure);
 #endif
