@@ -1,4 +1,6 @@
-# The registry (src/base/flags.def) and the options (src/api/options.def), read once at configure time.
+# The registry (src/base/flags.def) and the options (src/api/options.def), read once at configure time.  All Python reads
+# the registry through lab/registry.py.  CMake has a reader of its own, since the library builds with a compiler and CMake
+# alone: where it is packaged or added to another project, there need not be any Python.
 
 # Splits a row NAME(a, b, ..., "text, with commas", "text") into the list `out`: texts keep their commas.
 function(hz3_row line out)

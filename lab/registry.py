@@ -1,4 +1,4 @@
-"""The lanes and flags of src/base/flags.def."""
+"""The lanes and flags of src/base/flags.def: what all Python here knows of them.  (CMake reads the file itself.)"""
 
 import re
 from dataclasses import dataclass
@@ -8,14 +8,20 @@ from lab import ROOT, LabError
 
 FILE = ROOT / "src/base/flags.def"
 LANES = re.compile(r"^HZ3_LANES\(([^)]*)\)", re.MULTILINE)
-ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"([^\"]*)\"", re.MULTILINE)
+ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"(\d+)\.\.(\d+)\"", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Flag:
+    in_lane: dict[str, int]
+    least: int
+    most: int
 
 
 @dataclass(frozen=True)
 class Registry:
     lanes: tuple[str, ...]
-    defaults: dict[str, tuple[int, ...]]  # flag: its value in each lane
-    ranges: dict[str, str]
+    flags: dict[str, Flag]
 
     def resolve(self, lane: str, flags: dict[str, int]) -> dict[str, int]:
         """Every flag's value in `lane` with `flags` changed."""
@@ -23,17 +29,16 @@ class Registry:
             raise LabError(f"there is no lane '{lane}'; the lanes are: {', '.join(self.lanes)}")
         for name, value in flags.items():
             self._check(name, value)
-        column = self.lanes.index(lane)
-        return {name: flags.get(name, values[column]) for name, values in self.defaults.items()}
+        return {name: flags.get(name, flag.in_lane[lane]) for name, flag in self.flags.items()}
 
     def _check(self, name: str, value: int) -> None:
-        if name not in self.defaults:
+        if name not in self.flags:
             raise LabError(f"there is no flag {name} in src/base/flags.def")
         if type(value) is not int:
             raise LabError(f"{name}={value!r}: the value of a flag is a whole number")
-        bounds = re.fullmatch(r"(\d+)\.\.(\d+)", self.ranges[name])
-        if bounds and not int(bounds[1]) <= value <= int(bounds[2]):
-            raise LabError(f"{name}={value} is out of range, which is {self.ranges[name]}")
+        flag = self.flags[name]
+        if not flag.least <= value <= flag.most:
+            raise LabError(f"{name}={value} is out of range, which is {flag.least}..{flag.most}")
 
 
 def read(file: Path = FILE) -> Registry:
@@ -44,8 +49,15 @@ def read(file: Path = FILE) -> Registry:
     if not row:
         raise LabError(f"{file}: no row that names the lanes")
     lanes = tuple(re.findall(r"\w+", row[1]))
-    rows = {m[1]: (tuple(int(v) for v in re.findall(r"\d+", m[2])), m[3]) for m in ROW.finditer(text)}
-    wrong = [name for name, (values, _) in rows.items() if len(values) != len(lanes)]
+    rows = {
+        m[1]: ([int(value) for value in re.findall(r"\d+", m[2])], int(m[3]), int(m[4])) for m in ROW.finditer(text)
+    }
+    wrong = [name for name, (values, *_) in rows.items() if len(values) != len(lanes)]
     if wrong or len(rows) != len(re.findall(r"^HZ3_FLAG\(", text, re.MULTILINE)):
-        raise LabError(f"{file}: rows that do not have one value for each of the lanes {', '.join(lanes)}: {wrong}")
-    return Registry(lanes, {n: v for n, (v, _) in rows.items()}, {n: r for n, (_, r) in rows.items()})
+        raise LabError(
+            f"{file}: rows that do not have one value for each of the lanes {', '.join(lanes)}, and a range: {wrong}"
+        )
+    flags = {
+        name: Flag(dict(zip(lanes, values, strict=True)), least, most) for name, (values, least, most) in rows.items()
+    }
+    return Registry(lanes, flags)

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-import registry
+from lab.registry import read
 
 ROOT = Path(__file__).resolve().parent.parent
+ALL_LANES = read().lanes
 LANES = ("scale", "fast")  # that whole programs are tried in, and that have memory figures to keep
 
 
 def pytest_addoption(parser):
-    parser.addoption("--lane", action="append", choices=registry.LANES, help="test this lane only (may be repeated)")
+    parser.addoption("--lane", action="append", choices=ALL_LANES, help="test this lane only (may be repeated)")
     parser.addoption("--long", action="store_true", help="every variant of every lane, and for longer")
 
 
@@ -24,7 +25,7 @@ class Preload:
 
 def pytest_generate_tests(metafunc):
     if "preload" in metafunc.fixturenames:
-        lanes = registry.LANES if "golden" in metafunc.definition.path.parts else LANES
+        lanes = ALL_LANES if "golden" in metafunc.definition.path.parts else LANES
         lanes = [lane for lane in lanes if lane in (metafunc.config.getoption("--lane") or lanes)]
         metafunc.parametrize("preload", lanes, indirect=True, scope="session")
 

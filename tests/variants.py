@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from registry import FLAGS, LANES, ROOT
+from lab import ROOT
+from lab.registry import read
 
+REGISTRY = read()
+FLAGS, LANES = REGISTRY.flags, REGISTRY.lanes
 BUILD = ROOT / "build/variants"
 SOURCES = sorted(ROOT.glob("src/*/*.c"))
 JOBS = os.cpu_count() or 2
@@ -112,7 +115,7 @@ class Variant:
         self.object(self.source / "base/relations.c")  # refuses what does not go together
         with ThreadPoolExecutor(JOBS) as pool:
             made = list(pool.map(self.object, sources))
-        return {str(file.relative_to(self.source)): made for file, made in zip(sources, made)}
+        return {str(file.relative_to(self.source)): made for file, made in zip(sources, made, strict=True)}
 
     def program(self, *files: str, libraries: tuple[str, ...] = ()) -> Path:
         """An executable of these files below tests, support.c and hz3."""

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from synthetic import MACHINE
+from synthetic import MACHINE, samples
 from synthetic import experiment as table_of
-from synthetic import samples
 
 from lab import (
     ROOT,
@@ -40,7 +39,7 @@ from lab.samples import Samples, text_in
 FLAGS = """
 HZ3_LANES(scale, fast, r50)
 HZ3_FLAG(HZ3_CHECK, 1,    0,   1,    "0..1",  "checks (all, of them)", "none")
-HZ3_FLAG(HZ3_BATCH, 8,    8,   16,   "0|8|16", "how many", "none")
+HZ3_FLAG(HZ3_BATCH, 8,    8,   16,   "0..16", "how many", "none")
 """
 EXPERIMENTS = sorted(experiment.files(ROOT / "experiments"))
 CELLS = sorted(ROOT.glob("bench/cells-*.txt"))
@@ -61,13 +60,15 @@ def test_the_registry_is_read(known):
 def test_the_real_registry_is_understood():
     known = registry.read()
     assert {"scale", "fast", "classic"} <= set(known.lanes)
-    assert known.resolve("classic", {})["HZ3_S44_TRANSPORT_LIST"] == 1 and known.ranges["HZ3_DEBUG"] == "0..1"
+    debug = known.flags["HZ3_DEBUG"]
+    assert known.resolve("classic", {})["HZ3_S44_TRANSPORT_LIST"] == 1 and (debug.least, debug.most) == (0, 1)
 
 
 @pytest.mark.parametrize("text, complaint", [
     ("HZ3_FLAG(HZ3_A, 1, \"0..1\", \"\", \"\")", "no row that names the lanes"),
     (FLAGS + 'HZ3_FLAG(HZ3_C, 1, 2, "0..2", "", "")', "HZ3_C"),
     (FLAGS + 'HZ3_FLAG(HZ3_C, 1, 2, x, "0..2", "", "")', "one value for each"),
+    (FLAGS + 'HZ3_FLAG(HZ3_C, 1, 2, 2, "0|2", "", "")', "one value for each .*, and a range"),
 ])  # fmt: skip
 def test_a_registry_that_is_not_understood_is_refused(tmp_path, text, complaint):
     (tmp_path / "flags.def").write_text(text)
@@ -305,7 +306,7 @@ def test_what_is_compared_is_not_compiled_with_flags_of_the_callers(tmp_path, mo
     subprocess.run(["cmake", "-S", tmp_path / "bench", "-B", tmp_path / "build/bench"], check=True)
     for name, value in (("CC", "false"), ("LDFLAGS", "-Wl,--no-such-option")):
         monkeypatch.setenv(name, value)
-    builder = build.Builder(registry.Registry(("scale",), {}, {}), tmp_path)
+    builder = build.Builder(registry.Registry(("scale",), {}), tmp_path)
     assert builder.variant(experiment.Variant("x", "scale")).config == "version=1 lane=scale"
     assert builder.benches(["bench"]).keys() == {"bench"}
 
@@ -431,7 +432,7 @@ def test_peers_that_cannot_be_had_are_named(tmp_path):
     )
 
     class Builder:
-        root, registry = tmp_path, registry.Registry((), {}, {})
+        root, registry = tmp_path, registry.Registry((), {})
 
     found, missing = peers.arms(Builder())
     assert (found["moody"].mode, found["glibc"].mode) == ("caches on", "")
@@ -458,7 +459,7 @@ def test_any_library_may_be_compared(tmp_path):
     (tmp_path / "mine.so").write_bytes(b"\0hz3-config: version=1 lane=scale\0")
 
     class Builder:
-        root, registry = tmp_path, registry.Registry((), {}, {})
+        root, registry = tmp_path, registry.Registry((), {})
 
     found, missing = peers.arms(Builder(), (f"mine={tmp_path}/mine.so",))
     assert (found["mine"].file, found["mine"].config, missing) == ("mine.so", "version=1 lane=scale", {})
@@ -614,7 +615,8 @@ def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(mo
 def test_those_who_are_published_are_lanes_and_peers_that_there_are():
     named = {row["name"] for row in tomllib.loads((ROOT / "peers/peers.toml").read_text())["peer"]}
     assert set(readme.LANES) <= peers.PUBLISHED <= named | set(registry.read().lanes)
-    assert set(peers.older([])) == (left_out := named - peers.PUBLISHED)
+    left_out = named - peers.PUBLISHED
+    assert set(peers.older([])) == left_out
     for name in left_out:  # and of each there is a newer one
         assert any(name < peer and name.rpartition("-")[0] == peer.rpartition("-")[0] for peer in peers.PUBLISHED)
 

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from registry import ROOT
+from lab import ROOT
 
 
 def configure(root, build, *definitions, **environment):

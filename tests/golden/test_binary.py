@@ -2,11 +2,12 @@
 
 import re
 import subprocess
+from itertools import pairwise
 
 import pytest
-
-from registry import FLAGS
 from variants import variant
+
+from lab.registry import read
 
 LIMIT = {"hz3_malloc": 13, "hz3_free": 16}
 CHECK = {"hz3_malloc": 7, "hz3_free": 10}  # what HZ3_FREE_CHECK may add
@@ -43,11 +44,11 @@ def hits(library, function):
     """The ways from the entry to a return, the shortest first; each a list of instructions."""
     code = instructions(library, function)
     order = list(code)
-    following = dict(zip(order, order[1:]))
+    following = dict(pairwise(order))
     paths, found = [[order[0]]], []
     while paths:
         path = paths.pop(0)
-        text, mnemonic, operands = code[path[-1]]
+        _, mnemonic, operands = code[path[-1]]
         if mnemonic == "ret":
             found.append([code[address][0] for address in path])
             continue
@@ -57,7 +58,7 @@ def hits(library, function):
             ways.append(int(target[1], 16))
         if mnemonic != "jmp":
             ways.append(following.get(path[-1]))
-        paths += [path + [way] for way in ways if way in code and way not in path]
+        paths += [[*path, way] for way in ways if way in code and way not in path]
     assert found, f"{function} never returns"
     return found
 
@@ -114,4 +115,4 @@ def test_only_the_dlopen_variant_does_without_static_tls(library, lane, build_di
 def test_config_string_names_the_lane_and_every_flag(library, lane):
     assert f" lane={lane} " in config(library)
     assert dict(re.findall(r" (HZ3_\w+)=(\d+)", config(library))) == {
-        name: str(flag.in_lane[lane]) for name, flag in FLAGS.items()}
+        name: str(flag.in_lane[lane]) for name, flag in read().flags.items()}

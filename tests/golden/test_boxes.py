@@ -5,9 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-
-from registry import ROOT
 from variants import Refused, matrix, run, variant
+
+from lab import ROOT
 
 # Flags whose change is no change of code, and why.
 DATA = {"HZ3_SMALL_MEMORY": "what it changes is the table of the options' defaults"}
@@ -18,18 +18,18 @@ RESHAPINGS = {}
 @pytest.mark.timeout(3600)  # it may be the first to need all the builds
 def test_every_accepted_flip_changes_the_code(request):
     plain, same = {}, set()
-    for variant in matrix(request.config.getoption("--long")):
+    for one in matrix(request.config.getoption("--long")):
         try:
-            code = variant.code()
+            code = one.code()
         except Refused:
             continue
-        if not variant.changes:
-            plain[variant.lane] = code
-        elif code == plain[variant.lane]:
-            same.add(variant)
+        if not one.changes:
+            plain[one.lane] = code
+        elif code == plain[one.lane]:
+            same.add(one)
     excepted = DATA.keys() | RESHAPINGS.keys()
-    assert {str(variant) for variant in same if variant.changes[0][0] not in excepted} == set()
-    assert {variant.changes[0][0] for variant in same} >= excepted, "an exception that is none any more"
+    assert {str(one) for one in same if one.changes[0][0] not in excepted} == set()
+    assert {one.changes[0][0] for one in same} >= excepted, "an exception that is none any more"
 
 
 def test_small_memory_changes_the_defaults():

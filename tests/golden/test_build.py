@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cmake import build, configure, make
-from registry import FLAGS
+
+from lab.registry import read
 
 
 @pytest.mark.parametrize("bad, complaint", [
@@ -84,7 +85,7 @@ def test_the_work_orders_flags_build_in_lane_classic_and_others_say_so(root, tmp
         given = {name: int(value) for name, value in re.findall(r"-D(HZ3_\w+)=(\d+)", flags)}
         values, said = relations(root, tmp_path, "classic", flags)
         assert not said, flags
-        lane = {name: flag.in_lane["classic"] for name, flag in FLAGS.items()}
+        lane = {name: flag.in_lane["classic"] for name, flag in read().flags.items()}
         assert values == lane | given | dict.fromkeys(re.findall(r"HZ3_\w+", yields), 0), flags
         _, said = relations(root, tmp_path, "scale", flags)
         assert all("(lane classic)" in line for line in said.splitlines() if "error" in line), said

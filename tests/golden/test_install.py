@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cmake import build, configure, make
-from registry import ROOT
+from lab import ROOT
 
 LANES = ("scale", "fast", "memory")
 USES_BOTH_NAMES = """

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from registry import ROOT
+from lab import ROOT
 
 BUILT = ROOT / "build/packages"
 VERSION = ".".join(re.findall(r"^#define HZ3_VERSION_\w+ (\d+)$", (ROOT / "include/hz3.h").read_text(), re.M))
