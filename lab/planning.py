@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lab import ROOT, LabError, build, experiment, measure, peers, registry, session
+from lab import ROOT, LabError, build, experiment, measure, peers, registry, session, show
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
@@ -56,16 +56,16 @@ def of_cells(
     plan = Plan("peers", f"peers-{file.stem}" if file else "peers", {}, cells, blocks, scale=scale)
     check(plan)
     built = builder.benches(programs)
-    arms, missing = _that_take(*peers.arms(builder, only), measure.Command(builder.tools()))
+    arms, missing = _that_take(*peers.arms(builder, only), measure.Command(builder.tools()), say)
     return replace(plan, arms=arms, programs=built, missing=missing, commit=commit())
 
 
 def _that_take(
-    arms: dict[str, Arm], missing: dict[str, str], prove: session.Measure
+    arms: dict[str, Arm], missing: dict[str, str], prove: session.Measure, say: build.Say
 ) -> tuple[dict[str, Arm], dict[str, str]]:
     """The arms that take, and who else is missing, and why; ours have to."""
     failing = {}
-    for name, arm in arms.items():
+    for name, arm in show.steps("proving", list(arms.items()), lambda one: one[0], say):
         try:
             prove(name, arm, Cell(["true"]))
         except LabError as error:
@@ -86,9 +86,8 @@ def of_command(
     check(plan)
     builder = build.Builder(registry.read(), say=say)
     taker = measure.Command(builder.tools(), program=Path(program))
-    arms, missing = _that_take(*map(_without_limit, peers.arms(builder, only)), taker)
+    arms, missing = peers.arms(builder, only)
+    for of in (arms, missing):
+        of.pop(peers.LIMIT, None)
+    arms, missing = _that_take(arms, missing, taker, say)
     return replace(plan, arms=arms, programs={plan.name: taker.sha256}, missing=missing, commit=commit()), taker
-
-
-def _without_limit(arms: dict[str, Arm] | dict[str, str]) -> dict:
-    return {name: arm for name, arm in arms.items() if name != peers.LIMIT}

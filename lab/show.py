@@ -4,17 +4,19 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from lab import machine
+from lab import Json, machine
 from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
-from lab.versus import OVERFLOW_NOTE, compare, figures_of, marked
+from lab.versus import OVERFLOW_NOTE, compare, figures_of, marked, multiple
 
 COLOURS = {
     "GO": "green",
@@ -29,6 +31,7 @@ COLOURS = {
 }
 SETTLES = " would settle it"
 SHORT = 0.2  # seconds; shorter runs are warned of
+T = TypeVar("T")
 console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 180)
 
 
@@ -83,6 +86,19 @@ class Watch:
             for cell, runs in self.left.items()
         )
         return f"{int(seconds // 60)}:{int(seconds % 60):02d} left"
+
+
+def steps(verb: str, items: Sequence[T], name: Callable[[T], str], say: Callable[[str], None]) -> Iterator[T]:
+    """Each in its turn, under a bar that names it; where there is no terminal, it is said."""
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(verb, total=len(items))
+        for item in items:
+            bar.update(task, description=f"{verb} {name(item)}")
+            if not console.is_terminal:
+                say(f"{verb} {name(item)}")
+            yield item
+            bar.advance(task)
 
 
 def human(figure: str, value: float) -> str:
@@ -194,7 +210,7 @@ def comparison(samples: Samples, reference: str) -> None:
                 mine = of_arm[arm]
                 row += [
                     human(figure, mine.median),
-                    "{:.2f}x [{:.2f} {:.2f}]".format(*mine.ratio) if mine.ratio else "-",
+                    multiple(mine.ratio),
                 ]
             table.add_row(*row)
         console.print(table)
@@ -205,7 +221,7 @@ def comparison(samples: Samples, reference: str) -> None:
     short_runs(samples)
 
 
-def environment(facts: dict) -> None:
+def environment(facts: Json) -> None:
     console.print(
         f"{machine.name(facts)}; {facts['cores']} cores, {facts['sockets']} sockets, "
         f"{facts['last_level_caches']} last-level caches; Linux {facts['kernel']}; "

@@ -447,12 +447,12 @@ def test_a_peer_that_does_not_take_is_named_and_hz3_has_to(tmp_path):
         if name != "good":
             raise LabError("it broke")
 
-    taking, missing = planning._that_take({"good": Arm(), "bad": Arm()}, {"ugly": "not built"}, prove)
+    taking, missing = planning._that_take({"good": Arm(), "bad": Arm()}, {"ugly": "not built"}, prove, print)
     assert (taking, missing) == ({"good": Arm()}, {"ugly": "not built", "bad": "it broke"})
     with pytest.raises(LabError, match="nothing to measure; it broke"):
         cli.reference_of(Plan("compare", "x", {}, {}, 1, missing={"bad": "it broke"}), None)
     with pytest.raises(LabError, match="it broke"):
-        planning._that_take({"scale": Arm(config="version=1")}, {}, prove)
+        planning._that_take({"scale": Arm(config="version=1")}, {}, prove, print)
 
 
 def test_any_library_may_be_compared(tmp_path):
