@@ -29,8 +29,11 @@ What a run needs (see pack) uses the standard library only, so that it runs wher
 """
 
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+
+Json = dict[str, Any]  # as files have it: what is read from one is checked where it is used
 
 
 class LabError(Exception):

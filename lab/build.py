@@ -87,6 +87,7 @@ class Builder:
         return arm
 
     def copy(self, arm: Arm) -> Arm:
+        assert arm.file, "libc is nobody's to copy"
         source = self.root / arm.file
         place = self._place("copy", arm.sha256)
         place.mkdir(parents=True, exist_ok=True)

@@ -2,12 +2,15 @@
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lab import (
     ROOT,
+    Json,
     LabError,
     archive,
     judge,
@@ -30,9 +33,9 @@ BLOCKS = 7  # of a comparison
 class Factor(click.FloatRange):
     """A number above 0, which infinity is not, nor nan."""
 
-    def convert(self, value: object, *place: object) -> float:
-        number = super().convert(value, *place)
-        return number if math.isfinite(number) else self.fail(f"{value!r} is not a number.", *place)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        return number if math.isfinite(number) else self.fail(f"{value!r} is not a number.", param, ctx)
 
 
 scaling = click.option(
@@ -68,7 +71,7 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
     return run
 
 
-def resumable(path: Path, plan: Plan, facts: dict, but: tuple[str, ...] = ()) -> samples.Samples:
+def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) -> samples.Samples:
     run = samples.Samples.load(path)
     if not session.remaining(run):
         raise LabError(f"nothing to resume: {path.name} is complete")
@@ -111,7 +114,7 @@ def reference_of(plan: Plan, to: str | None) -> str:
     return reference
 
 
-def comparing(command: click.Command) -> click.Command:
+def comparing(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--blocks", default=BLOCKS, type=click.IntRange(1), help="runs of each library"),
         choosing,

@@ -4,13 +4,13 @@ import shlex
 from dataclasses import dataclass
 from itertools import takewhile
 
-from lab import machine
+from lab import Json, machine
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.peers import LIMIT, older
 from lab.plots import SHARES, Palette
 from lab.samples import Samples
 from lab.show import SHORT, human, short_cells
-from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked
+from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked, multiple
 
 ANSWERS = {  # what answers a program's own question, where speed and peak RSS do not
     "bench_phase_change": "overhead_ratio growth_ratio",
@@ -68,7 +68,7 @@ class Comparison:
                 found[arm] = text
         return found
 
-    def parameters(self, cell: str) -> dict[str, object]:
+    def parameters(self, cell: str) -> Json:
         """What the program was asked for, which stands before its first figure."""
         line = next(iter(self.run.blocks(cell, "ab")[0].values()))
         return dict(takewhile(lambda word: word[0] != "seconds" and not word[0].endswith(FIGURES), line.items()))
@@ -133,7 +133,7 @@ def summary(comparison: Comparison) -> Table:
         versus = compare(comparison.run, cell, SPEED, best)
         row = [marked(comparison.run, cell), best, human(SPEED, speed[best].median)]
         for lane in comparison.lanes:
-            row.append("{:.2f}x [{:.2f} {:.2f}]".format(*versus[lane].ratio))
+            row.append(multiple(versus[lane].ratio))
             row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
             row.append(f"{memory[lane].median / memory[best].median:.2f}x")
         rows.append(row)

@@ -10,14 +10,20 @@ import shlex
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, TypeVar, get_args, get_origin
 
-from lab import ROOT, LabError, text_of
+from lab import ROOT, Json, LabError, text_of
 from lab.plan import BASELINE, COPY
 from lab.registry import Registry
 
 MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
 REASONS = "peers.toml"  # lies among the experiments and is none: see ahead.py
 HIGHER_IS_BETTER, LOWER_IS_BETTER = ("_per_s",), ("_kib", "_ratio", "_ns", "seconds")  # how names of figures end
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 GATE_KINDS = ("at_least", "wins", "above", "below")
 
 
@@ -96,7 +102,7 @@ class Original:
     """What the work order has of it."""
 
     said: str
-    verdict: str | dict  # on all variants, or by variant
+    verdict: str | dict[str, str]  # on all variants, or by variant
     figures: tuple[TheirFigure, ...] = ()
 
 
@@ -121,29 +127,35 @@ class Experiment:
         return tuple(dict.fromkeys((self.figure, *MEMORY, *asked)))
 
 
-def made_of(kind: type, what: str, table: dict, **more: object) -> object:
+def kinds(asked: object) -> tuple[type, ...]:
+    """A field's type, as isinstance takes it."""
+    either = get_args(asked) if isinstance(asked, UnionType) else (asked,)
+    return tuple(get_origin(kind) or kind for kind in either)
+
+
+def made_of(kind: type[T], what: str, table: Json, **more: object) -> T:
     """A dataclass from a table of TOML, which has its keys and their types."""
     try:
         made = kind(**table, **more)
     except TypeError as error:
         raise LabError(f"{what}: {str(error).replace('.__init__()', '').replace('argument', 'key')}") from None
     for key in fields(kind):
-        value, asked = getattr(made, key.name), getattr(key.type, "__origin__", key.type)
-        right = isinstance(value, asked) or (type(value) is int and isinstance(float(value), asked))
-        right = right and (type(value) is bool) == (asked is bool)
+        value, asked = getattr(made, key.name), kinds(key.type)
+        right = isinstance(value, asked) or (type(value) is int and float in asked)
+        right = right and (type(value) is bool) == (bool in asked)
         if not right or (isinstance(value, float) and not math.isfinite(value)):
-            said = getattr(asked, "__name__", str(asked).removesuffix(" | None"))
+            said = " or ".join(kind.__name__ for kind in asked if kind is not NoneType)
             raise LabError(f"{what}: {key.name} = {value!r}, which should be {said}")
     return made
 
 
-def _variant(table: dict, baseline: Variant) -> Variant:
+def _variant(table: Json, baseline: Variant) -> Variant:
     """The baseline with other flags; or where it names a lane, that lane with flags."""
     own = made_of(Variant, "variant", {"lane": baseline.lane, **table})
     return own if "lane" in table else replace(own, flags=baseline.flags | own.flags)
 
 
-def _cases(table: dict, iters: int) -> list[Case]:
+def _cases(table: Json, iters: int) -> list[Case]:
     """One case, or one for each combination of the values in `over`."""
     axes = table.pop("over", {})
     cases = []
@@ -156,12 +168,12 @@ def _cases(table: dict, iters: int) -> list[Case]:
     return cases
 
 
-def _original(table: dict) -> Original:
+def _original(table: Json) -> Original:
     figures = tuple(made_of(TheirFigure, "original figure", {**f}) for f in table.pop("figures", ()))
     return made_of(Original, "original", table, figures=figures)
 
 
-def from_table(table: dict) -> Experiment:
+def from_table(table: Json) -> Experiment:
     table = {**table}
     figure, iters = table.get("figure", "ops_per_s"), table.pop("iters", 0)
     try:
@@ -243,7 +255,7 @@ def files(folder: Path) -> list[Path]:
     return [file for file in folder.glob("*.toml") if file.name != REASONS]
 
 
-def written(file: Path) -> tuple[Experiment, dict]:
+def written(file: Path) -> tuple[Experiment, Json]:
     """The experiment, and what is in the file."""
     text = text_of(file)
     try:

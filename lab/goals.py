@@ -93,7 +93,9 @@ def absent(runs: list[Samples]) -> str:
     """A table of those whom nothing was divided by; empty where it has no rows."""
     rows = [(name, "every", reason) for run in runs for name, reason in run.plan.missing.items()]
     rows += [(arm, cell, reason) for run in runs for (cell, arm), reason in run.unable.items()]
-    return "\n" + markdown(["no result of", "in cell", "why"], list(dict.fromkeys(rows))) if rows else ""
+    return (
+        "\n" + markdown(["no result of", "in cell", "why"], [list(row) for row in dict.fromkeys(rows)]) if rows else ""
+    )
 
 
 def table(goals: list[Goal], runs: list[Samples]) -> str:

@@ -12,14 +12,15 @@ below x (equivalence by two one-sided tests).  What neither holds nor fails is u
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from lab import LabError
+from lab import Json, LabError
 from lab.experiment import HIGHER_IS_BETTER, Experiment, Gate, from_table
 from lab.plan import BASELINE, COPY
-from lab.samples import Samples
+from lab.samples import Figures, Samples
 from lab.session import remaining
 
 RESAMPLES = 2000
@@ -28,6 +29,9 @@ FEWEST = 6  # blocks: the interval of fewer cannot reach 95 %
 NOISY = 1.5  # slowest to fastest run of one arm, from which the spread is reported
 NEVER = 10_000  # runs
 POWER = 1.6  # half-widths that clear a threshold 4 times of 5: 1.43, and more since the next noise floor varies too
+
+
+Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Holds(Enum):
@@ -110,7 +114,7 @@ def log_ratio(percent_: float) -> float:
     return math.log1p(percent_ / 100)
 
 
-def median_interval(values: np.ndarray) -> np.ndarray:
+def median_interval(values: Numbers) -> Numbers:
     """The ends of the median's 95 % and 90 % intervals, from the lowest: 2.5, 5, 95 and 97.5 %.
 
     Of few values they are order statistics, for how many lie below the median is binomial: they cover at least what
@@ -123,22 +127,23 @@ def median_interval(values: np.ndarray) -> np.ndarray:
         return np.sort(values)[[*(ranks - 1), *(count - ranks[::-1])]]
     tails = stats.norm.cdf(stats.t.ppf(tails, count - 1))  # wider, as a mean's interval is by Student's t
     chosen = np.random.default_rng(0).integers(count, size=(RESAMPLES, (count - 1) // 2 * 2))
-    return np.quantile(np.median(values[chosen], axis=1), (*tails, *(1 - tails[::-1])))
+    ends: Numbers = np.quantile(np.median(values[chosen], axis=1), (*tails, *(1 - tails[::-1])))
+    return ends
 
 
-def gains(figure: str, base: np.ndarray, variant: np.ndarray) -> np.ndarray:
+def gains(figure: str, base: Numbers, variant: Numbers) -> Numbers:
     ratios = np.log(variant / base)
     return ratios if figure.endswith(HIGHER_IS_BETTER) else -ratios
 
 
-def noise_floor(aa_gains: np.ndarray) -> float:
+def noise_floor(aa_gains: Numbers) -> float:
     if len(aa_gains) < FEWEST:
         return math.inf
     low, _, _, high = median_interval(aa_gains)
-    return max(abs(low), abs(high))
+    return float(max(abs(low), abs(high)))
 
 
-def effect(gains_: np.ndarray, floor: float) -> Effect:
+def effect(gains_: Numbers, floor: float) -> Effect:
     low, low90, high90, high = median_interval(gains_)
     return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_))
 
@@ -151,12 +156,13 @@ def word_for(effect_: Effect, margin: float) -> str:
     return "SAME" if effect_.same_within(margin) else "INCONCLUSIVE"
 
 
-def pair(blocks: list[dict[str, dict]], figure: str, one: str, other: str) -> tuple[np.ndarray, np.ndarray]:
+def pair(blocks: list[Figures], figure: str, one: str, other: str) -> tuple[Numbers, Numbers]:
     """The figure of two arms, block by block."""
-    return tuple(np.array([value_of(block[arm], figure, arm) for block in blocks]) for arm in (one, other))
+    mine, others = (np.array([value_of(block[arm], figure, arm) for block in blocks]) for arm in (one, other))
+    return mine, others
 
 
-def value_of(figures: dict, figure: str, arm: str) -> float:
+def value_of(figures: Json, figure: str, arm: str) -> float:
     value = figures.get(figure)
     if not isinstance(value, (int, float)) or not 0 < value < 2**53:
         raise LabError(f"{arm}: {figure} is {value!r}: no verdict from that")
@@ -207,17 +213,18 @@ def runs_needed(effect_: Effect, margin: float, thresholds: list[float]) -> int:
 def judge_gate(gate: Gate, findings: list[Finding]) -> GateVerdict:
     mine = [f for f in findings if f.group == gate.group and f.figure == gate.figure]
     if gate.wins is not None:
-        return _judge_wins(gate, mine)
-    answers = {f.case: f.effect.at_least(log_ratio(gate.at_least)) for f in mine}
-    if gate.at_least >= 0:  # an improvement is asked for: to be the same is to fail
+        return _judge_wins(gate, gate.wins, mine)
+    least = gate.at_least or 0.0
+    answers = {f.case: f.effect.at_least(log_ratio(least)) for f in mine}
+    if least >= 0:  # an improvement is asked for: to be the same is to fail
         answers |= {f.case: Holds.NO for f in mine if f.verdict == "SAME"}
     return _together(gate, answers)
 
 
-def _judge_wins(gate: Gate, findings: list[Finding]) -> GateVerdict:
+def _judge_wins(gate: Gate, wins: int, findings: list[Finding]) -> GateVerdict:
     won = sum(f.verdict == "BETTER" for f in findings)
     open_ = sum(f.verdict == "INCONCLUSIVE" for f in findings)
-    holds = Holds.YES if won >= gate.wins else Holds.NO if won + open_ < gate.wins else Holds.UNDECIDED
+    holds = Holds.YES if won >= wins else Holds.NO if won + open_ < wins else Holds.UNDECIDED
     return GateVerdict(gate, holds, f"{won} better, {len(findings) - won - open_} not, {open_} undecided")
 
 
@@ -234,14 +241,14 @@ def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
     return _together(gate, answers)
 
 
-def _level(gate: Gate, figures: dict, arm: str) -> float:
+def _level(gate: Gate, figures: Json, arm: str) -> float:
     for figure in filter(None, (gate.figure, gate.per)):
         value = figures.get(figure)
         if not isinstance(value, (int, float)) or not math.isfinite(value):
             raise LabError(f"{arm}: {figure} is {value!r}: no verdict from that")
     if gate.per and figures[gate.per] == 0:
         raise LabError(f"{arm}: {gate.per} is 0, so there is no {gate.figure} of it")
-    return figures[gate.figure] / (figures[gate.per] if gate.per else 1)
+    return float(figures[gate.figure] / (figures[gate.per] if gate.per else 1))
 
 
 def _together(gate: Gate, answers: dict[str, Holds]) -> GateVerdict:

@@ -99,7 +99,7 @@ def section(experiment: Experiment, shown: list[Judged], others: list[Judged], h
     return [*lines, f"Why: {experiment.why or 'not yet known.'}", ""]
 
 
-def order(file: Path) -> tuple:
+def order(file: Path) -> tuple[bool, list[int], str]:
     """Boxes of the work orders by their number, then our own."""
     numbers = re.findall(r"\d+", file.stem)
     return not numbers, [int(number) for number in numbers], file.stem

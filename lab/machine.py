@@ -5,6 +5,8 @@ import platform
 import subprocess
 from pathlib import Path
 
+from lab import Json
+
 CPUS = Path("/sys/devices/system/cpu")
 
 
@@ -28,7 +30,7 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
-def describe() -> dict:
+def describe() -> Json:
     cpu = _fields("/proc/cpuinfo")
     compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout if _has_cc() else ""
     cores = {(_text(p / "physical_package_id"), _text(p / "core_id")) for p in CPUS.glob("cpu[0-9]*/topology")}
@@ -55,25 +57,25 @@ def _has_cc() -> bool:
     return any(os.access(Path(folder) / "cc", os.X_OK) for folder in os.environ.get("PATH", "").split(":"))
 
 
-def load_said(machine: dict) -> str:
+def load_said(machine: Json) -> str:
     return f"load when it began {machine['load']:.1f}"
 
 
-def busy(machine: dict) -> bool:
+def busy(machine: Json) -> bool:
     """With more than half of its processors, when it was described."""
-    return machine["load"] > machine["cpus_allowed"] / 2
+    return bool(machine["load"] > machine["cpus_allowed"] / 2)
 
 
-def identity(machine: dict) -> tuple:
+def identity(machine: Json) -> tuple[object, ...]:
     """What samples have to share to be of one machine; None for what was not written down."""
     return tuple(machine.get(key) for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))
 
 
-def same(one: dict, other: dict) -> bool:
+def same(one: Json, other: Json) -> bool:
     return identity(one) == identity(other)
 
 
-def name(machine: dict) -> str:
+def name(machine: Json) -> str:
     """Short, for tables."""
     virtual = ", virtual" if machine["virtual"] else ""
     return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}"

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from lab import ROOT, LabError, Unfit
+from lab import ROOT, Json, LabError, Unfit
 from lab.plan import Arm, Cell, check_preloadable, digest
 
 TIMEOUT = 900  # seconds; only a program that hangs takes so long
@@ -23,19 +24,19 @@ class Bench:
     def __init__(self, programs: dict[str, str], root: Path = ROOT):
         self.programs, self.root = programs, check_preloadable(root)
 
-    def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
+    def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         program, *arguments = cell.argv
         check_program(f"out/{program}", self.root / "out" / program, self.programs.get(program))
         library = check_library(name, arm, self.root)
         done = execute(
             [str(self.root / "out" / program), *arguments],
-            environment(arm, cell, library and [library], keep=()),
+            environment(arm, cell, [library] if library else None, keep=()),
             f"{shlex.join(cell.argv)} under {name}",
         )
         return self.read(name, arm, library, done)
 
     @staticmethod
-    def read(name: str, arm: Arm, library: Path | None, done: subprocess.CompletedProcess) -> dict:
+    def read(name: str, arm: Arm, library: Path | None, done: subprocess.CompletedProcess[str]) -> Json:
         if done.stdout.count("\n") != 1:
             raise LabError(f"{name}: not one line of results but: {done.stdout!r}")
         line = words(done.stdout)
@@ -110,7 +111,7 @@ def environment(
     return {**env, **arm.env, **cell.env, **({"LD_PRELOAD": ":".join(map(str, preload))} if preload else {})}
 
 
-def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.CompletedProcess:
+def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.CompletedProcess[str]:
     """In a session of its own, so that Ctrl-C reaches the lab alone, which then ends the child's whole session."""
     try:
         child = subprocess.Popen(
@@ -142,7 +143,7 @@ def interrupt_on_every_end() -> None:
             signal.signal(number, signal.default_int_handler)
 
 
-def end_session(child: subprocess.Popen) -> None:
+def end_session(child: subprocess.Popen[Any]) -> None:
     """Of a child that leads one, and still runs."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
@@ -170,9 +171,9 @@ class Command:
 
     def __init__(self, tools: Path, root: Path = ROOT, program: Path | None = None):
         self.root, self.launch, self.witness = root, tools / "launch", tools / "witness.so"
-        self.program, self.sha256 = program, program and digest(program)
+        self.program, self.sha256 = program, digest(program) if program else ""
 
-    def __call__(self, name: str, arm: Arm, cell: Cell) -> dict:
+    def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         if self.program:
             check_program(str(self.program), self.program, self.sha256)
         library = check_library(name, arm, self.root)

@@ -96,7 +96,8 @@ class Overview:
 
     @classmethod
     def of(cls, comparisons: list[Comparison]) -> "Overview":
-        rows, programs = ({SPEED: defaultdict(dict), MEMORY: defaultdict(dict)} for _ in range(2))
+        rows: dict[str, Groups] = {SPEED: defaultdict(dict), MEMORY: defaultdict(dict)}
+        programs: dict[str, Groups] = {SPEED: defaultdict(dict), MEMORY: defaultdict(dict)}
         machines, peers = {}, set()
         for comparison in comparisons:
             place = place_of(comparison)

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from lab import LabError
+from lab import Json, LabError
 
 BASELINE, COPY = "baseline", "baseline's copy"
 FROM_BUILDING = ("arms", "programs", "missing")  # what a plan lacks before
@@ -48,17 +48,17 @@ class Plan:
     scale: float = 1.0
     programs: dict[str, str] = field(default_factory=dict)  # program: sha256
     missing: dict[str, str] = field(default_factory=dict)  # peers that could not be had, and why
-    experiment: dict = field(default_factory=dict)  # as it was written when the run began
+    experiment: Json = field(default_factory=dict)  # as it was written when the run began
     commit: str = ""  # what was checked out, with -dirty where a file had changed; empty where git does not know
 
     def arms_of(self, phase: str) -> list[str]:
         return [BASELINE, COPY] if phase == "aa" else list(self.arms)
 
-    def to_json(self) -> dict:
+    def to_json(self) -> Json:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, table: dict) -> "Plan":
+    def from_json(cls, table: Json) -> "Plan":
         arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
         cells = {name: Cell(**cell) for name, cell in table["cells"].items()}
         return cls(**{**table, "arms": arms, "cells": cells})

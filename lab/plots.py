@@ -141,7 +141,7 @@ def pareto(speed: dict[str, Figure], memory: dict[str, Figure], palette: Palette
         points = {arm: (memory[arm].median / 1024, speed[arm].median / 1e6) for arm in speed if arm != LIMIT}
         for arm, (x, y) in points.items():
             axis.plot(x, y, "o", color=palette[arm], markersize=7, label=arm)
-        front = []
+        front: list[tuple[float, float]] = []
         for x, y in sorted(points.values(), key=lambda point: (point[0], -point[1])):
             if not front or y > front[-1][1]:
                 front.append((x, y))

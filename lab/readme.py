@@ -35,7 +35,7 @@ frees its own objects, R>0 that half or nine tenths are freed by another thread.
 
 def against_peers(comparisons: list[Comparison]) -> tuple[Groups, Groups]:
     """Speeds and memories of each group of cells, of each lane."""
-    found = {figure: defaultdict(lambda: {lane: [] for lane in LANES}) for figure in (SPEED, MEMORY)}
+    found: dict[str, Groups] = {f: defaultdict(lambda: {lane: [] for lane in LANES}) for f in (SPEED, MEMORY)}
     for comparison, cell in ((c, cell) for c in comparisons for cell in c.cells):
         for lane in LANES:
             for figure, ratio in against(comparison, cell, lane):

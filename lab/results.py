@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lab import ROOT, LabError, archive, experiment, machine, samples, summary, text_of
+from lab import ROOT, Json, LabError, archive, experiment, samples, summary, text_of
 from lab.peers import PUBLISHED
 from lab.plan import NOT_A_PLAN, Plan
 from lab.samples import Samples
 from lab.session import remaining
-from lab.summary import Json, Judged
+from lab.summary import Judged
 
 FOLDER = ROOT / "results"
 EXPERIMENTS = ROOT / "experiments"
@@ -102,7 +102,8 @@ def on_lines(value: Any, depth: int) -> str:
 
 def read_json(file: Path) -> Json:
     try:
-        return json.loads(text_of(file))
+        found: Json = json.loads(text_of(file))
+        return found
     except ValueError as error:
         raise LabError(f"{file} is damaged: {error}") from None
 

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab import LabError, text_of
+from lab import Json, LabError, text_of
 from lab.plan import NOT_A_PLAN, Plan
+
+Figures = dict[str, Json]  # of each arm
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,13 @@ class Round:
 class Samples:
     """A run's samples in memory, and the file they go to."""
 
-    def __init__(self, path: Path, plan: Plan, machine: dict):
+    def __init__(self, path: Path, plan: Plan, machine: Json):
         self.path, self.plan, self.machine = path, plan, machine
-        self.attempts: dict[Round, list[dict[str, dict]]] = defaultdict(list)  # each: arm to its figures
+        self.attempts: dict[Round, list[Figures]] = defaultdict(list)  # each: arm to its figures
         self.unable: dict[tuple[str, str], str] = {}  # cell and arm that give no result, and why
 
     @classmethod
-    def create(cls, path: Path, plan: Plan, machine: dict) -> "Samples":
+    def create(cls, path: Path, plan: Plan, machine: Json) -> "Samples":
         samples = cls(path, plan, machine)
         try:
             samples._append({"kind": "plan", "plan": plan.to_json(), "machine": machine})
@@ -53,7 +55,7 @@ class Samples:
         try:
             first = json.loads(lines[0])
             samples = cls(path, Plan.from_json(first["plan"]), first["machine"])
-            for number, text in enumerate(lines[1:], 2):
+            for number, text in enumerate(lines[1:], 2):  # noqa: B007 (said of one that is damaged)
                 line = json.loads(text)
                 if line["kind"] == "sample":
                     samples._take(line)
@@ -63,13 +65,13 @@ class Samples:
             raise LabError(f"{path} is not a file of samples: line {number}: {error!r}") from None
         return samples
 
-    def _take(self, line: dict) -> None:
+    def _take(self, line: Json) -> None:
         attempts = self.attempts[Round(line["phase"], line["block"], line["cell"])]
         if line["attempt"] == len(attempts):
             attempts.append({})
         attempts[line["attempt"]][line["arm"]] = line["figures"]
 
-    def add(self, line: dict) -> None:
+    def add(self, line: Json) -> None:
         line = {"kind": "sample", **line}
         self._append(line)
         self._take(line)
@@ -81,12 +83,12 @@ class Samples:
     def arms_of(self, round_: Round) -> list[str]:
         return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
 
-    def resume(self, machine: dict) -> None:
+    def resume(self, machine: Json) -> None:
         data = self.path.read_bytes()
         os.truncate(self.path, data.rfind(b"\n") + 1)
         self._append({"kind": "resumed", "machine": machine})
 
-    def _append(self, line: dict) -> None:
+    def _append(self, line: Json) -> None:
         try:
             with open(self.path, "a") as file:
                 print(json.dumps(line), file=file)
@@ -94,7 +96,7 @@ class Samples:
         except OSError as error:
             raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
 
-    def complete(self, round_: Round) -> dict[str, dict] | None:
+    def complete(self, round_: Round) -> Figures | None:
         """Each arm's figures, of the first attempt that ran to its end; none where no arm gives a result."""
         arms = self.arms_of(round_)
         if not arms:
@@ -102,7 +104,7 @@ class Samples:
         whole = (attempt for attempt in self.attempts.get(round_, ()) if all(arm in attempt for arm in arms))
         return next(({arm: attempt[arm] for arm in arms} for attempt in whole), None)
 
-    def blocks(self, cell: str, *phases: str) -> list[dict[str, dict]]:
+    def blocks(self, cell: str, *phases: str) -> list[Figures]:
         """Each arm's figures, for each complete block."""
         counts = {"aa": self.plan.aa_blocks, "ab": self.plan.blocks}
         taken = (self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase]))

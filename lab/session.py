@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
-from lab import ROOT, LabError, Unfit, machine
+from lab import ROOT, Json, LabError, Unfit, machine
 from lab.plan import Arm, Cell, Plan
 from lab.samples import Round, Samples
 
-Measure = Callable[[str, Arm, Cell], dict]
+Measure = Callable[[str, Arm, Cell], Json]
 Progress = Callable[[Round, str], None]  # told before each run
 
 
@@ -38,7 +38,7 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
                 _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
 
 
-def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: dict) -> None:
+def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
     """A sample; or in a comparison, that an allocator which is not ours gives no result in this cell."""
     plan = samples.plan
     started, load = datetime.now(UTC), machine.load()

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lab import LabError, machine
+from lab import Json, LabError, machine
 from lab.comparison import ANSWERS, Comparison
 from lab.experiment import MEMORY as FIGURES
 from lab.experiment import Experiment, Gate, from_table
@@ -25,7 +25,6 @@ from lab.show import blocks_to_settle, short_cells, signed, spread_said
 from lab.versus import MEMORY, SPEED, marked
 
 NOT_KEPT = math.nan
-Json = dict[str, Any]
 
 
 def basis(asked: Experiment) -> str:
@@ -117,7 +116,7 @@ def _finding_from_json(case: str, variant: str, figure: str, run: Json, table: l
     word, gain, low, high, *more = table
     floor = more.pop(0) if figure == run["figure"] else NOT_KEPT
     ends = math.inf if floor is None else log_ratio(floor)
-    effect = Effect(*map(log_ratio, (gain, low, high)), NOT_KEPT, NOT_KEPT, ends, run["blocks"])
+    effect = Effect(log_ratio(gain), log_ratio(low), log_ratio(high), NOT_KEPT, NOT_KEPT, ends, run["blocks"])
     spread, needed, overflowed = [*more, 0, 0, 0][:3]
     return Finding(
         case, "", variant, figure, effect, word, (NOT_KEPT, NOT_KEPT), float(spread), needed or None, overflowed
@@ -159,9 +158,9 @@ def judged_from_json(path: Path, facts: Json, table: Json) -> Judged:
         ]
         return Verdict(found["variant"], found["word"], answers, findings)
 
-    known = (table[key] for key in ("blocks", "scale", "figure", "basis"))
+    known = {key: table[key] for key in ("name", "blocks", "scale", "figure", "basis")}
     verdicts = list(map(verdict, table["verdicts"]))
-    return Judged(path, table["name"], facts, *known, verdicts, table.get("short", {}))
+    return Judged(path=path, machine=facts, verdicts=verdicts, short=table.get("short", {}), **known)
 
 
 def _command(cell: str) -> str:

@@ -60,6 +60,10 @@ def paired(samples: Samples, cell: str, figure: str, arm: str, reference: str) -
     return mine / others if mine.min() > 0 and others.min() > 0 else None
 
 
+def multiple(ratio: Estimate | None) -> str:
+    return "{:.2f}x [{:.2f} {:.2f}]".format(*ratio) if ratio else "-"
+
+
 def estimate(values: Iterable[float]) -> Estimate:
     return _estimate(tuple(values))
 

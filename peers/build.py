@@ -188,8 +188,8 @@ def table(rows: list[dict]) -> str:
         origin = " ".join(filter(None, (row["package"], row["package_version"].partition("+")[0]))) or row["source"]
         status = ", ".join(filter(None, (row["status"], row.get("mode"))))
         cells.append((row["name"], row["version"], origin, row["file"] or "-", status))
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in cells)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells)
 
 
 def main() -> int:

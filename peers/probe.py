@@ -3,6 +3,7 @@
     probe.py IDENTITY [MODE]      names of functions, as in peers.toml
 """
 
+import contextlib
 import ctypes
 import json
 import sys
@@ -88,10 +89,8 @@ def exercise() -> None:
 
 def main() -> None:
     identity, *mode = sys.argv[1:]
-    try:
+    with contextlib.suppress(OSError):
         ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)  # what it binds to, C++ programs get
-    except OSError:
-        pass
     exercise()
     json.dump({
         "family": {name: server(name) for name in FAMILY},

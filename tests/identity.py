@@ -26,15 +26,15 @@ def _eyes_of_its_user(pid):
 
 
 def _mapped_config(pid):
-    with _eyes_of_its_user(pid):
-        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-            for line in maps:
-                span, rights = line.split()[:2]
-                if "libhakozuna_hz3" in line and rights.startswith("r"):
-                    start, end = (int(edge, 16) for edge in span.split("-"))
-                    memory.seek(start)
-                    if found := CONFIG.search(memory.read(end - start)):
-                        return found[1].decode()
+    files = f"/proc/{pid}/maps", f"/proc/{pid}/mem"
+    with _eyes_of_its_user(pid), open(files[0]) as maps, open(files[1], "rb", buffering=0) as memory:
+        for line in maps:
+            span, rights = line.split()[:2]
+            if "libhakozuna_hz3" in line and rights.startswith("r"):
+                start, end = (int(edge, 16) for edge in span.split("-"))
+                memory.seek(start)
+                if found := CONFIG.search(memory.read(end - start)):
+                    return found[1].decode()
     return None
 
 

@@ -32,7 +32,8 @@ def _commands() -> dict[Path, list[str]]:
     """How CMake would compile each source, without its include paths, its output and debugging information."""
     directory = BUILD / "cmake"
     subprocess.run(["cmake", "-S", ROOT, "-B", directory, "-DCMAKE_BUILD_TYPE=Release", "-DHZ3_TESTS=OFF",
-                    "-DHZ3_BENCH=OFF", "-DCMAKE_C_FLAGS=-Werror", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], check=True, stdout=subprocess.DEVNULL)
+                    "-DHZ3_BENCH=OFF", "-DCMAKE_C_FLAGS=-Werror", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"],
+                   check=True, stdout=subprocess.DEVNULL)
     commands = {}
     for entry in json.loads((directory / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])

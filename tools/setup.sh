@@ -23,7 +23,7 @@ case $purpose in
         requirements=lab ;;
     check | coverage)
         needed="$needed python3-venv g++ pkg-config libcmocka-dev binutils"
-        requirements='tests lab' ;; # tests/registry.py reads with the lab
+        requirements='tests lab' ;; # the tests read the registry with the lab
     packages)
         needed="$needed python3-venv g++ pkg-config"
         wanted='dpkg-dev debhelper lintian mmdebstrap cargo-web' # Debian 12's cargo is too old, cargo-web is the same, newer

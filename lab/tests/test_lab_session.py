@@ -331,7 +331,7 @@ def test_a_peer_that_fails_is_named_and_hz3_must_not_fail(lab):
     whole = LINE.format("$([[ $LD_PRELOAD = */" + peer.file + ' ]] || strings -a "$LD_PRELOAD" | grep hz3-config)')
     lab.program(whole)
     samples = lab.run(nth(12, lambda: lab.program(fails + whole)))
-    assert {key for key in samples.unable} == {("one", "peer"), ("two", "peer")}
+    assert samples.unable.keys() == {("one", "peer"), ("two", "peer")}
     assert "status 7" in samples.unable["one", "peer"] and "it broke" in samples.unable["one", "peer"]
     again = Samples.load(lab.path)
     assert again.unable == samples.unable and not session.remaining(again)

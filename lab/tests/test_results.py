@@ -3,14 +3,13 @@
 import hashlib
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from synthetic import experiment as table_of
 from synthetic import peers, samples, written
 
-from lab import ROOT, LabError, archive, cli, ledger, pack, page, readme, report, results, summary
+from lab import ROOT, LabError, archive, ledger, pack, page, readme, report, results, summary
 from lab.comparison import Comparison
 from lab.experiment import from_table
 from lab.results import Results

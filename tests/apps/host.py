@@ -10,9 +10,8 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pytest
-
 import identity
+import pytest
 
 POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
 PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", *POSTGRES])

@@ -14,7 +14,7 @@ def source():
         yield f"uint32_t f{n}(struct s{n} *s, uint32_t x) {{\n"
         yield f"for (uint32_t i = 0; i < {n % 17 + 3}; i++) {{ switch ((x ^ i) % 13) {{\n"
         yield f"{cases}default: s->f0 ^= x; }} }}\n"
-        yield f'snprintf(s->name, sizeof s->name, "%u", x); return x + (uint32_t)strlen(s->name)'
+        yield 'snprintf(s->name, sizeof s->name, "%u", x); return x + (uint32_t)strlen(s->name)'
         yield f" + f{n - 1}((void *)s, x);\n}}\n" if n else ";\n}\n"
 
 

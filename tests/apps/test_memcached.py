@@ -1,7 +1,7 @@
 import os
 import random
-from contextlib import closing
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 from host import answers, free_port, require, wait_until
 from pymemcache.client.base import Client

@@ -49,7 +49,7 @@ def test_benchmark(host, client):
 
 def test_answers(client):
     strings = fill(client)
-    assert dict(zip(strings, client.mget(strings))) == strings
+    assert dict(zip(strings, client.mget(strings), strict=True)) == strings
     assert client.zrange("zset", 0, -1) == [b"m%d" % i for i in sorted(range(4000), key=lambda i: i * 7919 % 4001)]
     assert [int(entry[b"n"]) for _, entry in client.xrange("stream")] == list(range(4000))
     double = "local t = {} for i, v in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do t[i] = v .. v end return t"

@@ -9,9 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import identity
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOW_PRELOAD = 'printf %s "$LD_PRELOAD"'

@@ -48,9 +48,9 @@ def dead(page: Path, text: str) -> list[str]:
     for link in links(text):
         file, _, anchor = link.partition("#")
         target = (page.parent / file).resolve() if file else page
-        if not target.is_relative_to(ROOT) or (file and not target.exists()):
-            found.append(link)
-        elif anchor and target.suffix == ".md" and anchor not in anchors(text if target == page else target.read_text()):
+        nowhere = not target.is_relative_to(ROOT) or (file and not target.exists())
+        if nowhere or (anchor and target.suffix == ".md" and anchor not in anchors(
+                text if target == page else target.read_text())):
             found.append(link)
     return found
 

@@ -5,9 +5,9 @@ import shutil
 import subprocess
 
 import pytest
-from variants import Refused, matrix, run, variant
 
 from lab import ROOT
+from variants import Refused, matrix, run, variant
 
 # Flags whose change is no change of code, and why.
 DATA = {"HZ3_SMALL_MEMORY": "what it changes is the table of the options' defaults"}

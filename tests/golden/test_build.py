@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from cmake import build, configure, make
-
 from lab.registry import read
 
 

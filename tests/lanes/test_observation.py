@@ -37,12 +37,12 @@ def observe(lane, changes, *arguments):
     lines = done.stderr.splitlines()
     assert len(lines) == len(FORMS), done.stderr
     fields = {}
-    for (name, form), line in zip(FORMS.values(), lines):
+    for (name, form), line in zip(FORMS.values(), lines, strict=True):
         match = re.fullmatch(rf"\[{name}\] {form}", line)
         assert match, line
         names = re.findall(r"(\w+)=", line)
         fields[name] = dict(zip(reversed(names), map(float, reversed(match.groups())), strict=True))  # sums come first
-    return fields, dict((key, int(value)) for key, value in re.findall(r"(\w+)=(\d+)", done.stdout))
+    return fields, {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", done.stdout)}
 
 
 @pytest.mark.parametrize("lane, changes", HOME)
@@ -51,7 +51,7 @@ def test_figures_of_a_known_workload_add_up(lane, changes, trim):
     box, left = observe(lane, changes, *trim)
     s44, s67, s74, pushes = (box[name] for name in ("HZ3_S44", "HZ3_S67", "HZ3_S74", "HZ3_S96_OWNER_STASH_PUSH"))
     assert s44["pushed"] == FREED and s44["refused"] == 0  # by a thread that is dead
-    assert FREED == s44["popped"] + s44["stolen"] + s44["trimmed"] + left["stashed"] + left["spilled"]
+    assert s44["popped"] + s44["stolen"] + s44["trimmed"] + left["stashed"] + left["spilled"] == FREED
     assert s44["stolen"] > 0 and s44["popped"] >= TAKEN
     assert (s44["trimmed"] > 0) == bool(trim) and (left["stashed"] > 0) != bool(trim)
     assert s74["s44_objs"] == s44["popped"] + s44["stolen"]

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_they_install_in_a_clean_root_and_serve_programs(debs, tmp_path):
         "PKG_CONFIG_SYSROOT_DIR": str(tmp_path / "dev"), "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
         "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"}).split()
     run("cc", tmp_path / "main.c", *words, "-o", folder / "linked")
-    release = dict(re.findall(r"^(\w+)=(.*)$", open("/etc/os-release").read(), re.M))
+    release = dict(re.findall(r"^(\w+)=(.*)$", Path("/etc/os-release").read_text(), re.M))
     run("mmdebstrap", "--variant=essential", "--format=null", f"--customize-hook=copy-in {folder} /",
         "--customize-hook=chroot \"$1\" sh /debs/test.sh", release["VERSION_CODENAME"], "/dev/null")
 
