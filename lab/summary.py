@@ -87,8 +87,13 @@ def real(value: Any) -> Any:
 
 
 def shortest(value: float, said: Callable[[float], str]) -> float:
-    """To as few digits as print the same."""
-    return next(short for digits in range(18) if said(short := round(value, digits)) == said(value))
+    """To as few digits as print the same, and of what was so written the same again."""
+    for digits in range(18):
+        half = 0.5 * 10.0**-digits
+        for near in (value, value - half, value + half):
+            if said(short := round(near, digits)) == said(value):
+                return short
+    return value
 
 
 def _printed(per_cent: float) -> str:

@@ -5,13 +5,15 @@ import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic import experiment as table_of
 from synthetic import peers, samples, written
 
-from lab import ROOT, LabError, archive, ledger, pack, page, readme, report, results, summary
+from lab import ROOT, LabError, archive, ledger, pack, page, readme, report, results, show, summary
 from lab.comparison import Comparison
 from lab.experiment import from_table
+from lab.judge import log_ratio, percent
 from lab.results import Results
 from lab.samples import Samples, contents, newest_path, runs, text_in
 
@@ -132,6 +134,15 @@ def test_of_a_comparison_the_page_and_the_readme_say_the_same_by_the_summary_as_
     assert page.page(other, []) == page.page(one, [])
     assert readme.against_peers(other) == readme.against_peers(one)
     assert readme.section(other, readme.against_peers(other)) == readme.section(one, readme.against_peers(one))
+
+
+@pytest.mark.parametrize("said", [summary._printed, summary._printed_both_ways, show.spread_said])
+def test_a_number_that_was_shortened_prints_the_same_and_is_not_shortened_again(said):
+    chance = np.random.default_rng(1)
+    for value in (16.0751, *np.expm1(chance.normal(0, 0.3, 3000)) * 100, *1.5 + chance.exponential(1, 1000)):
+        short = summary.shortest(float(value), said)
+        assert said(short) == said(value)
+        assert summary.shortest(percent(log_ratio(short)), said) == short
 
 
 @pytest.mark.parametrize("name, old, new, complaint", [
