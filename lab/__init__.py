@@ -13,6 +13,7 @@
     summary     of these: what the documentation is made from
     machine     where it was measured
     judge       from samples to verdicts
+    until       what a verdict still needs, and goes on until it has it
     versus      from samples to ratios
     show        progress and verdicts in a terminal
     ledger      verdicts as a page of the documentation

@@ -1,6 +1,7 @@
 """The verbs of the lab, as bin/hz3 calls them."""
 
 import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from lab import (
     samples,
     session,
     show,
+    until,
 )
 from lab.plan import FROM_BUILDING, Plan
 
@@ -49,8 +51,20 @@ def main() -> None:
     """The lab of hz3; docs/lab.md explains it."""
 
 
-def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> samples.Samples:
-    """Runs the plan, or what is left of the newest run of it."""
+class Duration(click.ParamType[float]):
+    """90s, 60m, 2h; in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        asked = re.fullmatch(r"(\d+)([smh])", str(value))
+        if not asked or not int(asked[1]):
+            self.fail(f"{value!r} is not a duration, as 90s, 60m or 2h are.", param, ctx)
+        return float(int(asked[1]) * {"s": 1, "m": 60, "h": 3600}[asked[2]])
+
+
+def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0) -> samples.Samples:
+    """Runs the plan, or what is left of the newest run of it; and with a budget what decides it."""
     facts = machine.describe()
     show.environment(facts)
     path = samples.newest_path(folder) if resume else samples.new_path(folder)
@@ -58,9 +72,15 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
         run = resumable(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
         if resume:
             run.resume(facts)
-        try:
+
+        def measure_all() -> None:
             with show.Watch(run) as watch:
                 session.run(run, taker, watch)
+
+        try:
+            measure_all()
+            if budget:
+                show.left_open(until.decide(run, measure_all, budget))
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
         if folder.parent == COMPARED:
@@ -73,7 +93,7 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure) -> s
 
 def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) -> samples.Samples:
     run = samples.Samples.load(path)
-    if not session.remaining(run):
+    if not session.remaining(run) and not (run.plan.until and path.suffix == ".jsonl"):  # it ended between two looks
         raise LabError(f"nothing to resume: {path.name} is complete")
     plan.check_same_as(run.plan, but)
     if not machine.same(facts, run.machine):
@@ -97,11 +117,16 @@ def resuming(resume: bool, folder: Path, name: str = "") -> planning.Check:
 @click.argument("file", type=click.Path(path_type=Path))
 @scaling
 @click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file")
+@click.option("--until", "aim", type=click.Choice([until.DECIDED]), help="add blocks where a gate is still open")
+@click.option("--budget", type=Duration(), help="for how long blocks are added: 90s, 60m, 2h")
 @click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted")
-def ab(file: Path, scale: float, blocks: int | None, resume: bool) -> None:
+def ab(file: Path, scale: float, blocks: int | None, aim: str | None, budget: float | None, resume: bool) -> None:
     """Build the variants of an experiment, measure and judge them."""
-    plan = planning.of_experiment(file, scale, blocks, show.console.print, resuming(resume, RESULTS, file.stem))
-    run = conduct(plan, RESULTS / file.stem, resume, measure.Bench(plan.programs))
+    if bool(aim) != bool(budget):
+        raise click.UsageError("--until and --budget need each other")
+    check = resuming(resume, RESULTS, file.stem)
+    plan = planning.of_experiment(file, scale, blocks, show.console.print, check, aim or "")
+    run = conduct(plan, RESULTS / file.stem, resume, measure.Bench(plan.programs), budget or 0)
     show.verdicts(run, judge.judge(run))
 
 

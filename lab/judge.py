@@ -35,7 +35,7 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Holds(Enum):
-    YES, NO, UNDECIDED = "yes", "no", "undecided"
+    YES, SAME, NO, UNDECIDED = "yes", "no difference", "no", "undecided"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ class GateVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One variant: GO where every gate holds, NO-GO where one fails, INCONCLUSIVE otherwise."""
+    """One variant: GO where every gate holds, NO-GO where one fails, INCONCLUSIVE where one is open and none fails; and
+    NO DIFFERENCE where none is open, and those that ask for an improvement found neither a gain nor a loss."""
 
     variant: str
     word: str
@@ -114,14 +115,18 @@ def log_ratio(percent_: float) -> float:
     return math.log1p(percent_ / 100)
 
 
-def median_interval(values: Numbers) -> Numbers:
+def median_interval(values: Numbers, looks: int = 0) -> Numbers:
     """The ends of the median's 95 % and 90 % intervals, from the lowest: 2.5, 5, 95 and 97.5 %.
 
     Of few values they are order statistics, for how many lie below the median is binomial: they cover at least what
     they say, where so few can cover it.  Of more they come from the bootstrap.  Its resamples are a little smaller than
     the sample, and even: medians of odd ones are values of the sample only, too coarse for a tail of 2.5 %.
+
+    Who looks again and again, and stops where the interval says what he waits for, is wrong more often than once in 20
+    times.  So the k-th look has only a share of 1/k(k+1) of the tails: however many there are, they have all together
+    no more than these.
     """
-    tails, count = np.array((0.025, 0.05)), len(values)
+    tails, count = np.array((0.025, 0.05)) / max(1, looks * (looks + 1)), len(values)
     if count < BOOTSTRAPPED_FROM:
         ranks = np.maximum(stats.binom.ppf(tails, count, 0.5), 1).astype(int)
         return np.sort(values)[[*(ranks - 1), *(count - ranks[::-1])]]
@@ -143,8 +148,8 @@ def noise_floor(aa_gains: Numbers) -> float:
     return float(max(abs(low), abs(high)))
 
 
-def effect(gains_: Numbers, floor: float) -> Effect:
-    low, low90, high90, high = median_interval(gains_)
+def effect(gains_: Numbers, floor: float, looks: int = 0) -> Effect:
+    low, low90, high90, high = median_interval(gains_, looks)
     return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_))
 
 
@@ -175,6 +180,7 @@ def find(samples: Samples, experiment: Experiment, variant: str, case: str, figu
     effect_ = effect(
         gains(figure, base, other),
         noise_floor(gains(figure, *pair(samples.blocks(case, "aa", "ab"), figure, BASELINE, COPY))),
+        samples.looks(case),
     )
     margin = log_ratio(experiment.same_within)
     word = word_for(effect_, margin)
@@ -216,15 +222,23 @@ def judge_gate(gate: Gate, findings: list[Finding]) -> GateVerdict:
         return _judge_wins(gate, gate.wins, mine)
     least = gate.at_least or 0.0
     answers = {f.case: f.effect.at_least(log_ratio(least)) for f in mine}
-    if least >= 0:  # an improvement is asked for: to be the same is to fail
-        answers |= {f.case: Holds.NO for f in mine if f.verdict == "SAME"}
+    if least >= 0:  # an improvement is asked for
+        same = [f.case for f in mine if is_no_difference(f, log_ratio(least))]
+        answers |= dict.fromkeys(same, Holds.SAME if len(same) == len(mine) else Holds.NO)
     return _together(gate, answers)
+
+
+def is_no_difference(finding: Finding, asked: float) -> bool:
+    """Neither better nor worse, and with a whole interval nearer to 0 than the improvement that is asked for."""
+    return finding.verdict == "SAME" or (finding.verdict == "INCONCLUSIVE" and finding.effect.same_within(asked))
 
 
 def _judge_wins(gate: Gate, wins: int, findings: list[Finding]) -> GateVerdict:
     won = sum(f.verdict == "BETTER" for f in findings)
     open_ = sum(f.verdict == "INCONCLUSIVE" for f in findings)
     holds = Holds.YES if won >= wins else Holds.NO if won + open_ < wins else Holds.UNDECIDED
+    if holds is Holds.NO and all(f.verdict == "SAME" for f in findings):
+        holds = Holds.SAME
     return GateVerdict(gate, holds, f"{won} better, {len(findings) - won - open_} not, {open_} undecided")
 
 
@@ -233,7 +247,7 @@ def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
     answers = {}
     for cell in (name for name, cell in samples.plan.cells.items() if cell.group == gate.group):
         values = np.array([_level(gate, block[variant], variant) for block in samples.blocks(cell, "ab")])
-        low, _, _, high = median_interval(values)
+        low, _, _, high = median_interval(values, samples.looks(cell))
         bound, yes_above = (gate.above, True) if gate.above is not None else (gate.below, False)
         beyond, short = (low > bound, high < bound) if yes_above else (high < bound, low > bound)
         decided = Holds.YES if beyond else Holds.NO if short else Holds.UNDECIDED
@@ -252,11 +266,17 @@ def _level(gate: Gate, figures: Json, arm: str) -> float:
 
 
 def _together(gate: Gate, answers: dict[str, Holds]) -> GateVerdict:
-    for holds in (Holds.NO, Holds.UNDECIDED):
+    for holds in (Holds.NO, Holds.UNDECIDED, Holds.SAME):
         cases = [case for case, answer in answers.items() if answer is holds]
         if cases:
             return GateVerdict(gate, holds, f"{holds.value} in {', '.join(cases)}")
     return GateVerdict(gate, Holds.YES, f"in {', '.join(answers)}")
+
+
+def word_of(answers: set[Holds]) -> str:
+    if Holds.NO in answers or {Holds.SAME, Holds.UNDECIDED} <= answers:  # whatever is open, it is no GO
+        return "NO-GO"
+    return "INCONCLUSIVE" if Holds.UNDECIDED in answers else "NO DIFFERENCE" if Holds.SAME in answers else "GO"
 
 
 def judge(samples: Samples) -> list[Verdict]:
@@ -275,7 +295,5 @@ def judge(samples: Samples) -> list[Verdict]:
             judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)
             for gate in experiment.gates
         ]
-        answers = {gate.holds for gate in gates}
-        word = "NO-GO" if Holds.NO in answers else "INCONCLUSIVE" if Holds.UNDECIDED in answers else "GO"
-        verdicts.append(Verdict(variant, word, gates, findings))
+        verdicts.append(Verdict(variant, word_of({gate.holds for gate in gates}), gates, findings))
     return verdicts

@@ -18,7 +18,8 @@ Made by `hz3 ledger` from `experiments/*.toml` and `results/summary.json`; not t
 or smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half
 the memory. In brackets is the interval that covers 95 %. Nothing within the noise floor counts. max/min is the largest
 to the smallest figure of one library, where above {NOISY}. What is open, itself or at a gate, has with it how many
-blocks{SETTLES}, 4 times of 5. {OVERFLOW_NOTE}
+blocks{SETTLES}, 4 times of 5. NO DIFFERENCE is said where an improvement was asked for, nothing else is open, and
+every case is neither better nor worse, within less than was asked for or the experiment's own margin. {OVERFLOW_NOTE}
 
 """
 
@@ -45,10 +46,11 @@ def measured_as(run: Judged, history: str = "") -> str:
     """`history` is where the samples are if they are no longer in results/."""
     facts, here = run.machine, f"[every sample](../../results/{run.path.parent.name}/{run.path.name})"
     doubt = f", {machine.load_said(facts)}" if machine.busy(facts) else ""
+    blocks = f"{run.blocks} to {run.most}" if run.most > run.blocks else str(run.blocks)
     where = f"every sample: `git show {history}`" if history else here
     return (
         f"{day(run.path)}, {machine.name(facts)}, Linux {facts['kernel']}; "
-        f"{run.blocks} blocks, {run.scale:g} of the iterations{doubt}; {where}"
+        f"{blocks} blocks, {run.scale:g} of the iterations{doubt}; {where}"
     )
 
 

@@ -50,6 +50,7 @@ class Plan:
     missing: dict[str, str] = field(default_factory=dict)  # peers that could not be had, and why
     experiment: Json = field(default_factory=dict)  # as it was written when the run began
     commit: str = ""  # what was checked out, with -dirty where a file had changed; empty where git does not know
+    until: str = ""  # decided: cells get more blocks until every gate is decided; see until.py
 
     def arms_of(self, phase: str) -> list[str]:
         return [BASELINE, COPY] if phase == "aa" else list(self.arms)

@@ -24,13 +24,14 @@ def commit(root: Path = ROOT) -> str:
 
 
 def of_experiment(
-    file: Path, scale: float, blocks: int | None, say: build.Say, check: Check = lambda plan: None
+    file: Path, scale: float, blocks: int | None, say: build.Say, check: Check = lambda plan: None, until: str = ""
 ) -> Plan:
     known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
     build.check_relations((asked.baseline, *asked.variants), known)
     cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
-    plan = Plan("ab", asked.name, {}, cells, blocks or asked.blocks, aa_blocks=AA_BLOCKS, scale=scale, experiment=table)
+    asked_for = blocks or asked.blocks
+    plan = Plan("ab", asked.name, {}, cells, asked_for, aa_blocks=AA_BLOCKS, scale=scale, experiment=table, until=until)
     check(plan)
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}

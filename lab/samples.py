@@ -34,6 +34,7 @@ class Samples:
     def __init__(self, path: Path, plan: Plan, machine: Json):
         self.path, self.plan, self.machine = path, plan, machine
         self.attempts: dict[Round, list[Figures]] = defaultdict(list)  # each: arm to its figures
+        self.more: dict[str, list[int]] = defaultdict(list)  # blocks that a cell got beside the plan's, look by look
         self.unable: dict[tuple[str, str], str] = {}  # cell and arm that give no result, and why
 
     @classmethod
@@ -61,6 +62,8 @@ class Samples:
                     samples._take(line)
                 elif line["kind"] == "unable":
                     samples.unable[line["cell"], line["arm"]] = line["reason"]
+                elif line["kind"] == "more":
+                    samples.more[line["cell"]].append(line["blocks"])
         except NOT_A_PLAN as error:
             raise LabError(f"{path} is not a file of samples: line {number}: {error!r}") from None
         return samples
@@ -79,6 +82,18 @@ class Samples:
     def give_up(self, cell: str, arm: str, reason: str) -> None:
         self._append({"kind": "unable", "cell": cell, "arm": arm, "reason": reason})
         self.unable[cell, arm] = reason
+
+    def extend(self, cell: str, blocks: int) -> None:
+        self._append({"kind": "more", "cell": cell, "blocks": blocks})
+        self.more[cell].append(blocks)
+
+    def planned(self, cell: str) -> int:
+        """How many blocks it is to have."""
+        return self.plan.blocks + sum(self.more[cell])
+
+    def looks(self, cell: str) -> int:
+        """How often it was looked at whether it has blocks enough; 0 where their number was settled before."""
+        return 1 + len(self.more[cell]) if self.plan.until else 0
 
     def arms_of(self, round_: Round) -> list[str]:
         return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
@@ -106,7 +121,7 @@ class Samples:
 
     def blocks(self, cell: str, *phases: str) -> list[Figures]:
         """Each arm's figures, for each complete block."""
-        counts = {"aa": self.plan.aa_blocks, "ab": self.plan.blocks}
+        counts = {"aa": self.plan.aa_blocks, "ab": self.planned(cell)}
         taken = (self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase]))
         return [figures for figures in taken if figures]
 

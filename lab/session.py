@@ -15,18 +15,21 @@ Measure = Callable[[str, Arm, Cell], Json]
 Progress = Callable[[Round, str], None]  # told before each run
 
 
-def rounds(plan: Plan) -> Iterator[tuple[Round, list[str]]]:
-    """Every round with the order of its arms, the same for the same seed."""
-    for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", plan.blocks)):
+def rounds(plan: Plan, more: dict[str, list[int]] | None = None) -> Iterator[tuple[Round, list[str]]]:
+    """Every round with the order of its arms, the same for the same seed; `more` are blocks of single cells."""
+    planned = {cell: plan.blocks + sum((more or {}).get(cell, ())) for cell in plan.cells}
+    for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", max(planned.values(), default=0))):
         for block in range(blocks):
             chance = random.Random(f"{plan.seed}/{phase}/{block}")
             for cell in chance.sample(list(plan.cells), len(plan.cells)):
+                if phase == "ab" and block >= planned[cell]:
+                    continue
                 arms = plan.arms_of(phase)
                 yield Round(phase, block, cell), chance.sample(arms, len(arms))
 
 
 def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
-    return [(r, arms) for r, arms in rounds(samples.plan) if samples.complete(r) is None]
+    return [(r, arms) for r, arms in rounds(samples.plan, samples.more) if samples.complete(r) is None]
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:

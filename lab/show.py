@@ -22,10 +22,12 @@ COLOURS = {
     "GO": "green",
     "BETTER": "green",
     "NO-GO": "red",
+    "NO DIFFERENCE": "cyan",
     "WORSE": "red",
     "SAME": "cyan",
     "INCONCLUSIVE": "yellow",
     Holds.YES: "green",
+    Holds.SAME: "cyan",
     Holds.NO: "red",
     Holds.UNDECIDED: "yellow",
 }
@@ -42,7 +44,7 @@ class Watch:
         self.left: dict[str, int] = defaultdict(int)  # runs to come of each cell
         for round_, arms in remaining(samples):
             self.left[round_.cell] += len(arms)
-        total, done = sum(len(arms) for _, arms in rounds(samples.plan)), sum(self.left.values())
+        total, done = sum(len(arms) for _, arms in rounds(samples.plan, samples.more)), sum(self.left.values())
         self.took: dict[str, list[float]] = defaultdict(list)
         self.running: tuple[str, float] | None = None
         self.bar = Progress(
@@ -166,12 +168,19 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
             table.add_row(*finding_row(finding), style=COLOURS[finding.verdict])
         console.print(table)
         for gate in verdict.gates:
-            console.print(f"  {gate.holds.value:9} {gate.gate}: {gate.reason}", style=COLOURS[gate.holds])
+            console.print(f"  {gate.holds.value:13} {gate.gate}: {gate.reason}", style=COLOURS[gate.holds])
         said = f"{samples.plan.name}, {verdict.variant}: {verdict.word}\n"
         console.print(said, style=f"bold {COLOURS[verdict.word]}")
     if samples.plan.blocks < FEWEST:
         console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
     short_runs(samples)
+
+
+def left_open(needs: dict[str, int]) -> None:
+    for cell, blocks in needs.items():
+        console.print(
+            f"the budget ended before it was decided: {cell} needs about {blocks} blocks more", style="yellow"
+        )
 
 
 def short_cells(samples: Samples) -> dict[str, float]:

@@ -47,6 +47,7 @@ class Judged:
     name: str
     machine: Json
     blocks: int
+    most: int  # of any cell: where they were added until a verdict, cells have different ones
     scale: float
     figure: str
     basis: str
@@ -69,7 +70,8 @@ class Judged:
 
 def judged(run: Samples) -> Judged:
     plan, asked = run.plan, from_table(run.plan.experiment)
-    facts = plan.name, run.machine, plan.blocks, plan.scale, asked.figure, basis(asked)
+    most = max(map(run.planned, plan.cells))
+    facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked)
     try:
         return Judged(run.path, *facts, judge(run), short_cells(run))
     except LabError as error:
@@ -130,6 +132,8 @@ def _finding_from_json(case: str, variant: str, figure: str, run: Json, table: l
 
 def judged_to_json(run: Judged) -> Json:
     facts: Json = {"name": run.name, "blocks": run.blocks, "scale": run.scale, "figure": run.figure, "basis": run.basis}
+    if run.most > run.blocks:
+        facts["most"] = run.most
     if run.short:
         facts["short"] = run.short
     if not run.is_brief:
@@ -165,7 +169,8 @@ def judged_from_json(path: Path, facts: Json, table: Json) -> Judged:
 
     known = {key: table[key] for key in ("name", "blocks", "scale", "figure", "basis")}
     verdicts = list(map(verdict, table["verdicts"]))
-    return Judged(path=path, machine=facts, verdicts=verdicts, short=table.get("short", {}), **known)
+    more = {"most": table.get("most", table["blocks"]), "short": table.get("short", {})}
+    return Judged(path=path, machine=facts, verdicts=verdicts, **known, **more)
 
 
 def _command(cell: str) -> str:

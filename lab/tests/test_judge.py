@@ -132,9 +132,28 @@ def test_the_same_needs_a_narrow_interval_and_a_low_floor():
     assert not judge.effect(np.array([-0.2, 0.0, 0.2] * 7), 0.01).same_within(0.02)
 
 
-def test_what_is_the_same_is_no_improvement():
-    assert share("NO-GO", IMPROVES, [0], trials=10, noise=0.005) == 1
+def test_what_is_the_same_is_no_improvement_and_has_a_verdict_of_its_own():
+    assert share("NO DIFFERENCE", IMPROVES, [0], trials=10, noise=0.005) == 1
+    assert share("NO DIFFERENCE", [{"wins": 1}], [0], trials=10, noise=0.005) == 1
+    assert share("NO-GO", [{"wins": 2}], [8, 0], trials=10, noise=0.005) == 1
+    assert share("NO-GO", IMPROVES, [8, 0], trials=10, noise=0.005) == 1  # one of them differs
+    assert judge.word_of({judge.Holds.SAME, judge.Holds.YES}) == "NO DIFFERENCE"
+    assert judge.word_of({judge.Holds.SAME, judge.Holds.UNDECIDED}) == "NO-GO"  # as it is no GO, whatever is open
     assert share("GO", [{"at_least": -2.0}], [0], trials=10, noise=0.005) == 1
+
+
+def test_what_is_nearer_to_nothing_than_to_the_gate_is_no_difference_but_a_gain_below_it_is_not():
+    gate = [{"at_least": 5.0}]
+    assert share("NO DIFFERENCE", gate, [0], trials=20, noise=0.02, blocks=40) >= 0.8  # within 5, though not within 2
+    assert share("NO DIFFERENCE", gate, [3], trials=20, noise=0.01) <= 0.05
+    assert share("NO-GO", gate, [-3], trials=20, noise=0.01) >= 0.8
+    assert share("NO DIFFERENCE", [*gate, {"at_least": -10.0, "figure": "peak_kib"}], [0], trials=5, memory=1.5) == 0
+
+
+@pytest.mark.parametrize("gain", [5, -5, 10])
+@pytest.mark.parametrize("noise", [0.02, 0.2])
+def test_what_makes_a_difference_of_the_gates_size_is_hardly_ever_called_none(gain, noise):
+    assert share("NO DIFFERENCE", [{"at_least": 5.0}], [gain], noise=noise) <= 0.05
 
 
 def test_without_enough_aa_blocks_there_is_no_floor_to_stand_on():

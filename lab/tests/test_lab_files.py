@@ -31,6 +31,7 @@ from lab import (
     results,
     session,
     summary,
+    until,
 )
 from lab.measure import words
 from lab.plan import Arm, Cell, Plan, digest, library_arm
@@ -331,6 +332,21 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     assert len(text_in(run).splitlines()) == len(lines) + 3  # a line that says so, and the last round again
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
     assert f"{run.name} is complete" in str(again.exception)
+
+
+def test_an_experiment_goes_on_within_its_budget_until_it_is_decided(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "RESULTS", tmp_path)
+    (tmp_path / "x.toml").write_text(GOOD)
+    verb = ["ab", str(tmp_path / "x.toml"), "--blocks", "6", "--until", "decided", "--budget", "2s"]
+    result = CliRunner().invoke(cli.main, verb, catch_exceptions=False)
+    (path,) = (tmp_path / "x").iterdir()
+    run = Samples.load(path)
+    left = [need.cell for need in until.needs(run)]
+    assert result.exit_code == 0 and run.plan.until == "decided" and path.suffix == ".zst"
+    assert run.more or not left  # 2 seconds are time for some
+    assert all(f"before it was decided: {cell} needs about" in result.output for cell in left)
+    again = CliRunner().invoke(cli.main, [*verb, "--resume"])
+    assert f"{path.name} is complete" in str(again.exception)
 
 
 VERBS = {  # what each is given, how it plans, and where its samples go

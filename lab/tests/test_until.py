@@ -1,0 +1,174 @@
+"""More blocks for what is still open: what they decide, in which order, within which budget, and how rarely wrongly."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from synthetic import MACHINE, experiment
+
+from lab import LabError, archive, cli, judge, ledger, session, summary, until
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan
+from lab.samples import Samples
+
+TRIALS = 60
+IMPROVES = [{"at_least": 0.0}]
+
+
+class Rig:
+    """A run whose measurements are made up: the variant is faster by `gain` per cent, with noise, one of each for each
+    case.  A measurement takes a second of a clock of its own."""
+
+    def __init__(self, path, gates, gain, noise, seed=0, blocks=10, aa_blocks=6):
+        table = experiment(gates, cases=len(gain))
+        cells = {case["name"]: Cell([case["name"]], case["group"]) for case in table["cases"]}
+        arms = {name: Arm() for name in (BASELINE, COPY, "variant")}
+        plan = Plan("ab", "x", arms, cells, blocks, seed, aa_blocks, experiment=table, until=until.DECIDED)
+        self.run = Samples.create(path, plan, {}) if path else Memory(plan)
+        self.truth = {cell: (1 + g / 100, n) for cell, g, n in zip(cells, gain, noise, strict=True)}
+        self.chance, self.now = np.random.default_rng(seed), 0.0
+        self.measure()
+        self.now = 0.0
+
+    def take(self, arm, _, cell):
+        self.now += 1
+        faster, noise = self.truth[cell.argv[0]]
+        speed = 1e8 * (faster if arm == "variant" else 1) * np.exp(noise * self.chance.standard_normal())
+        return {"seconds": 1.0, "ops_per_s": float(speed), "peak_kib": 5000.0, "end_kib": 5000.0}
+
+    def measure(self):
+        session.run(self.run, self.take)
+
+    def decide(self, budget=1e9):
+        return until.decide(self.run, self.measure, budget, lambda: self.now)
+
+
+class Memory(Samples):
+    """Without a file."""
+
+    def __init__(self, plan):
+        super().__init__(None, plan, {})
+
+    def _append(self, line):
+        pass
+
+
+def words(trials=TRIALS, budget=1000, **more):
+    found = []
+    for seed in range(trials):
+        rig = Rig(None, seed=seed, **more)
+        rig.decide(budget)
+        found += [verdict.word for verdict in judge.judge(rig.run)]
+    return found
+
+
+@pytest.mark.parametrize("gain", [0, -1, -5])
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+def test_however_often_it_looks_there_is_no_go_for_what_is_no_gain(gain, noise):
+    assert words(gates=IMPROVES, gain=[gain], noise=[noise]).count("GO") <= 0.05 * TRIALS
+
+
+@pytest.mark.parametrize("gain", [0, 5])
+def test_however_often_it_looks_a_guard_accuses_nothing_innocent(gain):
+    assert words(gates=[{"at_least": -1.0}], gain=[gain], noise=[0.1]).count("NO-GO") <= 0.05 * TRIALS
+
+
+@pytest.mark.parametrize("gain, word", [(5, "GO"), (-5, "NO-GO"), (0, "NO DIFFERENCE")])
+def test_what_ten_blocks_leave_open_more_decide(gain, word):
+    def share(of):
+        return of.count(word) / len(of)
+
+    asked = {"gates": IMPROVES, "gain": [gain], "noise": [0.05]}
+    before, after = (words(trials=20, budget=budget, **asked) for budget in (1e-6, 20_000))
+    assert share(before) <= 0.5 and share(after) >= 0.8
+
+
+def test_only_what_is_open_gets_more_blocks_and_what_needs_the_fewest_first(tmp_path):
+    rig = Rig(tmp_path / "1.jsonl", IMPROVES, [20, 5, 8], [0.01, 0.08, 0.08], seed=3)
+    needed = until.needs(rig.run)
+    assert [need.blocks for need in needed] == sorted(need.blocks for need in needed)
+    assert {need.cell for need in needed} == {"case 1", "case 2"}
+    rig.decide()
+    assert next(iter(rig.run.more)) and rig.run.planned("case 0") == 10
+    grown = [line for line in rig.run.path.read_text().splitlines() if '"kind": "more"' in line]
+    assert f'"cell": "{needed[0].cell}"' in grown[0]
+    assert not until.needs(rig.run) and not session.remaining(rig.run)
+
+
+def test_a_guard_that_is_nearer_than_the_margin_is_decided_though_the_two_are_the_same(tmp_path):
+    rig = Rig(tmp_path / "1.jsonl", [{"at_least": -1.0}], [0], [0.012], blocks=20)
+    (finding, *_), (gate,) = judge.judge(rig.run)[0].findings, judge.judge(rig.run)[0].gates
+    assert (finding.verdict, gate.holds) == ("SAME", judge.Holds.UNDECIDED)
+    rig.decide()
+    assert judge.judge(rig.run)[0].word == "GO"
+
+
+def test_a_budget_is_kept_and_what_it_leaves_open_is_said(tmp_path):
+    rig = Rig(tmp_path / "1.jsonl", IMPROVES, [1, 1], [0.2, 0.2])
+    left = rig.decide(budget=100)
+    assert 0 < rig.now <= 100 and left.keys() <= {"case 0", "case 1"}
+    assert judge.judge(rig.run)[0].word == "INCONCLUSIVE"
+    assert rig.decide(budget=1) == left  # not one step can be paid for
+
+
+def test_a_run_that_was_extended_is_read_and_resumed_as_it_was(tmp_path):
+    path = tmp_path / "1.jsonl"
+    rig = Rig(path, IMPROVES, [3], [0.1])
+    rig.decide(budget=200)
+    again = Samples.load(path)
+    assert again.more == rig.run.more and again.more and again.looks("case 0") == 1 + len(again.more["case 0"])
+    assert judge.judge(again) == judge.judge(rig.run)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-4]))  # interrupted in its last step
+    cut = Samples.load(path)
+    assert {round_.cell for round_, _ in session.remaining(cut)} == {"case 0"}
+    with pytest.raises(LabError, match="rounds are missing"):
+        judge.judge(cut)
+    session.run(cut, rig.take)
+    assert not session.remaining(cut) and len(cut.blocks("case 0", "ab")) == len(again.blocks("case 0", "ab"))
+
+
+def test_each_look_asks_for_more_and_all_together_for_no_more_than_one():
+    values = np.random.default_rng(1).normal(0, 1, 60)
+    widths = [np.ptp(judge.median_interval(values, looks)) for looks in (0, 1, 2, 3)]
+    assert widths == sorted(widths) and len(set(widths)) == 4
+    assert sum(1 / (k * (k + 1)) for k in range(1, 1000)) < 1
+    plain = Memory(replace(Rig(None, IMPROVES, [0], [0.1]).run.plan, until=""))
+    assert plain.looks("case 0") == 0  # of a run whose length was settled before nothing changes
+
+
+@pytest.mark.parametrize("argv, complaint", [
+    (["--until", "decided"], "--until and --budget need each other"),
+    (["--budget", "60m"], "--until and --budget need each other"),
+    (["--until", "bored", "--budget", "60m"], "'bored' is not 'decided'"),
+    (["--until", "decided", "--budget", "60"], "'60' is not a duration, as 90s, 60m or 2h are"),
+    (["--until", "decided", "--budget", "0m"], "'0m' is not a duration"),
+])  # fmt: skip
+def test_a_budget_is_a_duration_and_goes_with_an_end(argv, complaint):
+    said = CliRunner().invoke(cli.main, ["ab", "none.toml", *argv])
+    assert said.exit_code == 2 and re.search(complaint, said.output.replace("\n", " "))
+    assert cli.Duration().convert("60m", None, None) == 3600 and cli.Duration().convert("2h", None, None) == 7200
+
+
+def test_what_was_interrupted_between_two_looks_can_be_resumed_and_what_has_ended_cannot(tmp_path):
+    rig = Rig(tmp_path / "1.jsonl", IMPROVES, [3], [0.1])
+    run, plan = rig.run, rig.run.plan
+    assert not session.remaining(run) and cli.resumable(run.path, plan, run.machine).plan.until
+    for path in (
+        archive.compress(run.path),
+        Samples.create(tmp_path / "2.jsonl", replace(plan, cells={}, until=""), {}).path,
+    ):
+        with pytest.raises(LabError, match=f"nothing to resume: {path.name} is complete"):
+            cli.resumable(path, plan, run.machine)
+
+
+def test_the_ledger_says_how_many_blocks_the_cells_got(tmp_path):
+    rig = Rig(tmp_path / "1.jsonl", IMPROVES, [20, 3], [0.01, 0.1])
+    rig.run.machine = MACHINE
+    assert "; 10 blocks, 1 of" in ledger.measured_as(summary.judged(rig.run))
+    rig.decide(budget=100)
+    found = summary.judged(rig.run)
+    kept = summary.judged_from_json(found.path, found.machine, summary.judged_to_json(found))
+    for run in (found, kept):
+        assert f"; 10 to {rig.run.planned('case 1')} blocks, 1 of" in ledger.measured_as(run)
