@@ -16,6 +16,9 @@ APP ?= tools/demo-redis.sh
 MAKEFLAGS += --no-print-directory
 export PATH := $(PATH):$(CURDIR)/.venv/bin
 PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
+# Half of what tests do is to wait for time to pass.
+CTEST := ctest -j$(shell expr 2 \* $(JOBS)) --output-on-failure --no-tests=error
+SIDE_BY_SIDE := -n $(shell expr $(JOBS) + 1) --dist loadfile
 # $(call QUIETLY,LOG,COMMANDS): their output is in build/LOG.log, and is shown where they fail.
 QUIETLY = mkdir -p build && { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
@@ -26,7 +29,7 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean docs install run test fuzz test_model_long test_packages test_variants_long test_vm peers
+.PHONY: all benches check clean docs install run test fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
 .PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -55,7 +58,15 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 
 # Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
 test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LANES),$(LANES)))
-	@$(PYTEST) tests bench peers lab --ignore tests/vm --ignore tests/packages
+	@$(PYTEST) $(SIDE_BY_SIDE) tests bench peers lab --ignore tests/vm --ignore tests/packages
+
+# Parts of test, as CI has them on machines of their own.
+test_portable: setup-test
+	@$(PYTEST) tests/portable
+test_sanitizers: setup-test benches
+	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,hz3 stress_tsan)
+	@$(CTEST) --test-dir build/scale -R '^stress\.tsan$$'
+	@$(PYTEST) tests/lanes -k no_races
 
 # Debian's packages, the crate and the wheel: made, installed where nothing else is, and used.
 test_packages: setup-packages
@@ -67,12 +78,12 @@ test_variants_long: setup-test all
 
 $(LANES:%=test_%): test_%: setup-test benches
 	@$(call LIBRARY,$*,-DHZ3_TESTS=ON,all)
-	@ctest --test-dir build/$* -j$(JOBS) --output-on-failure
+	@$(CTEST) --test-dir build/$*
 
 # What one wants to know of a lane before each commit, within a minute once it is built.
 check: setup-check
 	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON,check_programs)
-	@ctest --test-dir build/$(LANE) -j$(JOBS) --output-on-failure --no-tests=error -R '^(unit|api|misuse)\.'
+	@$(CTEST) --test-dir build/$(LANE) -R '^(unit|api|misuse)\.'
 	@$(PYTEST) tests/golden/test_binary.py --lane $(LANE)
 
 # The models of tests/model with a hundred times the schedules: about an hour.

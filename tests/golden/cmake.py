@@ -19,8 +19,8 @@ def build(directory, *arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def make(*words):
+def make(*words, cwd=ROOT):
     """What whoever runs the tests under make has set holds here too, but for the jobs, which cannot be shared."""
     flags = re.sub(r"-j\d*|--jobserver-\S+", "", os.environ.get("MAKEFLAGS", ""))
-    return subprocess.run(["make", *words], cwd=ROOT, capture_output=True, text=True,
+    return subprocess.run(["make", *words], cwd=cwd, capture_output=True, text=True,
                           env={**os.environ, "MAKEFLAGS": flags})
