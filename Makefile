@@ -29,7 +29,7 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean docs install run test fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
+.PHONY: all benches check clean coverage docs install run test fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
 .PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -67,6 +67,12 @@ test_sanitizers: setup-test benches
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,hz3 stress_tsan)
 	@$(CTEST) --test-dir build/scale -R '^stress\.tsan$$'
 	@$(PYTEST) tests/lanes -k no_races
+
+# What the C suites reach of each room of src.
+coverage: setup-coverage
+	@$(call QUIETLY,coverage,cmake -S . -B build/coverage -DHZ3_LANE=$(LANE) -DCMAKE_BUILD_TYPE=Debug -DHZ3_BENCH=OFF \
+	    -DCMAKE_C_FLAGS='--coverage -fprofile-update=atomic' && cmake --build build/coverage -j$(JOBS))
+	@.venv/bin/python tools/coverage.py build/coverage | tee build/coverage.md
 
 # Debian's packages, the crate and the wheel: made, installed where nothing else is, and used.
 test_packages: setup-packages
