@@ -1,0 +1,123 @@
+"""What strangers meet first: one version everywhere, forms and workflows that work, commands that there are."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from cmake import configure
+from registry import ROOT
+
+SCHEMAS = {
+    "vendor.github-workflows": ROOT.glob(".github/workflows/*.yml"),
+    "vendor.github-issue-forms": (file for file in ROOT.glob(".github/ISSUE_TEMPLATE/*.yml") if file.stem != "config"),
+    "vendor.github-issue-config": ROOT.glob(".github/ISSUE_TEMPLATE/config.yml"),
+}
+FORMS = [(schema, file) for schema, files in SCHEMAS.items() for file in files]
+
+
+def text(path):
+    return (ROOT / path).read_text()
+
+
+def version():
+    numbers = re.findall(r"^#define HZ3_VERSION_(MAJOR|MINOR|PATCH) (\d+)$", text("include/hz3.h"), re.M)
+    assert [name for name, _ in numbers] == ["MAJOR", "MINOR", "PATCH"]
+    return ".".join(number for _, number in numbers)
+
+
+@pytest.mark.parametrize("file, form", [
+    ("CHANGELOG.md", r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$"),
+    ("debian/changelog", r"^hz3 \((.*)\) "),
+    ("packaging/rust/Cargo.toml", r'^version = "(.*)"$'),
+    ("packaging/rust/Cargo.lock", r'^name = "hz3"\nversion = "(.*)"$'),
+])
+def test_the_version_is_the_same_where_it_has_to_be_repeated(file, form):
+    assert re.search(form, text(file), re.M)[1] == version()
+
+
+def test_what_can_read_the_version_reads_it(tmp_path):
+    assert configure(ROOT, tmp_path).returncode == 0
+    assert f"CMAKE_PROJECT_VERSION:STATIC={version()}\n" in (tmp_path / "CMakeCache.txt").read_text()
+    assert f'#define HZ3_VERSION_TEXT "{version()}"\n' in (tmp_path / "generated/hz3_flags.h").read_text()
+    pattern = re.search(r"^regex = '(.*)'$", text("packaging/python/pyproject.toml"), re.M)[1]
+    assert ".".join(re.search(pattern, text("include/hz3.h")).group("major", "minor", "patch")) == version()
+
+
+@pytest.mark.parametrize("schema, file", FORMS, ids=[file.name for _, file in FORMS])
+def test_forms_are_as_github_wants_them(schema, file):
+    done = subprocess.run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, file],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_form_that_is_not_is_refused(tmp_path):
+    bad = tmp_path / "bad.yml"
+    bad.write_text(text(".github/workflows/test.yml").replace("runs-on", "runs_on"))
+    done = subprocess.run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", bad],
+                          capture_output=True)
+    assert done.returncode == 1
+
+
+def test_workflows_run_what_contributors_are_told_to_run():
+    told, makefile = text("CONTRIBUTING.md"), text("Makefile")
+    steps = [step["run"] for file in ROOT.glob(".github/workflows/*.yml") for job in YAML().load(file)["jobs"].values()
+             for step in job["steps"] if "run" in step]
+    ours = [step for step in steps if not step.startswith("apt-get ")]
+    assert len(ours) >= 5
+    for step in ours:
+        assert step == ".ci/run" or step.startswith("make ")
+        assert " ".join(step.split()[:2]) in told
+        assert step == ".ci/run" or re.search(rf"^\.PHONY:.* {step.split()[1]}\b", makefile, re.M)
+
+
+def test_every_command_that_contributors_are_told_is_a_target():
+    targets = set(re.findall(r"(?:^    |`)make ([a-z]\w*)", text("CONTRIBUTING.md"), re.M))
+    assert {"check", "test", "setup", "test_packages"} <= targets
+    for target in targets:
+        done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_hooks_are_tools_that_setup_brings():
+    (local,) = YAML().load(ROOT / ".pre-commit-config.yaml")["repos"]  # so that nothing is fetched
+    assert local["repo"] == "local"
+    for hook in local["hooks"]:
+        assert hook["language"] == "system" and re.compile(hook.get("files", "")) and re.compile(hook.get("exclude", ""))
+        tool = hook["entry"].split()[0]
+        if tool.startswith(".venv/"):
+            assert f"\n{Path(tool).name}==" in text("tests/requirements.txt") + "".join(
+                file.read_text() for file in ROOT.glob("lab/requirements.txt"))
+        else:
+            assert (ROOT / tool).exists() or f" {tool} " in text("tools/setup.sh")
+
+
+@pytest.mark.parametrize("message, complaint", [
+    ("Return memory at once\n\nIt was kept for no reason.\n", ""),
+    ("Return memory at once\n\nIt was kept for no reason.\n# On branch main\n", ""),
+    ("x" * 72 + "\n\nWhy.\n", ""),
+    ("x" * 73 + "\n\nWhy.\n", "commit: the subject has 73 characters; 72 are allowed\n"),
+    ("Return memory at once\n", "commit: no body that says why\n"),
+    ("Return memory at once\n\n# On branch main\n", "commit: no body that says why\n"),
+    ("Return memory\nat once\n\nWhy.\n", "commit: no empty line after the subject\n"),
+])
+def test_messages_of_commits(tmp_path, message, complaint):
+    file = tmp_path / "message"
+    file.write_text(message)
+    done = subprocess.run([ROOT / "tools/commit-message.sh", file], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1 if complaint else 0, complaint)
+
+
+def test_a_packaging_step_names_the_package_that_it_lacks(tmp_path):
+    for name in ("sh", "dirname", "rm"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    for kind, command, package in (("deb", "dpkg-buildpackage", "dpkg-dev"), ("crate", "cargo", "cargo-web"),
+                                   ("wheel", "python3-venv", "python3-venv")):
+        done = subprocess.run([ROOT / "packaging/build.sh", kind], capture_output=True, text=True,
+                              env={"PATH": str(tmp_path)})
+        assert done.returncode == 1
+        assert done.stderr == f"packaging: cannot make the {kind} without {command}: apt-get install {package}\n"
