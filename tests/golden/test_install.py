@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -225,3 +226,28 @@ def test_the_manual_has_every_function_verb_and_option(prefix, root):
     for verb in re.findall(r"^  ([a-z]+) ", said(root / "bin/hz3", "help").split("Beside", 1)[0], re.M):
         if not (root / f"bin/hz3-{verb}").exists():
             assert f" {verb} " in page["1"]
+
+
+def test_the_container_preloads_what_it_installs(prefix):
+    """What packaging/Dockerfile says is true of a tree that make install left at its prefix."""
+    lines = (ROOT / "packaging/Dockerfile").read_text()
+    installed = re.search(r"^RUN make -C \S+ install PREFIX=(\S+) ", lines, re.M)[1]
+    library, folder = re.search(rf"^COPY --from=hz3 {installed}/(\S+) (\S+/)$", lines, re.M).groups()
+    preload = prefix / library
+    assert re.search(rf"^ENV LD_PRELOAD={folder}{preload.name}$", lines, re.M)
+    run = subprocess.run(["ls", "/"], capture_output=True, text=True,
+                         env=os.environ | {"LD_PRELOAD": str(preload), "HZ3_STATS": "1"})
+    assert run.returncode == 0 and f"this process ran on hz3 {version()} (scale)" in run.stderr
+
+
+def test_the_python_package_runs_what_its_wheel_would_hold(prefix, tmp_path):
+    package = shutil.copytree(ROOT / "packaging/python/src/hz3", tmp_path / "hz3")
+    for part in ("bin", "lib", "share"):
+        shutil.copytree(prefix / part, package / part, symlinks=True)
+    hz3 = [sys.executable, "-m", "hz3"]
+    assert said(*hz3, "version", cwd=tmp_path) == f"hz3 {version()}\n"
+    run = subprocess.run([*hz3, "run", "--stats", "--", sys.executable, "-c", "raise SystemExit(7)"],
+                         cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 7 and f"this process ran on hz3 {version()} (scale)" in run.stderr
+    library = said(sys.executable, "-c", "import hz3; print(hz3.LIBRARY)", cwd=tmp_path).strip()
+    assert Path(library).resolve() == (package / "lib/libhz3.so.0").resolve()
