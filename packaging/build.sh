@@ -32,8 +32,8 @@ case $kind in
         mv "$out/hz3/packaging/rust" "$out/rust"
         checkout "$out/rust/hz3" CMakeLists.txt LICENSE bin/hz3 cmake include src
         cd "$out/rust"
-        CARGO_TARGET_DIR=$root/build/rust cargo package --allow-dirty --locked
-        cp "$root"/build/rust/package/hz3-*.crate "$out" ;;
+        CARGO_TARGET_DIR=$out/target cargo package --allow-dirty --locked
+        cp "$out"/target/package/hz3-*.crate "$out" ;;
     wheel)
         python3 -c 'import ensurepip' 2>/dev/null || need python3-venv python3-venv
         python3 -m venv "$out/venv"

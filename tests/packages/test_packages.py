@@ -109,7 +109,7 @@ def test_a_program_can_have_the_crate_from_its_package(cargo, tmp_path):
     (tmp_path / "user/src/main.rs").write_text(
         "#[global_allocator]\nstatic GLOBAL: hz3::Hz3 = hz3::Hz3;\n"
         'fn main() { println!("{}", String::from(hz3::config().to_str().unwrap())); }\n')
-    said = run("cargo", "run", "--quiet", cwd=tmp_path / "user", env=cargo)
+    said = run("cargo", "run", "--quiet", cwd=tmp_path / "user", env=cargo | {"CARGO_TARGET_DIR": str(tmp_path / "target")})
     assert f"version={VERSION} lane=scale" in said
 
 
