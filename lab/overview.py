@@ -21,8 +21,8 @@ ROWS = {  # in plain words, and which programs they are of: each program is of o
     "Each thread frees its own objects": r"mt_remote R=0|mixed_st",
     "Some threads only allocate, others only free": r"prodcons|only_free",
     "Threads and processes start, end or sleep": r"successors|thread_churn|many_threads|idle_threads|startup",
-    "Large blocks, and blocks that change their size": r"large|realloc",
-    "Memory is touched for the first time, or changes its use": r"handover|phase_change|burst_idle|fragment_idle",
+    "Large blocks, and blocks that change their size": r"large|realloc|growing",
+    "Memory is touched for the first time, or changes its use": r"handover|phase_change|changing|burst_idle|fragment_idle",
 }
 PROGRAMS = {  # what each does, to follow "where"
     "mt_remote R>0": "threads free each other's objects",
@@ -42,6 +42,8 @@ PROGRAMS = {  # what each does, to follow "where"
     "startup": "a process only starts and ends",
     "handover": "one thread fills memory, another frees it and a third uses it again",
     "phase_change": "a program frees its small objects and turns to larger ones",
+    "growing": "many buffers grow by small reallocs",
+    "changing": "a program changes from small to medium to large objects, twelve times",
     "burst_idle": "a burst of allocations is followed by silence",
     "fragment_idle": "few objects survive a burst that is followed by silence",
 }

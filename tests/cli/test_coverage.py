@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
-import coverage  # noqa: E402
+import coverage
 
 
 def test_a_room_is_its_source_with_its_header_and_a_floor_is_its_rooms():

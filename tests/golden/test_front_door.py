@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from cmake import configure
-from registry import ROOT
+from lab import ROOT
 
 SCHEMAS = {
     "vendor.github-workflows": ROOT.glob(".github/workflows/*.yml"),
