@@ -7,8 +7,12 @@
  *     atexit handlers; malloc(3) is not async-signal-safe and neither are they;
  *   - errno is left alone on success, and by the free family always;
  *   - a double free, an interior pointer or a pointer that no allocator gave out ends the process with
- *     one line on stderr that names the pointer and the misuse, then SIGABRT: at once, but for a double
- *     or interior free of a small object in builds without HZ3_FREE_CHECK=1: when it goes home, if at all. */
+ *     one line on stderr, then SIGABRT: at once, but for a double or interior free of a small object in builds
+ *     without HZ3_FREE_CHECK=1: when it goes home, if at all.  The line is
+ *         hz3: MISUSE: 0xPOINTER (cached by thread TID, called from MODULE+0xOFFSET)
+ *     where MISUSE is "double free", "interior pointer freed", "foreign pointer freed", "free of a pointer that was
+ *     never allocated", or "CALL of a freed (an interior, a foreign) pointer" for realloc and malloc_usable_size.
+ *     The thread is told where the object lies in a thread's cache, the rest where /proc can be read. */
 #ifndef HZ3_H
 #define HZ3_H
 

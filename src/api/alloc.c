@@ -51,10 +51,11 @@ static void *realloc_large(void *p, size_t usable, size_t size)
 HZ3_API void *hz3_realloc(void *p, size_t size)
 {
     if (!p) return hz3_malloc(size);
-    if (!size) return hz3_free(p), NULL;
     if (size > PTRDIFF_MAX) return hz3_no_memory();
-    unsigned cls = hz3_block_class(p);
-    if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size);
+    struct hz3_call call = {"realloc", __builtin_return_address(0)};
+    unsigned cls = hz3_block_class(p, &call);
+    if (!size) return hz3_free(p), NULL;
+    if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size, &call);
     size_t usable = hz3_block_usable(p, cls);
     if (cls == HZ3_CLASS_LARGE) return realloc_large(p, usable, size);
     bool fits = size <= usable;

@@ -2,6 +2,7 @@
 #ifndef HZ3_API_ENTRY_H
 #define HZ3_API_ENTRY_H
 
+#include "api/misuse.h"
 #include "back/large.h"
 #include "back/page_map.h"
 #include "hz3.h"
@@ -14,7 +15,8 @@ HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
     return p;
 }
 
-/* HZ3_FREE_CHECK: the object p of a size class is live no more. */
+/* HZ3_FREE_CHECK: the object p of a size class is live no more.  (0 is the only state that no pointer takes for its
+ * own, so what was freed and what was never handed out look the same.) */
 HZ3_INLINE void hz3_mark_freed(const void *p, unsigned cls)
 {
     if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
@@ -29,8 +31,8 @@ HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
 
 /* The class of the block that p must be the start of (a size class or LARGE).  NONE: p is not ours, and the
  * option says that this is the next allocator's business.  Ends the process on any other pointer. */
-unsigned hz3_block_class(const void *p);
-void *hz3_realloc_foreign(void *p, size_t size);
+unsigned hz3_block_class(const void *p, const struct hz3_call *call);
+void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
 size_t hz3_usable_foreign(const void *p);
 size_t hz3_block_usable(const void *p, unsigned cls);
 

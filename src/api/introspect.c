@@ -20,7 +20,8 @@
 HZ3_API size_t hz3_malloc_usable_size(const void *p)
 {
     if (!p) return 0;
-    unsigned cls = hz3_block_class(p);
+    struct hz3_call call = {"malloc_usable_size", __builtin_return_address(0)};
+    unsigned cls = hz3_block_class(p, &call);
     return cls == HZ3_CLASS_NONE ? hz3_usable_foreign(p) : hz3_block_usable(p, cls);
 }
 

@@ -6,7 +6,6 @@
 #include "back/large.h"
 #include "back/fork_reserve.h"
 #include "back/run.h"
-#include "base/check.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/remote_free.h"
@@ -95,28 +94,32 @@ void *hz3_malloc_aligned(size_t size, size_t alignment)
 
 /* ---- pointers that come in ---- */
 
-static bool is_block(const void *p, unsigned cls)
-{
-    return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) : hz3_run_is_object(hz3_run_of(p), p);
-}
-
 static bool is_live(const void *p, unsigned cls)
 {
     return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p, cls);
 }
 
-unsigned hz3_block_class(const void *p)
+/* Of what is in a granule of the class, and not live.  Small objects: where there is the free check. */
+static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
+{
+    if (cls == HZ3_CLASS_LARGE) return hz3_large_is_block(p) ? HZ3_FREED : HZ3_INTERIOR;
+    const struct hz3_span *run = hz3_run_of(p);
+    if (hz3_run_is_object(run, p)) return HZ3_FREED;
+    return hz3_run_is_slot(run, p) ? HZ3_NEVER_ALLOCATED : HZ3_INTERIOR;
+}
+
+unsigned hz3_block_class(const void *p, const struct hz3_call *call)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE)) {
         /* What is free was freed before, whatever it was. */
-        if (hz3_map_was_used(p)) hz3_misuse(hz3_large_covers(p) ? "interior pointer freed" : "double free", p);
-        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse("foreign pointer freed", p);
+        if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, cls);
+        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, cls);
         return cls;
     }
     if ((HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) && unlikely(!is_live(p, cls)))
-        hz3_misuse(is_block(p, cls) ? "double free" : "interior pointer freed", p);
+        hz3_misuse_by(call, kind_of(p, cls), p, cls);
     return cls;
 }
 
@@ -127,17 +130,17 @@ size_t hz3_block_usable(const void *p, unsigned cls)
 
 /* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
 
-static void free_foreign(void *p)
+static void free_foreign(void *p, const struct hz3_call *call)
 {
     void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
-    if (!next) hz3_misuse("foreign pointer freed", p);
+    if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
     next(p);
 }
 
-void *hz3_realloc_foreign(void *p, size_t size)
+void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
 {
     void *(*next)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
-    if (!next) hz3_misuse("foreign pointer freed", p);
+    if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
     return next(p, size);
 }
 
@@ -159,11 +162,12 @@ static void free_large(void *p)
     hz3_gate_leave();
 }
 
-static void free_any(void *p)
+static void free_any(void *p, const void *from)
 {
-    unsigned cls = hz3_block_class(p);
+    struct hz3_call call = {"free", from};
+    unsigned cls = hz3_block_class(p, &call);
     if (cls == HZ3_CLASS_NONE) {
-        free_foreign(p);
+        free_foreign(p, &call);
         return;
     }
     if (cls == HZ3_CLASS_LARGE) {
@@ -178,12 +182,16 @@ static void free_any(void *p)
     hz3_reclaim_visit();
 }
 
+static void free_from(void *p, const void *from)
+{
+    hz3_thread.by_loader = hz3_os_is_loader(from);
+    free_any(p, from);
+    hz3_thread.by_loader = false;
+}
+
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
-    if (!p) return;
-    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
-    free_any(p);
-    hz3_thread.by_loader = false;
+    if (p) free_from(p, __builtin_return_address(0));
 }
 
 HZ3_NOINLINE void hz3_free_home(void *p)
@@ -192,7 +200,7 @@ HZ3_NOINLINE void hz3_free_home(void *p)
     unsigned cls = tag->cls, owner = hz3_get(tag->owner);
     bool sound = cls != HZ3_CLASS_NONE && (HZ3_FREE_CHECK ? hz3_is_live(p, cls) : (uintptr_t)p % HZ3_UNIT == 0);
     if (unlikely(!sound)) {
-        hz3_free_slow(p);
+        free_from(p, __builtin_return_address(0));
         return;
     }
     hz3_mark_freed(p, cls);

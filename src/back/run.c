@@ -36,6 +36,12 @@ bool hz3_run_is_object(const struct hz3_span *run, const void *p)
     return starts(run, hz3_run_index(run, p), p);
 }
 
+bool hz3_run_is_slot(const struct hz3_span *run, const void *p)
+{
+    size_t i = hz3_run_index(run, p);
+    return i < hz3_class_info[run->cls].objects && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+}
+
 /* Of runs of one granule. */
 static void count(const struct hz3_span *run, enum hz3_gauge gauge, bool more)
 {

@@ -29,4 +29,6 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);
 size_t hz3_run_index(const struct hz3_span *run, const void *p);
 /* Whether p is where an object of the run starts that was handed out at some time. */
 bool hz3_run_is_object(const struct hz3_span *run, const void *p);
+/* Whether an object starts there, or will once the run has got so far. */
+bool hz3_run_is_slot(const struct hz3_span *run, const void *p);
 #endif

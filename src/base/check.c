@@ -16,14 +16,19 @@ void hz3_print(struct hz3_text *text, const char *format, ...)
     if (length > 0) text->length += (size_t)length;
 }
 
+HZ3_NORETURN void hz3_end_saying(const char *line, size_t length)
+{
+    ssize_t ignored = write(STDERR_FILENO, line, length);
+    (void)ignored;
+    abort();
+}
+
 static HZ3_NORETURN void die(const char *what, const char *text, const void *p)
 {
     char line[160];
     struct hz3_text out = {line, sizeof line, 0};
     hz3_print(&out, "hz3: %s%s: 0x%zx\n", what, text, (size_t)p);
-    ssize_t ignored = write(STDERR_FILENO, line, hz3_min(out.length, sizeof line - 1));
-    (void)ignored;
-    abort();
+    hz3_end_saying(line, hz3_min(out.length, sizeof line - 1));
 }
 
 void hz3_misuse(const char *misuse, const void *p)

@@ -7,6 +7,8 @@
 
 /* Prints "hz3: <misuse>: 0x<p>" to stderr and aborts. */
 HZ3_NORETURN void hz3_misuse(const char *misuse, const void *p);
+/* Prints the line, which is a message of this kind, and aborts. */
+HZ3_NORETURN void hz3_end_saying(const char *line, size_t length);
 HZ3_NORETURN void hz3_assert_failed(const char *text);
 
 #define hz3_assert(cond) \

@@ -8,6 +8,8 @@
 #include "middle/counters.h"
 #include "middle/outbox.h"
 
+#include <pthread.h>
+
 enum hz3_thread_state {
     HZ3_THREAD_NEW,
     HZ3_THREAD_BUSY, /* joining or leaving: takes and retires object by object */
@@ -47,6 +49,7 @@ struct hz3_thread {
     uint32_t slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;
+    pthread_t self;
     struct hz3_outbox **outbox;     /* where this thread's is, for others: dead threads and statistics */
     struct hz3_counters *counters;  /* the same */
     uint64_t *rmw;                  /* the same */

@@ -11,7 +11,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 
-#include <pthread.h>
+#include <time.h>
 
 enum {
     CROWD_MIN = 64, /* this many threads are a crowd, */
@@ -162,6 +162,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
     take_handoff(self, heap);
+    self->self = pthread_self();
     self->outbox = &hz3_outbox;
     if (HZ3_BOXES_ON) self->counters = &hz3_counters;
     if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
@@ -214,6 +215,28 @@ void hz3_cache_lend(void)
 }
 
 /* ---- observation ---- */
+
+HZ3_RACY static bool holds(void **top, const void *p)
+{
+    size_t objects = hz3_magazine_objects(top);
+    for (size_t i = 0; i < objects; i++)
+        if (top[-(ptrdiff_t)i] == p) return true;
+    return false;
+}
+
+HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
+{
+    clockid_t clock;
+    int found = 0;
+    if (!hz3_trylock(&hz3_threads_lock)) return 0;
+    for (struct hz3_thread *thread = threads; thread && !found; thread = thread->next) {
+        bool here = holds(thread->bins.top[cls], p) || holds(thread->bins.previous[cls], p);
+        /* The number of a thread's clock is made of the thread's own: no system call tells that of another. */
+        if (here && pthread_getcpuclockid(thread->self, &clock) == 0) found = (int)~(clock >> 3);
+    }
+    hz3_unlock(&hz3_threads_lock);
+    return found;
+}
 
 HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {

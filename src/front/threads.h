@@ -29,6 +29,9 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
  * had cached. */
 void hz3_cache_after_fork(bool whole);
 
+/* For last words: the system's number of a thread whose magazines hold p, or 0.  Waits for nobody. */
+int hz3_threads_find(const void *p, unsigned cls);
+
 /* Sums over all threads, dead ones too; of live ones as they happen to be. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 size_t hz3_cache_objects(unsigned cls); /* in magazines and outboxes of live threads, and in handoffs */

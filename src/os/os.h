@@ -79,6 +79,7 @@ bool hz3_os_can_append(const char *path);
 /* From now on hz3_os_stderr reaches what stderr is now, even after the program has closed it; unless it has closed what
  * we keep for that, too: then whatever is stderr by its number. */
 void hz3_os_keep_stderr(void);
+extern HZ3_ATOMIC(bool) hz3_os_may_open; /* files: until the program locks itself in */
 /* From now on hz3_os_stderr makes no call but write, to stderr by its number: the program locks itself in. */
 void hz3_os_forget_stderr(void);
 #endif

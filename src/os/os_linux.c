@@ -317,6 +317,7 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
 }
 
 /* Another descriptor of what stderr was, and which file that is; STDERR_FILENO: none. */
+HZ3_ATOMIC(bool) hz3_os_may_open = true;
 static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
 static struct stat kept;
 
@@ -331,6 +332,7 @@ void hz3_os_keep_stderr(void)
 void hz3_os_forget_stderr(void)
 {
     hz3_set(kept_fd, STDERR_FILENO);
+    hz3_set(hz3_os_may_open, false);
 }
 
 /* A program that closes all descriptors, as daemons do, may have a file of its own by now where we kept stderr. */

@@ -1,8 +1,11 @@
 /* Proves of one program that it ends with SIGABRT and exactly one line on stderr: "hz3: ", words that match
- * the expression, and the pointer that the program had accused on stdout.
+ * the expression, the pointer that the program had accused on stdout, and where the call came from: somewhere in the
+ * program.  Where the line names a thread, it is the program's only one.
  *
- *     expect_abort EXPRESSION LIBRARY FLAG PROGRAM [ARGUMENT...]
+ *     expect_abort EXPRESSION LIBRARY FLAG DETAIL PROGRAM [ARGUMENT...]
  *
+ * DETAIL: "call"; or "thread", which has to be named then; "none", where the misuse is found later than the call; or
+ * "maybe", where two calls race.
  * With a FLAG such as HZ3_FREE_CHECK=1 the run is skipped where the library's config string lacks it. */
 #include <fcntl.h>
 #include <regex.h>
@@ -36,30 +39,39 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-static void expect_message(const char *said, const char *expression, uintptr_t accused)
+enum { POINTER = 2, THREAD = 5, GROUPS };
+
+static void expect_message(const char *said, const char *expression, const char *detail, const char *program,
+                           const char *accused)
 {
-    char pattern[256];
+    char pattern[512], called[256] = "", *after;
     regex_t line;
-    regmatch_t found[3];
-    CHECK((size_t)snprintf(pattern, sizeof(pattern), "^hz3: (%s): 0x([0-9a-f]+)\n$", expression) < sizeof(pattern));
+    regmatch_t found[GROUPS];
+    bool of_thread = strcmp(detail, "thread") == 0;
+    if (strcmp(detail, "none") != 0)
+        snprintf(called, sizeof(called), "( \\((cached by thread ([0-9]+), )%scalled from %s\\+0x[0-9a-f]+\\))%s",
+                 of_thread ? "" : "?", strrchr(program, '/') + 1, strcmp(detail, "maybe") == 0 ? "?" : "");
+    CHECK((size_t)snprintf(pattern, sizeof(pattern), "^hz3: (%s): 0x([0-9a-f]+)%s\n$", expression, called) <
+          sizeof(pattern));
     CHECK(regcomp(&line, pattern, REG_EXTENDED) == 0);
-    CHECK(regexec(&line, said, COUNT_OF(found), found, 0) == 0);
-    CHECK(strtoull(said + found[2].rm_so, NULL, 16) == accused);
+    CHECK(regexec(&line, said, *called ? GROUPS : POINTER + 1, found, 0) == 0);
+    CHECK(strtoull(said + found[POINTER].rm_so, NULL, 16) == strtoull(accused, &after, 16));
+    if (*called && found[THREAD].rm_so >= 0) CHECK(atoi(said + found[THREAD].rm_so) == atoi(after));
     regfree(&line);
 }
 
 int main(int argc, char **argv)
 {
-    CHECK(argc >= 5);
+    CHECK(argc >= 6);
     const char *expression = argv[1], *library = argv[2], *flag = argv[3];
     if (*flag != 0 && !has_word(config_of(library), flag)) skip_test(flag);
 
     char preload[4096];
     CHECK((size_t)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", library) < sizeof(preload));
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    struct program_run run = run_program((const char *const *)argv + 4, (const char *const[]){preload, NULL}, 20);
+    struct program_run run = run_program((const char *const *)argv + 5, (const char *const[]){preload, NULL}, 20);
     printf("status 0x%x\naccused: %sstderr: %s", run.status, run.out, run.err);
     fflush(stdout);
     CHECK(WIFSIGNALED(run.status) && WTERMSIG(run.status) == SIGABRT);
-    expect_message(run.err, expression, strtoull(run.out, NULL, 16));
+    expect_message(run.err, expression, argv[4], argv[5], run.out);
 }

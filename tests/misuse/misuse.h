@@ -1,4 +1,4 @@
-/* What every misuse uses: it accuses the pointer it is about to misuse on stdout, for expect_abort to compare,
+/* What every misuse uses: it accuses the pointer it is about to misuse, and itself, on stdout, for expect_abort to compare,
  * and the compiler cannot see that the pointer is bad. */
 #include <malloc.h>
 #include <stdio.h>
@@ -9,6 +9,6 @@
 
 static inline void *accuse(void *p)
 {
-    dprintf(STDOUT_FILENO, "%p\n", p);
+    dprintf(STDOUT_FILENO, "%p %d\n", p, getpid());
     return forget(p);
 }
