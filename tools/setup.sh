@@ -32,7 +32,7 @@ case $purpose in
         needed="$needed python3-venv pkg-config"
         requirements='tests lab'
         wanted="g++ clang-19 clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
-            sqlite3 nginx-light wrk postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
+            sqlite3 nginx-light wrk heaptrack postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     fuzz) needed="$needed afl++" ;;
     vm) wanted="qemu-system-x86 busybox-static $kernel" ;;

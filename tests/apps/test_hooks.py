@@ -1,0 +1,101 @@
+"""Libraries that hook malloc, as heap profilers do: preloaded, they look up and open others before anything else runs."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from lab import ROOT
+
+# What heaptrack's library does, at its worst: at its first call and in its constructor.
+HOOK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <unistd.h>
+static void *(*next_malloc)(size_t);
+static void (*next_free)(void *);
+static int calls, finding;
+static void find(void)
+{
+    if (next_malloc || finding) return;
+    finding = 1;
+    next_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+    next_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+    void *library = dlopen("libm.so.6", RTLD_LAZY);
+    if (library) dlclose(library);
+    finding = 0;
+}
+extern void *__libc_malloc(size_t);
+extern void __libc_free(void *);
+void *malloc(size_t size) { find(); calls++; return next_malloc ? next_malloc(size) : __libc_malloc(size); }
+void free(void *p) { find(); if (next_free) next_free(p); }
+__attribute__((constructor)) static void start(void) { find(); next_free(next_malloc(100)); }
+__attribute__((destructor)) static void end(void) { if (calls) write(2, "hooked\\n", 7); }
+"""
+PROGRAM = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void *work(void *unused)
+{
+    for (int i = 0; i < 20000; i++) {
+        char *p = malloc(100 + i % 5000);
+        memset(p, 1, 100);
+        free(p);
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, work, NULL);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    puts("done");
+}
+"""
+
+
+def compiled(tmp_path, name, source, *options):
+    file = tmp_path / f"{name}.c"
+    file.write_text(source)
+    subprocess.run(["cc", "-O1", "-fno-builtin", "-o", tmp_path / name, file, *options], check=True)
+    return tmp_path / name
+
+
+@pytest.fixture
+def hook(tmp_path):
+    return compiled(tmp_path, "hook.so", HOOK, "-shared", "-fPIC", "-ldl")
+
+
+def run(argv, preloaded):
+    env = {**os.environ, "LD_PRELOAD": ":".join(map(str, preloaded)), "HZ3_STATS": "1"}
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+
+
+def test_a_hook_in_front_of_the_preloaded_library(preload, tmp_path, hook):
+    done = run([compiled(tmp_path, "app", PROGRAM, "-pthread")], [hook, preload.library])
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "hooked" in done.stderr and " app] this process ran on hz3" in done.stderr
+
+
+def test_a_hook_beside_a_program_that_hz3_is_linked_into(preload, tmp_path, hook):
+    archive = ROOT / f"build/{preload.lane}/libhakozuna_hz3_{preload.lane}.a"
+    if not archive.is_file():
+        pytest.skip(f"of lane {preload.lane} only the preload library is built")
+    app = compiled(tmp_path, "app", PROGRAM, "-pthread", "-rdynamic", str(archive), "-ldl")
+    done = run([app], [hook])
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert " app] this process ran on hz3" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("heaptrack"), reason="heaptrack is not installed")
+def test_heaptrack_beside_the_preloaded_library(preload, tmp_path):
+    app = compiled(tmp_path, "app", PROGRAM, "-pthread")
+    command = ["heaptrack", "-o", tmp_path / "profile", app]
+    done = run(command, [preload.library])
+    assert done.returncode == 0 and "done" in done.stdout
+    assert " app] this process ran on hz3" in done.stderr
+    assert list(tmp_path.glob("profile*"))
