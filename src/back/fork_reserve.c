@@ -7,7 +7,7 @@
 #include "back/purge.h"
 
 enum {
-    GRANULES = 2048,    /* of address space */
+    GRANULES = 1024,    /* of address space */
     GRANULES_PAID = 32, /* where what is mapped counts */
     WINDOW_SHIFT = 32,  /* in `next` */
     RENEWAL_SHIFT = 48,
@@ -17,6 +17,8 @@ enum {
  * takes from a reserve by what it read of the one before.  0: there is none. */
 static HZ3_ATOMIC(uint64_t) next;
 static HZ3_ATOMIC(uint32_t) end; /* the first granule beyond */
+static struct hz3_lock renewing; /* whoever does not get it leaves all to the holder */
+static uint64_t renewals;        /* under it */
 
 /* Blocks since the last settling, in lists that only grow until they are taken whole. */
 static HZ3_ATOMIC(struct hz3_span *) taken; /* linked by `newer` */
@@ -31,33 +33,30 @@ static uint32_t granules_left(void)
 /* The pool neither lists nor counts the span any more. */
 static void set_aside(struct hz3_span *span)
 {
-    uint64_t renewals = (hz3_get(next) >> RENEWAL_SHIFT) + 1;
     const struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_granule_of(window, (void *)span->start);
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     hz3_unlock(&hz3_pages_lock);
     hz3_set(end, (uint32_t)first + span->granules);
-    hz3_store(next, renewals << RENEWAL_SHIFT | (uint64_t)(window - hz3_windows) << WINDOW_SHIFT | first,
+    hz3_store(next, ++renewals << RENEWAL_SHIFT | (uint64_t)(window - hz3_windows) << WINDOW_SHIFT | first,
               memory_order_release);
 }
 
-/* What is left of the reserve is the pool's again.  (Nobody takes from it: the gate is open.) */
+/* What is left of the reserve is the pool's again.  Others may be about to take from it, if one more thread forks: none
+ * can once the word is exchanged. */
 static void give_back_rest(void)
 {
-    uint64_t word = hz3_get(next);
-    uint32_t rest = granules_left();
-    hz3_set(end, (uint32_t)word);
+    uint64_t word = hz3_exchange(next, 0, memory_order_acq_rel);
+    uint32_t first = (uint32_t)word, rest = word ? hz3_get(end) - first : 0;
     if (!rest) return;
     hz3_lock(&hz3_pages_lock);
-    hz3_spans_file(&hz3_windows[(word >> WINDOW_SHIFT) & 0xffff], (uint32_t)word, rest, HZ3_SPAN_CLEAN, 0);
+    hz3_spans_file(&hz3_windows[(word >> WINDOW_SHIFT) & 0xffff], first, rest, HZ3_SPAN_CLEAN, 0);
     hz3_unlock(&hz3_pages_lock);
 }
 
-void hz3_fork_reserve_fill(void)
+static void renew(uint32_t granules)
 {
-    uint32_t granules = hz3_pages_mapped_counts() ? GRANULES_PAID : GRANULES;
-    if (granules_left() > granules / 2) return;
     give_back_rest();
     struct hz3_span *span = hz3_pages_alloc(granules, 1, HZ3_SPAN_LARGE);
     if (!span) return;
@@ -65,6 +64,21 @@ void hz3_fork_reserve_fill(void)
         set_aside(span);
     else
         hz3_pages_free(span);
+}
+
+void hz3_fork_reserve_fill(void)
+{
+    uint32_t granules = hz3_pages_mapped_counts() ? GRANULES_PAID : GRANULES;
+    if (granules_left() > granules / 2 || !hz3_trylock(&renewing)) return;
+    renew(granules);
+    hz3_unlock(&renewing);
+}
+
+void hz3_fork_reserve_empty(void)
+{
+    if (!hz3_trylock(&renewing)) return;
+    give_back_rest();
+    hz3_unlock(&renewing);
 }
 
 static void push(HZ3_ATOMIC(struct hz3_span *) * list, struct hz3_span *span, struct hz3_span **link)

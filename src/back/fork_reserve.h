@@ -10,6 +10,8 @@
 
 /* Inside the gate: sees to it that there is something to give.  Nothing of it is resident. */
 void hz3_fork_reserve_fill(void);
+/* Inside the gate: what is left is the page pool's again, until the next fork. */
+void hz3_fork_reserve_empty(void);
 /* Inside the gate, before it frees or resizes a large block: the page pool learns what was taken and put since. */
 void hz3_fork_reserve_settle(void);
 

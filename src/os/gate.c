@@ -19,6 +19,7 @@ static struct {
     HZ3_ATOMIC(bool) claimed;
 } HZ3_CACHE_ALIGNED slots[SLOTS];
 static HZ3_ATOMIC(uint32_t) highest; /* slot ever claimed */
+static HZ3_ATOMIC(uint32_t) hint;    /* below it no slot is free, but for those that two threads missed at once */
 static HZ3_ATOMIC(uint32_t) closed;  /* by so many threads */
 static HZ3_ATOMIC(uint32_t) never;   /* to wait on */
 
@@ -113,7 +114,8 @@ bool hz3_gate_is_inside(void)
 
 void hz3_gate_claim_slot(void)
 {
-    for (uint32_t slot = SHARED + 1; slot < SLOTS && mine.slot == SHARED; slot++) {
+    for (uint32_t slot = hz3_max(hz3_get(hint), SHARED + 1u); slot < SLOTS && mine.slot == SHARED; slot++) {
+        hz3_set(hint, slot + 1);
         if (hz3_get(slots[slot].claimed) || hz3_exchange(slots[slot].claimed, true, memory_order_acquire)) continue;
         uint32_t before = hz3_get(highest);
         while (before < slot && !hz3_cas(highest, &before, slot, memory_order_seq_cst, memory_order_relaxed)) continue;
@@ -125,7 +127,9 @@ void hz3_gate_give_up_slot(void)
 {
     uint32_t slot = mine.slot;
     mine.slot = mine.entered = SHARED;
-    if (slot != SHARED) hz3_store(slots[slot].claimed, false, memory_order_release);
+    if (slot == SHARED) return;
+    hz3_store(slots[slot].claimed, false, memory_order_release);
+    if (slot < hz3_get(hint)) hz3_set(hint, slot);
 }
 
 void hz3_gate_close(void)
@@ -178,6 +182,7 @@ bool hz3_gate_after_fork(void)
         hz3_set(slots[slot].inside, mine.depth && slot == mine.entered);
         hz3_set(slots[slot].claimed, false);
     }
+    hz3_set(hint, 0);
     hz3_set(closed, mine.closes);
     return alone;
 }

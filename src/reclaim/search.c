@@ -1,5 +1,6 @@
 #include "reclaim/search.h"
 
+#include "back/fork_reserve.h"
 #include "base/sizeclass.h"
 #include "front/evict.h"
 #include "front/thread.h"
@@ -36,6 +37,7 @@ bool hz3_reclaim_search(void)
     if (is_pointless()) return false;
     hz3_set(failed, false);
     hz3_gate_enter_at_last();
+    hz3_fork_reserve_empty();
     hz3_cache_flush();
     hz3_reclaim_run(true);
     hz3_gate_leave();
