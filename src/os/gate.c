@@ -27,6 +27,7 @@ static _Thread_local struct {
     uint32_t slot, depth;
     uint32_t entered;     /* the slot in which it is counted, which it may have left since */
     uint32_t turned_away; /* so many times since it was inside */
+    bool counted;         /* there: set after and cleared before the count, so that a child never counts it too often */
     bool closes;
 } mine;
 
@@ -37,12 +38,14 @@ static void count_in(void)
         hz3_add(slots[SHARED].inside, 1);
     else
         hz3_set(slots[mine.slot].inside, 1);
+    mine.counted = true;
     /* Before the look at `closed`, as hz3_gate_close writes that before it looks here: one sees the other. */
     hz3_fence(memory_order_seq_cst);
 }
 
 static void count_out(void)
 {
+    mine.counted = false;
     /* Release: who sees this thread outside sees what it did inside. */
     if (mine.entered == SHARED) {
         hz3_fence(memory_order_release);
@@ -85,7 +88,8 @@ bool hz3_gate_enter(void)
 
 void hz3_gate_leave(void)
 {
-    if (--mine.depth == 0) count_out();
+    if (mine.depth == 1) count_out(); /* first: a handler that forks in between finds its thread inside */
+    mine.depth--;
 }
 
 void hz3_gate_enter_at_last(void)
@@ -152,8 +156,8 @@ void hz3_gate_open(void)
 static bool is_empty(uint32_t slot)
 {
     if (slot != SHARED && (slot == mine.slot || slot == mine.entered)) return true;
-    uint32_t own = mine.depth && slot == mine.entered;
-    return hz3_load(slots[slot].inside, memory_order_acquire) <= own;
+    int own = mine.counted && slot == mine.entered;
+    return (int)hz3_load(slots[slot].inside, memory_order_acquire) <= own;
 }
 
 bool hz3_gate_drain(void)
@@ -179,7 +183,7 @@ bool hz3_gate_after_fork(void)
     for (uint32_t slot = 0; slot <= hz3_get(highest); slot++) {
         alone &= is_empty(slot);
         if (slot != SHARED && slot == mine.slot) continue;
-        hz3_set(slots[slot].inside, mine.depth && slot == mine.entered);
+        hz3_set(slots[slot].inside, mine.counted && slot == mine.entered);
         hz3_set(slots[slot].claimed, false);
     }
     hz3_set(hint, 0);

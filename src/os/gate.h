@@ -5,7 +5,7 @@
  * loader's, the list of handlers.  A thread that holds one of those and allocates would wait for us, and we for it.
  * So the thread that forks holds nothing.  It closes the gate and waits until every other thread is outside, which none
  * puts off for a lock of anybody else's.  Whoever comes to a closed gate waits a little; then it is turned away and has
- * to do without locks (back/fork_reserve, front/thread_cache).  Who cannot goes in at last all the same; only if it is
+ * to do without locks (back/fork_reserve, front/refill).  Who cannot goes in at last all the same; only if it is
  * inside at the very moment of the fork is that child's heap not whole.
  *
  * Each thread that joined has a slot of its own, in which only it writes; all others share one.  Knows nothing of what

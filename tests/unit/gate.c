@@ -1,0 +1,103 @@
+/* The gate, as a signal handler finds it that forks: at each single instruction of passing through, with a slot of its
+ * own and without. */
+#define _GNU_SOURCE
+#include "unit.h"
+
+#include "os/gate.h"
+#include "os/os.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifdef __x86_64__
+enum { SLOW_MS = 2000, TRAP_FLAG = 0x100, LATE = 1, NEVER_EMPTY };
+
+static volatile sig_atomic_t steps, slow_drains, failed_children;
+static volatile bool in_child;
+
+static bool drains_soon(bool *drained)
+{
+    uint64_t start = hz3_os_now_ms();
+    hz3_gate_close();
+    *drained = hz3_gate_drain();
+    return hz3_os_now_ms() - start < SLOW_MS;
+}
+
+/* fork, as api/fork does it; the child goes on where the signal came, but step by step no more. */
+static void fork_here(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    (void)info;
+    bool drained;
+    int status;
+    steps++;
+    slow_drains += !drains_soon(&drained);
+    pid_t pid = _Fork(); /* without the handlers of atfork */
+    if (pid == 0) {
+        in_child = true;
+        hz3_gate_after_fork();
+        hz3_gate_open();
+        ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+        return;
+    }
+    hz3_gate_open();
+    if (waitpid(pid, &status, 0) != pid || status) failed_children++;
+}
+
+static void step(bool on)
+{
+    if (on)
+        __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    else
+        __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+/* Outside, whoever forked on the way: nobody is counted who is not there. */
+static void leave_child(void)
+{
+    bool drained;
+    if (!drains_soon(&drained)) _exit(LATE);
+    _exit(drained ? 0 : NEVER_EMPTY);
+}
+
+static void pass_step_by_step(void)
+{
+    struct sigaction action = {.sa_sigaction = fork_here, .sa_flags = SA_SIGINFO}, before;
+    steps = slow_drains = failed_children = 0;
+    assert_int_equal(sigaction(SIGTRAP, &action, &before), 0);
+    step(true);
+    bool entered = hz3_gate_enter();
+    hz3_gate_leave();
+    step(false);
+    if (in_child) leave_child();
+    sigaction(SIGTRAP, &before, NULL);
+    assert_true(entered);
+    assert_true(steps > 20);
+    assert_int_equal(slow_drains, 0);
+    assert_int_equal(failed_children, 0);
+}
+
+static void without_a_slot(void **state)
+{
+    (void)state;
+    hz3_gate_give_up_slot();
+    pass_step_by_step();
+    hz3_gate_claim_slot();
+}
+
+static void with_a_slot(void **state)
+{
+    (void)state;
+    hz3_gate_claim_slot();
+    pass_step_by_step();
+}
+
+RUN(cmocka_unit_test(without_a_slot), cmocka_unit_test(with_a_slot))
+#else
+int main(void)
+{
+    return 77;
+}
+#endif
