@@ -7,39 +7,50 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Lines, of which a longer one is cut. */
-struct lines {
+struct file {
     int fd;
     size_t at, end;
     char buf[1024];
 };
 
-static int next_byte(struct lines *lines)
+static int next_byte(struct file *maps)
 {
-    if (lines->at == lines->end) {
-        ssize_t got = read(lines->fd, lines->buf, sizeof lines->buf);
-        lines->at = 0;
-        lines->end = got > 0 ? (size_t)got : 0;
+    if (maps->at == maps->end) {
+        ssize_t got = read(maps->fd, maps->buf, sizeof maps->buf);
+        maps->at = 0;
+        maps->end = got > 0 ? (size_t)got : 0;
     }
-    return lines->at < lines->end ? (unsigned char)lines->buf[lines->at++] : -1;
+    return maps->at < maps->end ? (unsigned char)maps->buf[maps->at++] : -1;
 }
 
-static bool next_line(struct lines *lines, char *line, size_t size)
+/* One line of the list.  A path may be of any length: its last part is kept, and a hash of the whole. */
+struct mapping {
+    uintptr_t start, end;
+    uint64_t path; /* 0: none */
+    char name[256];
+};
+
+static uintptr_t hex(struct file *maps, int *c)
+{
+    uintptr_t value = 0;
+    for (const char *digits = "0123456789abcdef", *digit; (*c = next_byte(maps)) > 0 && (digit = strchr(digits, *c));)
+        value = value * 16 + (uintptr_t)(digit - digits);
+    return value;
+}
+
+static bool next_mapping(struct file *maps, struct mapping *mapping)
 {
     size_t length = 0;
     int c;
-    while ((c = next_byte(lines)) >= 0 && c != '\n')
-        if (length < size - 1) line[length++] = (char)c;
-    line[length] = 0;
-    return length > 0;
-}
-
-static uintptr_t hex(const char **text)
-{
-    uintptr_t value = 0;
-    for (const char *digits = "0123456789abcdef", *digit; **text && (digit = strchr(digits, **text)); ++*text)
-        value = value * 16 + (uintptr_t)(digit - digits);
-    return value;
+    mapping->start = hex(maps, &c);
+    mapping->end = c == '-' ? hex(maps, &c) : mapping->start;
+    for (mapping->path = 0; c >= 0 && c != '\n'; c = next_byte(maps)) {
+        if (c == '/') length = 0;
+        if (c == '/' || mapping->path) mapping->path = mapping->path * 31 + (unsigned)c;
+        if (c != '/' && mapping->path && length < sizeof mapping->name - 1) mapping->name[length++] = (char)c;
+    }
+    mapping->name[length] = 0;
+    return c >= 0;
 }
 
 static void copy_printable(char *to, size_t size, const char *from)
@@ -49,21 +60,14 @@ static void copy_printable(char *to, size_t size, const char *from)
     to[i] = 0;
 }
 
-static bool find(struct lines *lines, uintptr_t code, char *name, size_t size, size_t *offset)
+static bool find(struct file *maps, uintptr_t code, char *name, size_t size, size_t *offset)
 {
-    char line[512], file[sizeof line] = "";
+    struct mapping mapping;
     uintptr_t first = 0;
-    while (next_line(lines, line, sizeof line)) {
-        const char *at = line, *path = strchr(line, '/');
-        uintptr_t start = hex(&at);
-        uintptr_t end = *at == '-' ? (at++, hex(&at)) : start;
-        if (!path) path = "";
-        if (strcmp(path, file) != 0) {
-            first = start;
-            strcpy(file, path);
-        }
-        if (code - start >= end - start) continue;
-        copy_printable(name, size, *file ? strrchr(file, '/') + 1 : "?");
+    for (uint64_t path = 0; next_mapping(maps, &mapping); path = mapping.path) {
+        if (mapping.path != path) first = mapping.start;
+        if (code - mapping.start >= mapping.end - mapping.start) continue;
+        copy_printable(name, size, mapping.path ? mapping.name : "?");
         *offset = code - first;
         return true;
     }
@@ -73,10 +77,10 @@ static bool find(struct lines *lines, uintptr_t code, char *name, size_t size, s
 bool hz3_os_module_of(const void *code, char *name, size_t size, size_t *offset)
 {
     int saved = errno;
-    struct lines lines = {.fd = -1};
-    if (hz3_get(hz3_os_may_open)) lines.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    bool found = lines.fd >= 0 && find(&lines, (uintptr_t)code, name, size, offset);
-    if (lines.fd >= 0) close(lines.fd);
+    struct file maps = {.fd = -1};
+    if (hz3_get(hz3_os_may_open)) maps.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool found = maps.fd >= 0 && find(&maps, (uintptr_t)code, name, size, offset);
+    if (maps.fd >= 0) close(maps.fd);
     errno = saved;
     return found;
 }

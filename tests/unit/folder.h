@@ -26,7 +26,7 @@ static int remove_folder(void **state)
 }
 
 /* One line of text in folder/name, and the folders above it. */
-static void write_line(const char *name, const char *text)
+static inline void write_line(const char *name, const char *text)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);

@@ -1,0 +1,61 @@
+/* The module that an address lies in, found among the process's mappings, whatever their paths are like. */
+#include "folder.h"
+
+#include "os/module.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BYTES = 8 * 4096 };
+
+/* The file's bytes, mapped in two pieces, as a library's code and data are. */
+static char *map(const char *name)
+{
+    int fd = open(name, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0 && ftruncate(fd, BYTES) == 0);
+    char *at = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+    assert_true(at != MAP_FAILED && mprotect(at + BYTES / 2, BYTES / 2, PROT_READ | PROT_WRITE) == 0);
+    close(fd);
+    return at;
+}
+
+static void expect(const char *code, const char *module, size_t distance)
+{
+    char name[64];
+    size_t offset;
+    assert_true(hz3_os_module_of(code, name, sizeof name, &offset));
+    assert_string_equal(name, module);
+    assert_int_equal(offset, distance);
+}
+
+/* Runs in the folder, which it makes deep. */
+static void its_name_is_the_last_part_of_any_path(void **state)
+{
+    (void)state;
+    char part[200] = "";
+    memset(part, 'd', sizeof part - 1);
+    assert_int_equal(chdir(folder), 0);
+    char *shallow = map("lib a\n.so");
+    for (int depth = 0; depth < 6; depth++) assert_true(mkdir(part, 0700) == 0 && chdir(part) == 0);
+    char *deep = map("libdeep.so"), *other = map("libother.so");
+    expect(shallow + 100, "lib a\\012.so", 100);
+    expect(deep + BYTES - 1, "libdeep.so", BYTES - 1);
+    expect(other, "libother.so", 0);
+    munmap(shallow, BYTES);
+    munmap(deep, BYTES);
+    munmap(other, BYTES);
+    assert_int_equal(chdir("/"), 0);
+}
+
+static void memory_of_no_file_has_none(void **state)
+{
+    (void)state;
+    char here = 0, name[64];
+    size_t offset;
+    assert_true(hz3_os_module_of(&here, name, sizeof name, &offset));
+    assert_string_equal(name, "?");
+    assert_false(hz3_os_module_of((void *)1, name, sizeof name, &offset));
+}
+
+RUN(IN_FOLDER(its_name_is_the_last_part_of_any_path), cmocka_unit_test(memory_of_no_file_has_none))
