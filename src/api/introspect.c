@@ -79,7 +79,9 @@ HZ3_API void hz3_malloc_stats(void)
 static const char *stats_file(char *buf, size_t size)
 {
     struct hz3_text text = {buf, size, 0};
-    for (const char *from = hz3_options.stats_file, *at; *from; from = at) {
+    const char *at = hz3_options.stats_file + hz3_options.stats_folder;
+    hz3_print(&text, "%.*s", (int)hz3_options.stats_folder, hz3_options.stats_file);
+    for (const char *from = at; *from; from = at) {
         bool process = from[0] == '%' && from[1] == 'p';
         at = process ? from + 2 : from + 1 + strcspn(from + 1, "%");
         if (process)

@@ -115,7 +115,9 @@ static void keep_stats_file(const char *name)
     struct hz3_text path = {hz3_options.stats_file, sizeof hz3_options.stats_file, 0};
     char folder[sizeof hz3_options.stats_file / 2];
     bool relative = *name != '/' && getcwd(folder, sizeof folder);
-    hz3_print(&path, "%s%s%s", relative ? folder : "", relative ? "/" : "", name);
+    hz3_print(&path, "%s%s", relative ? folder : "", relative ? "/" : "");
+    hz3_options.stats_folder = path.length;
+    hz3_print(&path, "%s", name);
 }
 
 bool hz3_options_load(void)

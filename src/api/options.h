@@ -15,7 +15,8 @@ struct hz3_options {
 #include "api/options.def"
 #undef HZ3_OPTION
     bool retain_auto;     /* RETAIN was auto */
-    char stats_file[512]; /* an absolute path; %p in it stands for the process's number */
+    char stats_file[512]; /* an absolute path; %p in it stands for the process's number, */
+    size_t stats_folder;  /* but not in these first bytes, which the program did not name */
 };
 extern struct hz3_options hz3_options;
 

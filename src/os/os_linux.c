@@ -358,6 +358,11 @@ bool hz3_os_can_append(const char *path)
 {
     char folder[1024];
     const char *slash = strrchr(path, '/');
+    struct stat what;
+    if (stat(path, &what) == 0 && S_ISDIR(what.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
     if (access(path, W_OK) == 0) return true;
     if (errno != ENOENT || !slash || (size_t)(slash - path) >= sizeof folder) return false;
     hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s/", (int)(slash - path), path);

@@ -41,6 +41,13 @@ def test_a_file_for_each_process_that_exits(preload, tmp_path):
         assert {head[0] for head in heads(file.read_text())} == {pid}
 
 
+def test_only_what_is_named_stands_for_the_process(preload, tmp_path):
+    folder = tmp_path / "100%p"
+    folder.mkdir()
+    assert run(preload, ["/bin/true"], "./of.txt", cwd=folder).returncode == 0
+    assert len(heads((folder / "of.txt").read_text())) == 4
+
+
 def test_processes_share_a_file_without_mixing_lines(preload, tmp_path):
     shared = tmp_path / "all.txt"
     script = "for i in 1 2 3 4 5 6 7 8; do /bin/true & done; wait"  # a shell ends without exit
@@ -54,6 +61,11 @@ def test_a_file_that_cannot_be_written_is_named_once_and_stops_nothing(preload, 
     done = run(preload, ["/bin/echo", "there"], tmp_path / "none" / "x")
     assert (done.returncode, done.stdout) == (0, "there\n")
     assert done.stderr == f"hz3: warning: cannot write statistics to {tmp_path}/none/x: No such file or directory\n"
+
+
+def test_a_folder_is_no_file(preload, tmp_path):
+    done = run(preload, ["/bin/true"], tmp_path)
+    assert done.stderr == f"hz3: warning: cannot write statistics to {tmp_path}: Is a directory\n"
 
 
 def test_a_word_is_no_file(preload, tmp_path):
