@@ -2,7 +2,9 @@
  * calls are passed through as they are. */
 #define _GNU_SOURCE
 #include "api/override.h"
+#include "back/fork_reserve.h"
 #include "back/limits.h"
+#include "os/gate.h"
 #include "os/os.h"
 #include "reclaim/background.h"
 
@@ -33,6 +35,9 @@ static int prctl_heard(int operation, ...)
 /* Locked memory is dear: from now on little of it is kept for later. */
 static int mlockall_heard(int flags)
 {
+    hz3_gate_enter_at_last();
+    hz3_fork_reserve_empty();
+    hz3_gate_leave();
     int result = (int)syscall(SYS_mlockall, flags);
     if (result == 0) hz3_pages_locked();
     return result;

@@ -4,7 +4,7 @@
 #include "back/large.h"
 #include "back/limits.h"
 #include "back/pages.h"
-#include "back/purge.h"
+#include "back/range.h"
 
 enum {
     GRANULES = 1024,    /* of address space */
@@ -43,27 +43,33 @@ static void set_aside(struct hz3_span *span)
               memory_order_release);
 }
 
-/* What is left of the reserve is the pool's again.  Others may be about to take from it, if one more thread forks: none
- * can once the word is exchanged. */
+/* What is left of the reserve is the pool's again, unmapped: nobody touched it, and mapped it may cost something.
+ * Others may be about to take from it, if one more thread forks: none can once the word is exchanged. */
 static void give_back_rest(void)
 {
     uint64_t word = hz3_exchange(next, 0, memory_order_acq_rel);
     uint32_t first = (uint32_t)word, rest = word ? hz3_get(end) - first : 0;
     if (!rest) return;
+    struct hz3_window *window = &hz3_windows[(word >> WINDOW_SHIFT) & 0xffff];
+    uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    size_t bytes = (size_t)rest << HZ3_GRANULE_SHIFT;
+    bool unmapped = !window->reserved && hz3_os_unmap(start, bytes);
+    if (unmapped) hz3_range_drop_edges(start, bytes);
     hz3_lock(&hz3_pages_lock);
-    hz3_spans_file(&hz3_windows[(word >> WINDOW_SHIFT) & 0xffff], first, rest, HZ3_SPAN_CLEAN, 0);
+    hz3_spans_file(window, first, rest, unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN, 0);
     hz3_unlock(&hz3_pages_lock);
 }
 
 static void renew(uint32_t granules)
 {
     give_back_rest();
-    struct hz3_span *span = hz3_pages_alloc(granules, 1, HZ3_SPAN_LARGE);
-    if (!span) return;
-    if (span->zeroed || hz3_pages_zero(span))
-        set_aside(span);
-    else
-        hz3_pages_free(span);
+    struct hz3_span *span = hz3_pages_alloc_untouched(granules);
+    if (span) set_aside(span);
+}
+
+bool hz3_fork_reserve_is_empty(void)
+{
+    return !granules_left();
 }
 
 void hz3_fork_reserve_fill(void)

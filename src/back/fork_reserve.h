@@ -12,6 +12,7 @@
 void hz3_fork_reserve_fill(void);
 /* Inside the gate: what is left is the page pool's again, until the next fork. */
 void hz3_fork_reserve_empty(void);
+bool hz3_fork_reserve_is_empty(void);
 /* Inside the gate, before it frees or resizes a large block: the page pool learns what was taken and put since. */
 void hz3_fork_reserve_settle(void);
 

@@ -176,6 +176,15 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
     return alloc(granules, align_granules, kind, NULL);
 }
 
+struct hz3_span *hz3_pages_alloc_untouched(size_t granules)
+{
+    hz3_lock(&hz3_pages_lock);
+    struct hz3_span *span = take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
+    if (!span && extend(granules, false)) span = take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
+    hz3_unlock(&hz3_pages_lock);
+    return span;
+}
+
 struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve)
 {
     return alloc(granules, 1, HZ3_SPAN_RUN, granules == 1 ? reserve : NULL);

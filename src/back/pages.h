@@ -11,8 +11,11 @@
 /* A span of at least one granule, its start on a multiple of align_granules (a power of two), its
  * descriptor filled in but for what `kind` adds.  NULL: the system has no memory. */
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
-/* The same for a run.  One of a single granule comes from the heap's *reserve if there is one; where nothing is dirty,
- * and a huge page would soon be in use as a whole, it gets one of that size.  The heap's lock is held. */
+/* Address space that nobody has touched; it stays so, and makes no room for what is to be.  Or NULL. */
+struct hz3_span *hz3_pages_alloc_untouched(size_t granules);
+/* The same as hz3_pages_alloc for a run.  One of a single granule comes from the heap's *reserve if there is one; where
+ * nothing is dirty, and a huge page would soon be in use as a whole, it gets one of that size.  The heap's lock is
+ * held. */
 struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve);
 void hz3_pages_free(struct hz3_span *span);
 

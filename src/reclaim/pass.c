@@ -1,5 +1,6 @@
 #include "reclaim/pass.h"
 
+#include "back/fork_reserve.h"
 #include "back/gauges.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
@@ -24,6 +25,7 @@ uint32_t hz3_reclaim_decay = 1000, hz3_reclaim_interval = 250;
  * the bytes given back. */
 static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
 {
+    hz3_fork_reserve_settle();
     hz3_cache_clear_handoffs(slice, slices, age == 0);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         hz3_page_remote_collect_all(cls);

@@ -29,7 +29,7 @@ static size_t cached_here(void)
 static bool is_pointless(void)
 {
     return hz3_get(failed) && !hz3_ms_passed(hz3_get(failed_at), PAUSE_MS, (uint32_t)hz3_os_now_ms()) &&
-           hz3_reclaim_waiting() <= hz3_get(left_waiting) && cached_here() <= left_here;
+           hz3_fork_reserve_is_empty() && hz3_reclaim_waiting() <= hz3_get(left_waiting) && cached_here() <= left_here;
 }
 
 bool hz3_reclaim_search(void)

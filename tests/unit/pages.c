@@ -117,6 +117,19 @@ static void young_spans_are_kept(void **state)
     assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty);
 }
 
+static void untouched_spans_take_no_dirty_one_s_place(void **state)
+{
+    (void)state;
+    hz3_pages_free(hz3_pages_alloc(32, 1, HZ3_SPAN_LARGE));
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), purged = hz3_gauge(HZ3_GAUGE_PURGED);
+    struct hz3_span *span = hz3_pages_alloc_untouched(1024);
+    assert_non_null(span);
+    assert_true(span->zeroed);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_PURGED), purged);
+    hz3_pages_free(span);
+}
+
 static void resizing_in_place(void **state)
 {
     (void)state;
@@ -204,5 +217,6 @@ static void a_target_that_stayed_is_clean(void **state)
 RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
     cmocka_unit_test(aligned_spans_are_used_again), cmocka_unit_test(neighbours_merge),
     cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
-    cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
-    cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(a_target_that_stayed_is_clean))
+    cmocka_unit_test(untouched_spans_take_no_dirty_one_s_place), cmocka_unit_test(resizing_in_place),
+    cmocka_unit_test(pages_move), cmocka_unit_test(what_counts_as_mapped_is_unmapped),
+    cmocka_unit_test(a_target_that_stayed_is_clean))

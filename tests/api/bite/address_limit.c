@@ -132,8 +132,50 @@ static void what_is_refused_costs_nothing(size_t limit)
     free(touched(limit / 2));
 }
 
-static void (*const lives[])(size_t limit) = {live_under, large_blocks_make_room, small_objects_make_room,
-                                              a_block_grows_where_it_is, what_is_refused_costs_nothing};
+static size_t largest_block(size_t limit)
+{
+    size_t size = limit;
+    void *p;
+    while ((p = malloc(size)) == NULL) size -= MIB(1);
+    free(memset(p, 1, size));
+    return size;
+}
+
+static void *wait_for_it(void *unlocked)
+{
+    pthread_mutex_lock(unlocked);
+    return NULL;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* What is set aside for forks beside threads stands in nobody's way, wherever it lies. */
+static void forks_cost_nothing(size_t limit)
+{
+    pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&end);
+    pthread_t thread = start_thread(wait_for_it, &end);
+    size_t largest = 0; /* what the heap itself maps for its tables is there after the second */
+    for (int fork = 0; fork < 8; fork++) {
+        free(touched(limit / 10 * (1 + (size_t)fork % 4)));
+        expect_success(in_child(nothing, NULL), 20);
+        size_t now = largest_block(limit);
+        if (fork < 2) largest = now;
+        CHECK(now >= largest);
+    }
+    pthread_mutex_unlock(&end);
+    join_thread(thread);
+}
+
+static void (*const lives[])(size_t limit) = {live_under,
+                                              large_blocks_make_room,
+                                              small_objects_make_room,
+                                              a_block_grows_where_it_is,
+                                              what_is_refused_costs_nothing,
+                                              forks_cost_nothing};
 
 static void live(const char *which, size_t limit)
 {

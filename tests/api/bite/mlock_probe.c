@@ -1,4 +1,5 @@
-/* Says, in bytes, what it has locked and resident after some work under mlockall(MCL_FUTURE). */
+/* Says, in bytes, what it has locked and resident after some work under mlockall(MCL_FUTURE), as "future"; as
+ * "current" under MCL_CURRENT too; as "forked" after a fork beside a thread, besides. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,33 @@ enum { BLOCKS = 40000 };
 
 static void *p[BLOCKS];
 
-int main(void)
+static void *sleep_on(void *barrier)
 {
-    if (mlockall(MCL_FUTURE) != 0) {
+    pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* What is set aside for that must not be locked. */
+static void fork_beside_a_thread(void)
+{
+    pthread_barrier_t barrier;
+    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    pthread_t thread = start_thread(sleep_on, &barrier);
+    expect_success(in_child(nothing, NULL), 20);
+    pthread_barrier_wait(&barrier);
+    join_thread(thread);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    if (strcmp(argv[1], "forked") == 0) fork_beside_a_thread();
+    if (mlockall(strcmp(argv[1], "future") == 0 ? MCL_FUTURE : MCL_CURRENT | MCL_FUTURE) != 0) {
         printf("refused %d\n", errno);
         return 0;
     }
