@@ -8,6 +8,7 @@
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/visit.h"
+#include "watch/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,10 +43,14 @@ static void *realloc_large(void *p, size_t usable, size_t size)
 {
     if (size <= HZ3_SMALL_MAX || !hz3_gate_enter()) return move(p, usable, size);
     hz3_fork_reserve_settle();
+    uint32_t sample = hz3_large_take_sample(p);
     void *to = hz3_large_realloc(p, size);
+    if (!to) hz3_large_set_sample(p, sample);
     hz3_reclaim_tick(); /* shrinking may have freed much */
     hz3_gate_leave();
-    return to ? to : move(p, usable, size);
+    if (!to) return move(p, usable, size);
+    hz3_profile_resized(to, sample, usable, size);
+    return to;
 }
 
 HZ3_API void *hz3_realloc(void *p, size_t size)

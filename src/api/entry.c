@@ -10,7 +10,7 @@ HZ3_API void *hz3_malloc(size_t size)
 {
     if (unlikely(size > HZ3_SMALL_MAX)) return hz3_malloc_large(size);
     size_t units = hz3_units_of(size);
-    unsigned cls = hz3_class_table[units];
+    unsigned cls = hz3_class_table_of_malloc[units];
     void *p = *hz3_thread.bins.top[cls];
     if (unlikely(!p)) return hz3_malloc_slow(units);
     HZ3_FORGET_MEMORY(p);

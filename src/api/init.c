@@ -13,7 +13,8 @@
 #include "middle/transfer_cache.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
-#include "watch/boxes.h"
+#include "watch/profile.h"
+#include "watch/sample.h"
 
 HZ3_ATOMIC(bool) hz3_started;
 static bool options_read;
@@ -65,6 +66,6 @@ __attribute__((constructor(101))) static void constructed(void)
     if (!options_read && hz3_options_load()) apply_live_options();
     hz3_options_report();
     if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
-    if (hz3_options.STATS == HZ3_STATS_FILE && !hz3_report_can()) hz3_options_warn_of_file();
-    if (hz3_options.STATS || HZ3_BOXES_ON) hz3_report_at_exit();
+    hz3_report_start();
+    if (hz3_options.PROFILE && hz3_profile_start()) hz3_sample_start(hz3_options.PROFILE);
 }

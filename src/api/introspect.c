@@ -3,13 +3,11 @@
 #include "api/init.h"
 #include "api/options.h"
 #include "api/override.h"
-#include "api/report.h"
 #include "front/evict.h"
 #include "os/gate.h"
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
-#include "watch/boxes.h"
 #include "watch/stats.h"
 
 #include <errno.h>
@@ -64,78 +62,13 @@ HZ3_API size_t hz3_stats_json(char *buf, size_t size)
     return text.length;
 }
 
-enum { STATS_BYTES = 4096 }; /* the config string alone has 1.5 KiB */
-
 HZ3_API void hz3_malloc_stats(void)
 {
     hz3_ensure_started();
-    char buf[STATS_BYTES];
+    char buf[HZ3_STATS_BYTES];
     struct hz3_text text = {buf, sizeof buf, 0};
     hz3_stats_text(&text);
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
-}
-
-/* The name of the file, with the number of the process. */
-static const char *stats_file(char *buf, size_t size)
-{
-    struct hz3_text text = {buf, size, 0};
-    const char *at = hz3_options.stats_file + hz3_options.stats_folder;
-    hz3_print(&text, "%.*s", (int)hz3_options.stats_folder, hz3_options.stats_file);
-    for (const char *from = at; *from; from = at) {
-        bool process = from[0] == '%' && from[1] == 'p';
-        at = process ? from + 2 : from + 1 + strcspn(from + 1, "%");
-        if (process)
-            hz3_print(&text, "%d", hz3_os.pid);
-        else
-            hz3_print(&text, "%.*s", (int)(at - from), from);
-    }
-    return buf;
-}
-
-bool hz3_report_can(void)
-{
-    char path[2 * sizeof hz3_options.stats_file];
-    return hz3_os_can_append(stats_file(path, sizeof path));
-}
-
-/* With one write, so that processes' do not mix. */
-static void append_stats(void)
-{
-    char buf[STATS_BYTES], path[2 * sizeof hz3_options.stats_file];
-    struct hz3_text text = {buf, sizeof buf, 0};
-    hz3_stats_text(&text);
-    hz3_os_append(stats_file(path, sizeof path), buf, hz3_min(text.length, sizeof buf - 1));
-}
-
-static void print_boxes(void)
-{
-    char buf[2048];
-    struct hz3_text text = {buf, sizeof buf, 0};
-    hz3_boxes_text(&text);
-    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
-}
-
-/* What the program said comes first, also where both go into one pipe; but exit itself would not wait for a thread
- * that holds stdout, so neither may we. */
-static void flush_stdout(void)
-{
-    if (ftrylockfile(stdout) != 0) return;
-    fflush(stdout);
-    funlockfile(stdout);
-}
-
-static void report_last(void)
-{
-    flush_stdout();
-    if (HZ3_BOXES_ON) print_boxes();
-    if (hz3_options.STATS == HZ3_STATS_STDERR) hz3_malloc_stats();
-    if (hz3_options.STATS == HZ3_STATS_FILE) append_stats();
-}
-
-void hz3_report_at_exit(void)
-{
-    hz3_os_keep_stderr(); /* GNU coreutils, for one, close it in an atexit handler of their own */
-    if (atexit(report_last) != 0) hz3_os_stderr("hz3: warning: no statistics at exit\n", 36);
 }
 
 /* ---- glibc's ---- */

@@ -67,12 +67,19 @@ static bool switch_on(const char *text, size_t *value)
     return (*text == '0' || *text == '1') && !text[1];
 }
 
+static bool file(const char *text, size_t *value)
+{
+    *value = 0;
+    return *text && strlen(text) < sizeof hz3_options.stats_file.path / 2;
+}
+
 /* A word such as "yes" is more likely a mistake than a file. */
 static bool report(const char *text, size_t *value)
 {
     if (switch_on(text, value)) return true;
+    bool fits = file(text, value);
     *value = HZ3_STATS_FILE;
-    return strpbrk(text, "/.%") && strlen(text) < sizeof hz3_options.stats_file / 2;
+    return fits && strpbrk(text, "/.%");
 }
 
 static bool word(const char *text, const char *const *words, size_t *value)
@@ -110,14 +117,39 @@ static const struct option {
 enum { OPTIONS = sizeof options / sizeof *options };
 
 /* Absolute, since the program may change its directory. */
-static void keep_stats_file(const char *name)
+static void keep_file(struct hz3_file *file, const char *name)
 {
-    struct hz3_text path = {hz3_options.stats_file, sizeof hz3_options.stats_file, 0};
-    char folder[sizeof hz3_options.stats_file / 2];
+    struct hz3_text path = {file->path, sizeof file->path, 0};
+    char folder[sizeof file->path / 2];
     bool relative = *name != '/' && getcwd(folder, sizeof folder);
     hz3_print(&path, "%s%s", relative ? folder : "", relative ? "/" : "");
-    hz3_options.stats_folder = path.length;
+    file->folder = path.length;
     hz3_print(&path, "%s", name);
+}
+
+const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES])
+{
+    struct hz3_text text = {buf, HZ3_PATH_BYTES, 0};
+    const char *at = file->path + file->folder;
+    hz3_print(&text, "%.*s", (int)file->folder, file->path);
+    for (const char *from = at; *from; from = at) {
+        bool process = from[0] == '%' && from[1] == 'p';
+        at = process ? from + 2 : from + 1 + strcspn(from + 1, "%");
+        if (process)
+            hz3_print(&text, "%d", hz3_os.pid);
+        else
+            hz3_print(&text, "%.*s", (int)(at - from), from);
+    }
+    return buf;
+}
+
+static void keep_files(void)
+{
+    if (hz3_options.STATS == HZ3_STATS_FILE) keep_file(&hz3_options.stats_file, secure_getenv("HZ3_STATS"));
+    if (!hz3_options.PROFILE) return;
+    const char *name = secure_getenv("HZ3_PROFILE_FILE");
+    size_t ignored;
+    keep_file(&hz3_options.profile_file, name && file(name, &ignored) ? name : "hz3.%p.profile");
 }
 
 bool hz3_options_load(void)
@@ -129,7 +161,7 @@ bool hz3_options_load(void)
         size_t value;
         if (text && options[i].parse(text, &value)) *options[i].value = value;
     }
-    if (hz3_options.STATS == HZ3_STATS_FILE) keep_stats_file(secure_getenv("HZ3_STATS"));
+    keep_files();
     hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
     if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
@@ -160,7 +192,8 @@ static const char *effective(const struct option *option, char *buf, size_t size
 {
     if (option->parse == thp) return thp_words[*option->value];
     if (option->parse == foreign) return foreign_words[*option->value];
-    if (option->parse == report && *option->value == HZ3_STATS_FILE) return hz3_options.stats_file;
+    if (option->parse == report && *option->value == HZ3_STATS_FILE) return hz3_options.stats_file.path;
+    if (option->parse == file) return hz3_options.profile_file.path;
     if (*option->value == SIZE_MAX) return "none";
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
     return buf;
@@ -199,7 +232,7 @@ void hz3_options_report(void)
     }
 }
 
-void hz3_options_warn_of_file(void)
+void hz3_options_warn_of_file(const char *what, const struct hz3_file *file)
 {
-    line("hz3: warning: cannot write statistics to %s: %s\n", hz3_options.stats_file, strerror(errno), "", "");
+    line("hz3: warning: cannot write %s to %s: %s\n", what, file->path, strerror(errno), "");
 }

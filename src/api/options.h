@@ -10,13 +10,16 @@ enum { HZ3_STATS_NONE, HZ3_STATS_STDERR, HZ3_STATS_FILE };
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */
 #define HZ3_OPTION_AUTO SIZE_MAX
+struct hz3_file {
+    char path[512]; /* absolute; %p in it stands for the process's number, */
+    size_t folder;  /* but not in these first bytes, which nobody wrote into the option */
+};
 struct hz3_options {
 #define HZ3_OPTION(name, kind, standard, small, meaning) size_t name;
 #include "api/options.def"
 #undef HZ3_OPTION
     bool retain_auto;     /* RETAIN was auto */
-    char stats_file[512]; /* an absolute path; %p in it stands for the process's number, */
-    size_t stats_folder;  /* but not in these first bytes, which the program did not name */
+    struct hz3_file stats_file, profile_file;
 };
 extern struct hz3_options hz3_options;
 
@@ -24,6 +27,9 @@ extern struct hz3_options hz3_options;
 bool hz3_options_load(void);
 /* Warns of unknown HZ3_ variables and bad values, and, with HZ3_VERBOSE, prints every option and its source. */
 void hz3_options_report(void);
-/* Says that the file of statistics cannot be written, and why, by errno. */
-void hz3_options_warn_of_file(void);
+/* The file's name for this process, in buf. */
+enum { HZ3_PATH_BYTES = 1024 };
+const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES]);
+/* Says that the file cannot be written, and why, by errno. */
+void hz3_options_warn_of_file(const char *what, const struct hz3_file *file);
 #endif

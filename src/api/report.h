@@ -1,8 +1,7 @@
-/* The statistics on stderr, for HZ3_STATS and malloc_stats. */
+/* What is said when the process ends, as HZ3_STATS and HZ3_PROFILE ask for. */
 #ifndef HZ3_API_REPORT_H
 #define HZ3_API_REPORT_H
 
-void hz3_report_at_exit(void);
-/* Whether the file that HZ3_STATS names can be written. */
-bool hz3_report_can(void);
+/* Registers it; warns of files that cannot be written. */
+void hz3_report_start(void);
 #endif

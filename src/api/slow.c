@@ -12,6 +12,8 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
+#include "watch/profile.h"
+#include "watch/sample.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,6 +50,21 @@ static void *large(size_t size, size_t alignment, bool zero)
     return p;
 }
 
+/* A chosen allocation has a block of its own, by which its free is recognised. */
+static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
+{
+    void *p = large(size, alignment, zero);
+    if (p) hz3_profile_allocated(p, size);
+    return p;
+}
+
+static void *large_or_sampled(size_t size, size_t alignment, bool zero)
+{
+    hz3_ensure_started();
+    bool chosen = unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size);
+    return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
+}
+
 static HZ3_COLD void *small_at_last(unsigned cls)
 {
     /* While another thread forks, memory that can be had without a lock comes in large blocks. */
@@ -59,8 +76,9 @@ static HZ3_COLD void *small_at_last(unsigned cls)
     return hz3_no_memory();
 }
 
-static void *small(unsigned cls)
+static void *small(unsigned cls, size_t size, size_t alignment)
 {
+    if (unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size)) return sampled(size, alignment, false);
     void *p = hz3_cache_malloc(cls);
     if (unlikely(!p)) return small_at_last(cls);
     hz3_reclaim_visit();
@@ -69,27 +87,25 @@ static void *small(unsigned cls)
 
 HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 {
-    hz3_ensure_started();
-    return large(size, 1, false);
+    return large_or_sampled(size, 1, false);
 }
 
 HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
     hz3_ensure_started();
-    return small(hz3_class_table[units]);
+    return small(hz3_class_table[units], units << HZ3_UNIT_SHIFT, 1);
 }
 
 void *hz3_malloc_zeroed(size_t size)
 {
-    hz3_ensure_started();
-    return large(size, 1, true);
+    return large_or_sampled(size, 1, true);
 }
 
 void *hz3_malloc_aligned(size_t size, size_t alignment)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_aligned(size, alignment);
-    return cls ? small(cls) : large(size, alignment, false);
+    return cls ? small(cls, size, alignment) : large_or_sampled(size, alignment, false);
 }
 
 /* ---- pointers that come in ---- */
@@ -152,6 +168,7 @@ size_t hz3_usable_foreign(const void *p)
 
 static void free_large(void *p)
 {
+    hz3_profile_freed(hz3_large_take_sample(p));
     if (unlikely(!hz3_gate_enter())) {
         hz3_fork_reserve_put(p);
         return;

@@ -27,6 +27,7 @@ void hz3_large_begin(struct hz3_span *span, size_t size)
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
     hz3_add(hz3_large_bytes, span->bytes);
     hz3_set(span->freed, false);
+    hz3_set(span->sample, 0);
     hz3_map_tag(span->start, 1, HZ3_CLASS_LARGE, 0);
 }
 
@@ -92,6 +93,17 @@ void hz3_large_free(void *p)
     struct hz3_span *span = hz3_span_at(p);
     hz3_large_end(span);
     hz3_large_cache_put(span);
+}
+
+void hz3_large_set_sample(const void *p, uint32_t sample)
+{
+    hz3_set(hz3_span_at(p)->sample, sample);
+}
+
+uint32_t hz3_large_take_sample(const void *p)
+{
+    struct hz3_span *span = hz3_span_at(p);
+    return unlikely(hz3_get(span->sample)) ? hz3_exchange(span->sample, 0, memory_order_relaxed) : 0;
 }
 
 size_t hz3_large_usable(const void *p)

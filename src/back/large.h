@@ -30,5 +30,9 @@ bool hz3_large_is_live(const void *p);
 /* Whether p, whose tag is NONE, lies in a live large block.  Walks: for last words only. */
 bool hz3_large_covers(const void *p);
 
+/* The number of the sample that p, the start of a block, is (0: none); taken, it has none any more. */
+void hz3_large_set_sample(const void *p, uint32_t sample);
+uint32_t hz3_large_take_sample(const void *p);
+
 extern HZ3_ATOMIC(size_t) hz3_large_bytes; /* usable bytes of all live blocks */
 #endif

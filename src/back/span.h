@@ -50,7 +50,8 @@ struct hz3_span {
         };
         struct {
             /* a large block */
-            size_t bytes; /* usable */
+            size_t bytes;                /* usable */
+            HZ3_ATOMIC(uint32_t) sample; /* of watch/profile, or 0 */
         };
     };
     bool aging;     /* on an age list: dirty spans by time of their freeing, runs by time of their first retire */

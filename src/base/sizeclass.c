@@ -1,6 +1,7 @@
 #include "base/sizeclass.h"
 
 uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
+uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 struct hz3_class_info hz3_class_info[HZ3_BINS];
 
 enum {
@@ -41,6 +42,13 @@ void hz3_sizeclass_start(void)
         };
         while (unit <= size >> HZ3_UNIT_SHIFT) hz3_class_table[unit++] = (uint8_t)cls;
     }
+    hz3_sizeclass_hide(false);
+}
+
+void hz3_sizeclass_hide(bool hidden)
+{
+    for (size_t units = 0; units < sizeof hz3_class_table; units++)
+        hz3_class_table_of_malloc[units] = hidden ? HZ3_CLASS_NONE : hz3_class_table[units];
 }
 
 unsigned hz3_class_aligned(size_t size, size_t alignment)

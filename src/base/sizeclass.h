@@ -13,12 +13,16 @@ struct hz3_class_info {
     uint8_t load;      /* objects a full magazine of this class holds */
 };
 
-/* Both are written once, by hz3_sizeclass_start.  Until then every size is of HZ3_CLASS_NONE, whose bin never
- * holds anything: a malloc that comes first takes the slow path, which starts hz3. */
-extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1]; /* by size in units, rounded up */
+/* By size in units, rounded up; written once, by hz3_sizeclass_start.  The second is the fast path's: until then, and
+ * while it is hidden, every size there is of HZ3_CLASS_NONE, whose bin never holds anything, so that malloc takes the
+ * slow path, which starts hz3. */
+extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
+extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_BINS];
 
 void hz3_sizeclass_start(void);
+/* From malloc's fast path, or no more; at any time. */
+void hz3_sizeclass_hide(bool hidden);
 
 HZ3_INLINE size_t hz3_units_of(size_t size)
 {

@@ -1,0 +1,98 @@
+/* What is said when the process ends: statistics, boxes, the heap profile. */
+#include "api/report.h"
+
+#include "api/options.h"
+#include "hz3.h"
+#include "os/os.h"
+#include "watch/boxes.h"
+#include "watch/profile.h"
+#include "watch/sample.h"
+#include "watch/stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* With one write, so that processes' do not mix. */
+static void append_stats(void)
+{
+    char buf[HZ3_STATS_BYTES], path[HZ3_PATH_BYTES];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    hz3_stats_text(&text);
+    hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), buf, hz3_min(text.length, sizeof buf - 1));
+}
+
+static void print_boxes(void)
+{
+    char buf[2048];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    hz3_boxes_text(&text);
+    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
+/* ---- the heap profile ---- */
+
+static FILE *profile;
+
+static void put(const char *text, size_t length)
+{
+    fwrite(text, 1, length, profile);
+}
+
+/* By which a reader finds the functions. */
+static void copy_mappings(void)
+{
+    char buf[4096];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    for (size_t got; maps && (got = fread(buf, 1, sizeof buf, maps)) > 0;) put(buf, got);
+    if (maps) fclose(maps);
+}
+
+static void write_profile(void)
+{
+    char path[HZ3_PATH_BYTES];
+    hz3_sample_pause();
+    profile = fopen(hz3_options_path(&hz3_options.profile_file, path), "we");
+    if (profile) {
+        hz3_profile_write(put);
+        fputs("maps\n", profile);
+        copy_mappings();
+    }
+    if (!profile || fclose(profile) != 0) hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
+    hz3_sample_go_on();
+}
+
+/* ---- at exit ---- */
+
+/* What the program said comes first, also where both go into one pipe; but exit itself would not wait for a thread
+ * that holds stdout, so neither may we. */
+static void flush_stdout(void)
+{
+    if (ftrylockfile(stdout) != 0) return;
+    fflush(stdout);
+    funlockfile(stdout);
+}
+
+static void report_last(void)
+{
+    flush_stdout();
+    if (HZ3_BOXES_ON) print_boxes();
+    if (hz3_options.STATS == HZ3_STATS_STDERR) hz3_malloc_stats();
+    if (hz3_options.STATS == HZ3_STATS_FILE) append_stats();
+    if (hz3_options.PROFILE) write_profile();
+}
+
+/* A file that cannot be written is named now, while somebody may look. */
+static void try_file(const char *what, const struct hz3_file *file)
+{
+    char path[HZ3_PATH_BYTES];
+    if (!hz3_os_can_append(hz3_options_path(file, path))) hz3_options_warn_of_file(what, file);
+}
+
+void hz3_report_start(void)
+{
+    if (hz3_options.STATS == HZ3_STATS_FILE) try_file("statistics", &hz3_options.stats_file);
+    if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
+    if (!hz3_options.STATS && !hz3_options.PROFILE && !HZ3_BOXES_ON) return;
+    hz3_os_keep_stderr(); /* GNU coreutils, for one, close it in an atexit handler of their own */
+    if (atexit(report_last) != 0) hz3_os_stderr("hz3: warning: no statistics at exit\n", 36);
+}

@@ -1,0 +1,317 @@
+#define _GNU_SOURCE
+#include "watch/profile.h"
+
+#include "back/large.h"
+#include "base/print.h"
+#include "os/gate.h"
+#include "os/lock.h"
+#include "os/stack.h"
+#include "watch/sample.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Address space; pages are touched as they are needed. */
+enum {
+    FRAMES = 30,
+    STACKS = 1 << 14,
+    CELLS = 1 << 17,
+    SAMPLES = 1 << 20, /* that are live at a time */
+    THREADS = 1 << 12,
+    AGES = 33,  /* by powers of two of ms */
+    OTHERS = 1, /* index of all threads for which there was no room; 0: none */
+};
+
+struct stack {
+    uint32_t hash, depth; /* depth 0: free */
+    void *frames[FRAMES];
+};
+
+/* How often it happened, between threads by their indices.  to == 0: an allocation, else a free. */
+struct cell {
+    uint64_t bytes, count; /* count 0: free */
+    uint32_t stack;
+    uint16_t from, to;
+    uint8_t age;
+};
+
+struct sample {
+    size_t bytes;
+    uint32_t stack, born, died; /* ms */
+    uint16_t from, to;
+    uint32_t next; /* in the list of the free or the freed */
+};
+
+struct thread {
+    HZ3_ATOMIC(int) tid; /* 0: not yet */
+    char name[16];       /* written by the thread, as it was at its last sample */
+};
+
+static struct tables {
+    struct stack stacks[STACKS];
+    struct cell cells[CELLS];
+    struct sample samples[SAMPLES]; /* 0 is none */
+    struct thread threads[THREADS];
+} *tables;
+
+/* All under the lock, which is taken inside the gate, but for `freed` and the threads. */
+static struct hz3_lock lock;
+static uint32_t used_samples = 1, free_samples, used_stacks, used_cells;
+static uint64_t lost;              /* samples for which there was no room */
+static HZ3_ATOMIC(uint32_t) freed; /* samples, in a list that only grows until it is taken whole */
+static HZ3_ATOMIC(uint32_t) thread_count;
+static _Thread_local uint16_t thread_index;
+
+bool hz3_profile_start(void)
+{
+    uintptr_t at = hz3_os_reserve(sizeof *tables);
+    if (!at || hz3_os_map_reserved(at, sizeof *tables) != HZ3_MAPPED) return false;
+    tables = (struct tables *)at;
+    hz3_os_stack_start();
+    return true;
+}
+
+static uint16_t this_thread(void)
+{
+    int saved = errno;
+    if (!thread_index) {
+        uint32_t index = hz3_add(thread_count, 1) + OTHERS + 1;
+        if (index >= THREADS) return OTHERS;
+        thread_index = (uint16_t)index;
+        hz3_set(tables->threads[index].tid, gettid());
+    }
+    /* A program that has locked itself in may not ask. */
+    if (hz3_get(hz3_os_may_open)) prctl(PR_GET_NAME, tables->threads[thread_index].name);
+    errno = saved;
+    return thread_index;
+}
+
+static uint32_t hash_of(const void *words, size_t bytes)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a's, by words, and mixed */
+    for (const uint32_t *word = words; (const char *)word < (const char *)words + bytes; word++)
+        hash = (hash ^ *word) * 0x100000001b3u;
+    return (uint32_t)(hash ^ hash >> 29);
+}
+
+/* Tables are filled to three quarters, so that a search ends. */
+static bool is_crowded(uint32_t used, uint32_t size)
+{
+    return used >= size / 4 * 3;
+}
+
+/* The number of the stack, from 1 on; 0: no room. */
+static uint32_t stack_of(void *const *frames, uint32_t depth)
+{
+    uint32_t hash = hash_of(frames, depth * sizeof *frames), i = hash % STACKS;
+    for (struct stack *stack; (stack = &tables->stacks[i])->depth; i = (i + 1) % STACKS)
+        if (stack->hash == hash && stack->depth == depth && !memcmp(stack->frames, frames, depth * sizeof *frames))
+            return i + 1;
+    if (is_crowded(used_stacks, STACKS)) return 0;
+    used_stacks++;
+    struct stack *stack = &tables->stacks[i];
+    stack->hash = hash;
+    stack->depth = depth;
+    memcpy(stack->frames, frames, depth * sizeof *frames);
+    return i + 1;
+}
+
+static bool count(struct cell what)
+{
+    struct cell *cell;
+    uint32_t i = hash_of(&what, sizeof what) % CELLS;
+    for (; (cell = &tables->cells[i])->count; i = (i + 1) % CELLS)
+        if (cell->bytes == what.bytes && cell->stack == what.stack && cell->from == what.from && cell->to == what.to &&
+            cell->age == what.age)
+            return cell->count++, true;
+    if (is_crowded(used_cells, CELLS)) return false;
+    used_cells++;
+    *cell = what;
+    cell->count = 1;
+    return true;
+}
+
+static uint8_t age_of(const struct sample *sample)
+{
+    uint32_t ms = sample->died - sample->born, age = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;
+    return (uint8_t)hz3_min(age, (uint32_t)AGES - 1);
+}
+
+static struct cell cell_of(const struct sample *sample)
+{
+    struct cell cell;
+    memset(&cell, 0, sizeof cell); /* what lies between its fields is hashed too */
+    cell.bytes = sample->bytes;
+    cell.stack = sample->stack;
+    cell.from = sample->from;
+    return cell;
+}
+
+static void count_freed(void)
+{
+    struct sample *sample;
+    for (uint32_t i = hz3_exchange(freed, 0, memory_order_acquire), next; i; i = next) {
+        sample = &tables->samples[i];
+        next = sample->next;
+        struct cell cell = cell_of(sample);
+        cell.to = sample->to;
+        cell.age = age_of(sample);
+        lost += !count(cell);
+        sample->next = free_samples;
+        free_samples = i;
+    }
+}
+
+static uint32_t new_sample(void)
+{
+    uint32_t i = free_samples;
+    if (i)
+        free_samples = tables->samples[i].next;
+    else if (used_samples < SAMPLES)
+        i = used_samples++;
+    return i;
+}
+
+/* The number of the new sample, or 0: no room. */
+static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t from)
+{
+    count_freed();
+    uint32_t stack = stack_of(frames, depth), i = stack ? new_sample() : 0;
+    if (!i) return 0;
+    tables->samples[i] =
+        (struct sample){.bytes = bytes, .stack = stack, .born = (uint32_t)hz3_os_now_ms(), .from = from};
+    if (count(cell_of(&tables->samples[i]))) return i;
+    tables->samples[i].next = free_samples;
+    free_samples = i;
+    return 0;
+}
+
+/* What comes while another thread forks, or lists, is lost. */
+static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, uint16_t from)
+{
+    uint32_t sample = 0;
+    if (!hz3_gate_enter()) return 0;
+    if (hz3_trylock(&lock)) {
+        sample = add(frames, depth, bytes, from);
+        lost += !sample;
+        hz3_unlock(&lock);
+    }
+    hz3_gate_leave();
+    return sample;
+}
+
+HZ3_NOINLINE void hz3_profile_allocated(void *p, size_t bytes)
+{
+    void *frames[FRAMES];
+    hz3_sample_pause();
+    unsigned depth = hz3_os_stack(frames, FRAMES);
+    if (depth) hz3_large_set_sample(p, add_inside(frames, depth, bytes, this_thread()));
+    hz3_sample_go_on();
+}
+
+void hz3_profile_freed(uint32_t i)
+{
+    if (likely(!i)) return;
+    struct sample *sample = &tables->samples[i];
+    sample->died = (uint32_t)hz3_os_now_ms();
+    sample->to = this_thread();
+    uint32_t head = hz3_get(freed);
+    do sample->next = head;
+    while (!hz3_cas_weak(freed, &head, i, memory_order_release, memory_order_relaxed));
+}
+
+void hz3_profile_resized(void *p, uint32_t sample, size_t bytes_before, size_t bytes)
+{
+    hz3_profile_freed(sample);
+    bool chosen = bytes > bytes_before && hz3_sample_chooses(bytes - bytes_before);
+    if (sample || chosen) hz3_profile_allocated(p, bytes);
+}
+
+/* ---- the table as text ---- */
+
+/* A line in the making. */
+struct line {
+    char buf[32 * (FRAMES + 2)];
+    struct hz3_text text;
+};
+
+static struct hz3_text *begin(struct line *line)
+{
+    line->text = (struct hz3_text){line->buf, sizeof line->buf, 0};
+    return &line->text;
+}
+
+static void end(struct line *line, void (*put)(const char *text, size_t length))
+{
+    hz3_print(&line->text, "\n");
+    put(line->buf, hz3_min(line->text.length, sizeof line->buf - 1));
+}
+
+/* A name may hold anything. */
+static void print_name(struct hz3_text *text, const char *name)
+{
+    for (; *name; name++) hz3_print(text, "%c", *name < ' ' || *name > '~' ? '?' : *name);
+}
+
+static void write_threads(struct line *line, void (*put)(const char *text, size_t length))
+{
+    uint32_t end_of_list = hz3_min(hz3_get(thread_count) + OTHERS + 1, (uint32_t)THREADS);
+    for (uint32_t i = OTHERS + 1; i < end_of_list; i++) {
+        struct hz3_text *text = begin(line);
+        hz3_print(text, "thread %u %d ", i, hz3_get(tables->threads[i].tid));
+        print_name(text, tables->threads[i].name);
+        end(line, put);
+    }
+}
+
+static void write_stacks(struct line *line, void (*put)(const char *text, size_t length))
+{
+    for (uint32_t i = 0; i < STACKS; i++) {
+        const struct stack *stack = &tables->stacks[i];
+        if (!stack->depth) continue;
+        struct hz3_text *text = begin(line);
+        hz3_print(text, "stack %u", i + 1);
+        for (uint32_t frame = 0; frame < stack->depth; frame++) hz3_print(text, " 0x%zx", (size_t)stack->frames[frame]);
+        end(line, put);
+    }
+}
+
+static void write_cells(struct line *line, void (*put)(const char *text, size_t length))
+{
+    for (uint32_t i = 0; i < CELLS; i++) {
+        const struct cell *cell = &tables->cells[i];
+        if (!cell->count) continue;
+        struct hz3_text *text = begin(line);
+        hz3_print(text, cell->to ? "freed" : "allocated");
+        hz3_print(text, " %zu %u %zu %u", (size_t)cell->count, cell->stack, (size_t)cell->bytes, cell->from);
+        if (cell->to) hz3_print(text, " %u %u", cell->to, cell->age);
+        end(line, put);
+    }
+}
+
+static void write_table(void (*put)(const char *text, size_t length))
+{
+    struct line line;
+    struct hz3_text *text = begin(&line);
+    count_freed();
+    hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_sample_rate(), hz3_os.pid,
+              (size_t)lost);
+    print_name(text, program_invocation_short_name);
+    end(&line, put);
+    write_threads(&line, put);
+    write_stacks(&line, put);
+    write_cells(&line, put);
+}
+
+void hz3_profile_write(void (*put)(const char *text, size_t length))
+{
+    if (!tables) return;
+    hz3_gate_enter_at_last();
+    hz3_lock(&lock);
+    write_table(put);
+    hz3_unlock(&lock);
+    hz3_gate_leave();
+}

@@ -1,0 +1,22 @@
+/* The heap profile: for each sampled allocation its stack, size and thread, and at its free the thread and its age,
+ * added up in a table that is written out as plain text (HZ3_PROFILE).  A sampled object lies in a large block of its
+ * own, whose descriptor has the number of the sample.
+ *
+ * What a sample stands for is the reader's business: one of s bytes at a rate of r bytes was chosen with a probability
+ * of 1 - exp(-s / r). */
+#ifndef HZ3_WATCH_PROFILE_H
+#define HZ3_WATCH_PROFILE_H
+
+#include "base/types.h"
+
+/* Makes room for the tables; false: there is none.  Once. */
+bool hz3_profile_start(void);
+/* p, of a large block's, was just allocated for so many bytes, and chosen.  To be called outside the gate. */
+void hz3_profile_allocated(void *p, size_t bytes);
+/* A sample (0: none) was freed.  Takes no lock. */
+void hz3_profile_freed(uint32_t sample);
+/* A large block was resized, and is now at p; sample: that which it was, or 0. */
+void hz3_profile_resized(void *p, uint32_t sample, size_t bytes_before, size_t bytes);
+/* Writes the table, line by line: `put` gets whole lines. */
+void hz3_profile_write(void (*put)(const char *text, size_t length));
+#endif

@@ -1,0 +1,154 @@
+/* The heap profile's table: what it says of allocations, frees and resizes, by the threads that made them. */
+#include "unit.h"
+
+#include "hz3.h"
+#include "watch/profile.h"
+#include "watch/sample.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char *table;
+static size_t table_length;
+
+static void put(const char *text, size_t length)
+{
+    table = realloc(table, table_length + length + 1);
+    memcpy(table + table_length, text, length + 1);
+    table_length += length;
+}
+
+struct line {
+    size_t count, stack, bytes;
+    unsigned by, to, age;
+};
+
+/* What all lines of a kind about blocks of a size say together. */
+static struct line sum(const char *kind, size_t bytes)
+{
+    struct line all = {0};
+    table_length = 0;
+    hz3_profile_write(put);
+    for (char *save, *text = strtok_r(table, "\n", &save); text; text = strtok_r(NULL, "\n", &save)) {
+        struct line line = {0};
+        char word[16];
+        if (sscanf(text, "%15s %zu %zu %zu %u %u %u", word, &line.count, &line.stack, &line.bytes, &line.by, &line.to,
+                   &line.age) < 5)
+            continue;
+        if (strcmp(word, kind) || line.bytes != bytes) continue;
+        line.count += all.count;
+        all = line;
+    }
+    return all;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hz3_sample_start(1); /* every allocation */
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    hz3_sample_start(0);
+    return 0;
+}
+
+static void a_free_is_told_with_its_allocation(void **state)
+{
+    (void)state;
+    char *p = hz3_malloc(1008);
+    struct line allocated = sum("allocated", 1008);
+    assert_int_equal(allocated.count, 1);
+    assert_true(allocated.stack && allocated.by);
+    assert_int_equal(sum("freed", 1008).count, 0);
+    memset(p, 1, 1008);
+    hz3_free(p);
+    struct line freed = sum("freed", 1008);
+    assert_int_equal(freed.count, 1);
+    assert_int_equal(freed.stack, allocated.stack);
+    assert_int_equal(freed.by, allocated.by);
+    assert_int_equal(freed.to, allocated.by);
+}
+
+static void *free_it(void *p)
+{
+    hz3_free(p);
+    return NULL;
+}
+
+static void another_thread_s_free_is_told_as_such(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *p = hz3_malloc(2000);
+    assert_int_equal(pthread_create(&thread, NULL, free_it, p), 0);
+    pthread_join(thread, NULL);
+    struct line freed = sum("freed", 2000);
+    assert_int_equal(freed.count, 1);
+    assert_true(freed.to && freed.to != freed.by);
+}
+
+static void sizes_and_ways_of_all_kinds_are_seen(void **state)
+{
+    (void)state;
+    void *p[] = {hz3_calloc(3, 1024), hz3_malloc(100000), hz3_calloc(1, 200000), hz3_aligned_alloc(256, 3328),
+                 hz3_aligned_alloc(1 << 20, 300000)};
+    size_t bytes[] = {3072, 100000, 200000, 3328, 300000};
+    for (int i = 0; i < 5; i++) assert_int_equal(sum("allocated", bytes[i]).count, 1);
+    assert_int_equal((uintptr_t)p[3] % 256, 0);
+    assert_int_equal((uintptr_t)p[4] % (1 << 20), 0);
+    for (int i = 0; i < 3072; i++) assert_int_equal(((char *)p[0])[i], 0);
+    for (int i = 0; i < 5; i++) hz3_free(p[i]);
+    for (int i = 0; i < 5; i++) assert_int_equal(sum("freed", bytes[i]).count, 1);
+}
+
+/* Whether it moves or stays where it is. */
+static void a_resize_is_a_free_and_an_allocation(void **state)
+{
+    (void)state;
+    size_t bytes[] = {4000, 8000, 150000, 700000, 5008};
+    char *p = hz3_malloc(bytes[0]);
+    memset(p, 7, bytes[0]);
+    for (int i = 1; i < 5; i++) {
+        assert_non_null(p = hz3_realloc(p, bytes[i]));
+        assert_int_equal(p[3999], 7);
+        assert_int_equal(sum("freed", bytes[i - 1]).count, 1);
+        assert_int_equal(sum("allocated", bytes[i]).count, 1);
+    }
+    hz3_free(p);
+    assert_int_equal(sum("freed", bytes[4]).count, 1);
+}
+
+static void samples_are_used_again(void **state)
+{
+    (void)state;
+    enum { TIMES = 3000 };
+    for (int i = 0; i < TIMES; i++) hz3_free(hz3_malloc(6000));
+    assert_int_equal(sum("allocated", 6000).count, TIMES);
+    assert_int_equal(sum("freed", 6000).count, TIMES);
+    assert_non_null(strstr(table, "hz3 heap profile 1"));
+}
+
+static int start(void **state)
+{
+    unit_start(state);
+    return hz3_profile_start() ? 0 : -1;
+}
+
+#define PROFILED(test) cmocka_unit_test_setup_teardown(test, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PROFILED(a_free_is_told_with_its_allocation),
+        PROFILED(another_thread_s_free_is_told_as_such),
+        PROFILED(sizes_and_ways_of_all_kinds_are_seen),
+        PROFILED(a_resize_is_a_free_and_an_allocation),
+        PROFILED(samples_are_used_again),
+    };
+    return cmocka_run_group_tests(tests, start, NULL);
+}

@@ -1,0 +1,56 @@
+/* Sampling: how often allocations of a size are chosen, and which of malloc's ways see to it. */
+#include "unit.h"
+
+#include "base/sizeclass.h"
+#include "watch/sample.h"
+
+enum { RATE = 4096 };
+
+/* Within six standard deviations of a binomial distribution around 1 - exp(-size / RATE), given in millionths. */
+static void expect_share(size_t size, unsigned millionths)
+{
+    enum { TRIES = 400000 };
+    double share = millionths / 1e6, mean = TRIES * share, variance = mean * (1 - share);
+    unsigned chosen = 0;
+    hz3_sample_start(RATE);
+    for (int i = 0; i < TRIES; i++) chosen += hz3_sample_chooses(size);
+    hz3_sample_start(0);
+    double off = chosen - mean;
+    assert_true(off * off <= 36 * variance + 1);
+}
+
+static void sizes_are_chosen_in_proportion(void **state)
+{
+    (void)state;
+    expect_share(16, 3899);
+    expect_share(256, 60587);
+    expect_share(RATE, 632121);
+    expect_share(4 * RATE, 981684);
+}
+
+static void nothing_is_chosen_while_it_pauses_or_is_off(void **state)
+{
+    (void)state;
+    assert_false(hz3_sample_chooses(PTRDIFF_MAX));
+    hz3_sample_start(1);
+    hz3_sample_pause();
+    assert_false(hz3_sample_chooses(PTRDIFF_MAX));
+    hz3_sample_go_on();
+    assert_true(hz3_sample_chooses(PTRDIFF_MAX));
+    hz3_sample_start(0);
+}
+
+static void every_malloc_is_slow_while_it_is_on(void **state)
+{
+    (void)state;
+    size_t last = sizeof hz3_class_table - 1;
+    hz3_sample_start(RATE);
+    assert_int_equal(hz3_class_table_of_malloc[1], HZ3_CLASS_NONE);
+    assert_int_equal(hz3_class_table_of_malloc[last], HZ3_CLASS_NONE);
+    hz3_sample_start(0);
+    assert_memory_equal(hz3_class_table_of_malloc, hz3_class_table, last + 1);
+    assert_int_equal(hz3_class_table[last], HZ3_CLASSES);
+}
+
+RUN(cmocka_unit_test(sizes_are_chosen_in_proportion), cmocka_unit_test(nothing_is_chosen_while_it_pauses_or_is_off),
+    cmocka_unit_test(every_malloc_is_slow_while_it_is_on))
