@@ -8,6 +8,7 @@
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/visit.h"
+#include "watch/guard.h"
 #include "watch/profile.h"
 
 #include <errno.h>
@@ -57,6 +58,10 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
 {
     if (!p) return hz3_malloc(size);
     if (size > PTRDIFF_MAX) return hz3_no_memory();
+    if (unlikely(hz3_guard_has(p))) {
+        size_t usable = hz3_guard_size(p, "realloc");
+        return size ? move(p, usable, size) : (hz3_free(p), NULL);
+    }
     struct hz3_call call = {"realloc", __builtin_return_address(0)};
     unsigned cls = hz3_block_class(p, &call);
     if (!size) return hz3_free(p), NULL;

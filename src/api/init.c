@@ -13,6 +13,7 @@
 #include "middle/transfer_cache.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
+#include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
 
@@ -67,5 +68,6 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_options_report();
     if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
     hz3_report_start();
+    if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start_guards(hz3_options.GUARD);
     if (hz3_options.PROFILE && hz3_profile_start()) hz3_sample_start(hz3_options.PROFILE);
 }

@@ -8,6 +8,7 @@
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
+#include "watch/guard.h"
 #include "watch/stats.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 HZ3_API size_t hz3_malloc_usable_size(const void *p)
 {
     if (!p) return 0;
+    if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, "malloc_usable_size");
     struct hz3_call call = {"malloc_usable_size", __builtin_return_address(0)};
     unsigned cls = hz3_block_class(p, &call);
     return cls == HZ3_CLASS_NONE ? hz3_usable_foreign(p) : hz3_block_usable(p, cls);

@@ -12,6 +12,7 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
+#include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
 
@@ -76,9 +77,17 @@ static HZ3_COLD void *small_at_last(unsigned cls)
     return hz3_no_memory();
 }
 
+/* NULL: it is not looked at. */
+static HZ3_NOINLINE void *watched(size_t size, size_t alignment)
+{
+    void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
+    return !p && hz3_sample_chooses(size) ? sampled(size, alignment, false) : p;
+}
+
 static void *small(unsigned cls, size_t size, size_t alignment)
 {
-    if (unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size)) return sampled(size, alignment, false);
+    void *chosen = unlikely(hz3_get(hz3_sampling)) ? watched(size, alignment) : NULL;
+    if (unlikely(chosen)) return chosen;
     void *p = hz3_cache_malloc(cls);
     if (unlikely(!p)) return small_at_last(cls);
     hz3_reclaim_visit();
@@ -181,6 +190,10 @@ static void free_large(void *p)
 
 static void free_any(void *p, const void *from)
 {
+    if (unlikely(hz3_guard_has(p))) {
+        hz3_guard_free(p, "free");
+        return;
+    }
     struct hz3_call call = {"free", from};
     unsigned cls = hz3_block_class(p, &call);
     if (cls == HZ3_CLASS_NONE) {

@@ -4,13 +4,15 @@
 #include "os/os.h"
 
 HZ3_ATOMIC(bool) hz3_sampling;
-static HZ3_ATOMIC(size_t) sample_rate; /* bytes */
+/* What is counted: bytes for the profile, allocations for guards. */
+enum { PROFILE, GUARD, KINDS };
+static HZ3_ATOMIC(size_t) rates[KINDS];
 
 static _Thread_local struct {
-    uint64_t random; /* 0: no draw yet */
-    int64_t left;    /* bytes to the chosen one */
+    uint64_t random;     /* 0: none drawn yet */
+    int64_t left[KINDS]; /* to the chosen one; below 0: none drawn yet */
     uint32_t paused;
-} mine;
+} mine = {.left = {-1, -1}};
 
 /* -ln(x / 2^53), x in (0, 2^53]: by the exponent, and for the rest m in [1, 2) by the series of atanh: ln m is
  * 2 (z + z^3 / 3 + ...) with z = (m - 1) / (m + 1) <= 1/3, here to 2e-6. */
@@ -23,36 +25,63 @@ static double minus_log(uint64_t x)
     return (BITS - exponent) * 0.69314718055994531 - rest;
 }
 
-/* Bytes to the next chosen one: exponentially distributed. */
-static int64_t draw(void)
+static uint64_t next_random(void)
 {
     if (!mine.random) mine.random = (hz3_os.random ^ (uintptr_t)&mine ^ hz3_os_now_ms() << 32) | 1;
     mine.random ^= mine.random << 13; /* Marsaglia's xorshift */
     mine.random ^= mine.random >> 7;
     mine.random ^= mine.random << 17;
-    return (int64_t)(minus_log((mine.random >> 11) + 1) * (double)hz3_get(sample_rate));
+    return mine.random;
+}
+
+/* Bytes until the next chosen one, exponentially distributed; allocations between two, uniformly, so that all are
+ * guarded at a rate of 1. */
+static int64_t draw(int kind, size_t rate)
+{
+    if (kind == GUARD) return (int64_t)(next_random() % (2 * hz3_min(rate, (size_t)INT32_MAX) - 1));
+    return (int64_t)(minus_log((next_random() >> 11) + 1) * (double)rate);
+}
+
+static void start(int kind, size_t rate)
+{
+    hz3_set(rates[kind], rate);
+    bool any = hz3_get(rates[PROFILE]) || hz3_get(rates[GUARD]);
+    hz3_set(hz3_sampling, any);
+    hz3_sizeclass_hide(any);
 }
 
 void hz3_sample_start(size_t rate)
 {
-    hz3_set(sample_rate, rate);
-    hz3_set(hz3_sampling, rate > 0);
-    hz3_sizeclass_hide(rate > 0);
+    start(PROFILE, rate);
+}
+
+void hz3_sample_start_guards(size_t rate)
+{
+    start(GUARD, rate);
 }
 
 size_t hz3_sample_rate(void)
 {
-    return hz3_get(sample_rate);
+    return hz3_get(rates[PROFILE]);
+}
+
+static bool chooses(int kind, size_t amount)
+{
+    size_t rate = hz3_get(rates[kind]);
+    if (!rate || mine.paused) return false;
+    if (unlikely(mine.left[kind] < 0)) mine.left[kind] = draw(kind, rate);
+    mine.left[kind] -= (int64_t)hz3_min(amount, (size_t)PTRDIFF_MAX);
+    return unlikely(mine.left[kind] < 0);
 }
 
 bool hz3_sample_chooses(size_t bytes)
 {
-    if (mine.paused || !hz3_get(hz3_sampling)) return false;
-    if (unlikely(!mine.random)) mine.left = draw();
-    mine.left -= (int64_t)hz3_min(bytes, (size_t)PTRDIFF_MAX);
-    if (likely(mine.left >= 0)) return false;
-    mine.left = draw();
-    return true;
+    return chooses(PROFILE, bytes);
+}
+
+bool hz3_sample_chooses_to_guard(void)
+{
+    return chooses(GUARD, 1);
 }
 
 void hz3_sample_pause(void)
