@@ -8,6 +8,7 @@ from lab import ROOT, LabError
 
 FILE = ROOT / "src/base/flags.def"
 LANES = re.compile(r"^HZ3_LANES\(([^)]*)\)", re.MULTILINE)
+SOURCE = re.compile(r"^HZ3_SOURCE\(([\w/.]+)\s*,\s*(\w+)\s*,\s*(\d+)\)", re.MULTILINE)
 ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"(\d+)\.\.(\d+)\"", re.MULTILINE)
 
 
@@ -22,6 +23,11 @@ class Flag:
 class Registry:
     lanes: tuple[str, ...]
     flags: dict[str, Flag]
+    sources: tuple[tuple[str, str, int], ...] = ()  # files below src that ask for a value of a flag
+
+    def takes_part(self, source: str, values: dict[str, int]) -> bool:
+        """Whether a source below src is compiled where the flags have these values."""
+        return all(values[flag] == wanted for file, flag, wanted in self.sources if file == source)
 
     def resolve(self, lane: str, flags: dict[str, int]) -> dict[str, int]:
         """Every flag's value in `lane` with `flags` changed."""
@@ -60,4 +66,5 @@ def read(file: Path = FILE) -> Registry:
     flags = {
         name: Flag(dict(zip(lanes, values, strict=True)), least, most) for name, (values, least, most) in rows.items()
     }
-    return Registry(lanes, flags)
+    sources = tuple((file, flag, int(wanted)) for file, flag, wanted in SOURCE.findall(text))
+    return Registry(lanes, flags, sources)

@@ -23,7 +23,6 @@ from lab.registry import read
 REGISTRY = read()
 FLAGS, LANES = REGISTRY.flags, REGISTRY.lanes
 BUILD = ROOT / "build/variants"
-SOURCES = sorted(ROOT.glob("src/*/*.c"))
 JOBS = os.cpu_count() or 2
 LIBRARIES = ["-pthread", "-ldl"]
 
@@ -53,6 +52,11 @@ def _read_commands(directory: Path) -> dict[Path, list[str]]:
             commands[Path(entry["file"])] = [word for word in words[:words.index("-o")]
                                              if not word.startswith(("-I", "-g"))]
     return commands
+
+
+def _command(file: Path) -> list[str]:
+    """Of a file that takes no part in the lane that CMake was asked about: what is said of all."""
+    return _commands().get(file) or _commands()[ROOT / "src/base/check.c"]
 
 
 @cache
@@ -104,7 +108,7 @@ class Variant:
 
     def object(self, file: Path, *words: str) -> Path:
         """The object of a source file of hz3's or, with `words` for the compiler, of another."""
-        command = [*_commands()[ROOT / "src" / file.relative_to(self.source)]] if not words else ["cc", *words]
+        command = [*_command(ROOT / "src" / file.relative_to(self.source))] if not words else ["cc", *words]
         command += self.options
         files = sorted(_closure(file, (self.source, ROOT / "include", ROOT / "tests")))
         named = frozenset().union(*map(_names, files))
@@ -127,7 +131,8 @@ class Variant:
     @cached_property
     def objects(self) -> dict[str, Path]:
         """Of all of hz3, by the source's path below src; raises Refused."""
-        sources = sorted(self.source.glob("*/*.c"))
+        sources = [file for file in sorted(self.source.glob("*/*.c"))
+                   if REGISTRY.takes_part(str(file.relative_to(self.source)), self.flags)]
         self.object(self.source / "base/relations.c")  # refuses what does not go together
         with ThreadPoolExecutor(JOBS) as pool:
             made = list(pool.map(self.object, sources))

@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "base/print.h"
 #include "front/topology.h"
-#include "middle/instances.h"
+#include "variants/instances.h"
 #include "os/cgroup.h"
 #include "os/os.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/number.h"
 #include "base/print.h"
-#include "middle/instances.h"
+#include "variants/instances.h"
 #include "os/libc.h"
 #include "os/os.h"
 

@@ -7,23 +7,18 @@
 /* What the bins of one owner may hold beyond what is booked; counted as held. */
 #define UNBOOKED_BYTES HZ3_KIB(512)
 
-#define BY_TRANSPORT(verb) (HZ3_S44_TRANSPORT_LIST ? hz3_linked_##verb : hz3_magazines_##verb)
-
-unsigned hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
-_Thread_local uint8_t hz3_instances_turn[HZ3_BINS];
-
-static struct hz3_stash stashes[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1];
+static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 static struct {
     uint32_t unit;   /* bytes of what a bin counts: an object, or a full magazine */
     uint32_t step;   /* units that are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_BINS]; /* const after start */
 /* The heads as reclaim last saw them. */
-static HZ3_ATOMIC(uint64_t) seen[HZ3_S44_OWNER_STASH ? HZ3_NUM_SHARDS : 1][HZ3_INSTANCES_MAX][HZ3_BINS];
+static HZ3_ATOMIC(uint64_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_BINS];
 
 /* The stashes of the first so many heaps may hold something: others never had a thread. */
 static unsigned owners(void)
 {
-    return HZ3_S44_OWNER_STASH ? hz3_get(hz3_heap_highest) + 1 : 0;
+    return hz3_get(hz3_heap_highest) + 1;
 }
 
 /* ---- what is on its way is bounded ---- */
@@ -33,8 +28,8 @@ void hz3_owner_stash_start(unsigned instances)
     hz3_instances_set = instances;
     size_t left = UNBOOKED_BYTES / hz3_instances();
     for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) {
-        size_t size = hz3_class_size(sc), unit = size * (HZ3_S44_TRANSPORT_LIST ? 1 : hz3_class_info[sc].load);
-        size_t step = HZ3_S44_TRANSPORT_LIST ? hz3_max(1, left / (HZ3_CLASSES - sc + 1) / unit) : 1 + (unit <= left);
+        size_t size = hz3_class_size(sc), unit = size * hz3_bin_unit(sc);
+        size_t step = hz3_bin_step(sc, unit, left);
         left -= (step - 1) * unit;
         booking[sc].unit = (uint32_t)unit;
         booking[sc].step = (uint32_t)step;
@@ -55,14 +50,14 @@ void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint3
 /* A pop may book before the push it undoes has: then less than nothing for a moment. */
 size_t hz3_owner_stash_in_flight(unsigned owner)
 {
-    ptrdiff_t bytes = HZ3_S44_OWNER_STASH ? (ptrdiff_t)hz3_get(stashes[owner].in_flight) : 0;
+    ptrdiff_t bytes = (ptrdiff_t)hz3_get(stashes[owner].in_flight);
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
 static bool has_room(unsigned owner, unsigned sc, unsigned units)
 {
     size_t bytes = (size_t)units * booking[sc].unit + UNBOOKED_BYTES;
-    return hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
+    return HZ3_STASH_PUSHES && hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
 }
 
 size_t hz3_owner_stash_waiting(void)
@@ -74,7 +69,7 @@ size_t hz3_owner_stash_waiting(void)
 
 /* ---- pushes ---- */
 
-static union hz3_bin *bin_to_push(unsigned owner, unsigned sc)
+static struct hz3_bin *bin_to_push(unsigned owner, unsigned sc)
 {
     return &stashes[owner].bin[hz3_instance_to_push(owner, sc)][sc];
 }
@@ -93,60 +88,50 @@ bool hz3_owner_stash_push_one(unsigned owner, unsigned sc, void *object)
 
 bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *tail, unsigned n)
 {
-    if (!HZ3_STASH_PUSHES) return false;
-    unsigned units = HZ3_S44_TRANSPORT_LIST ? n : (n + hz3_class_info[sc].load - 1u) / hz3_class_info[sc].load;
+    unsigned units = (n + hz3_bin_unit(sc) - 1) / hz3_bin_unit(sc);
     return counted(has_room(owner, sc, units) &&
-                       BY_TRANSPORT(push_list)(&stashes[owner], bin_to_push(owner, sc), sc, head, tail, n),
+                       hz3_transport_push_list(&stashes[owner], bin_to_push(owner, sc), sc, head, tail, n),
                    n);
 }
 
 bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine)
 {
-    if (!HZ3_STASH_PUSHES) return false;
     unsigned n = hz3_magazine_count(magazine);
-    return counted(has_room(owner, sc, HZ3_S44_TRANSPORT_LIST ? n : 1) &&
-                       BY_TRANSPORT(push_magazine)(&stashes[owner], bin_to_push(owner, sc), sc, magazine),
+    return counted(has_room(owner, sc, hz3_bin_units_of_magazine(n)) &&
+                       hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, sc), sc, magazine),
                    n);
 }
 
 /* ---- pops ---- */
 
-static union hz3_bin *bin_to_pop(unsigned owner, unsigned sc)
+static struct hz3_bin *bin_to_pop(unsigned owner, unsigned sc)
 {
     return &stashes[owner].bin[hz3_instance_to_pop(sc)][sc];
 }
 
 unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)
 {
-    if (!HZ3_STASH_POPS) return 0;
-    unsigned got = BY_TRANSPORT(pop_batch)(&stashes[owner], bin_to_pop(owner, sc), sc, out, want);
+    unsigned got = hz3_transport_pop_batch(&stashes[owner], bin_to_pop(owner, sc), sc, out, want);
     HZ3_COUNT(HZ3_S44_STATS, popped, got);
     return got;
 }
 
 struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc)
 {
-    if (!HZ3_STASH_POPS) return NULL;
-    struct hz3_magazine *magazine = BY_TRANSPORT(pop_magazine)(&stashes[owner], bin_to_pop(owner, sc), sc);
+    struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, sc), sc);
     if (magazine) HZ3_COUNT(HZ3_S44_STATS, popped, hz3_magazine_count(magazine));
     return magazine;
 }
 
-static bool is_pending(const union hz3_bin *bin)
-{
-    return hz3_get(((union hz3_bin *)bin)->magazines.head) &
-           (HZ3_S44_TRANSPORT_LIST ? UINT64_MAX : HZ3_STACK_NUMBER_MASK);
-}
-
 /* The next bin of the class, from *at on, that holds something; *at: the one after it. */
-static union hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash **stash)
+static struct hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash **stash)
 {
-    unsigned instances = hz3_instances(), bins = HZ3_STASH_POPS ? owners() * instances : 0;
+    unsigned instances = hz3_instances(), bins = owners() * instances;
     while (*at < bins) {
         unsigned i = (*at)++;
         *stash = &stashes[i / instances];
-        union hz3_bin *bin = &(*stash)->bin[i % instances][sc];
-        if (unlikely(is_pending(bin))) return bin;
+        struct hz3_bin *bin = &(*stash)->bin[i % instances][sc];
+        if (unlikely(hz3_bin_is_pending(bin))) return bin;
     }
     return NULL;
 }
@@ -154,9 +139,9 @@ static union hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash *
 unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
 {
     struct hz3_stash *stash;
-    union hz3_bin *bin;
+    struct hz3_bin *bin;
     unsigned at = 0, got = 0;
-    while (!got && (bin = next_pending(sc, &at, &stash))) got = BY_TRANSPORT(pop_batch)(stash, bin, sc, out, want);
+    while (!got && (bin = next_pending(sc, &at, &stash))) got = hz3_transport_pop_batch(stash, bin, sc, out, want);
     HZ3_COUNT(HZ3_S44_STATS, stolen, got);
     return got;
 }
@@ -164,10 +149,10 @@ unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
 struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
 {
     struct hz3_stash *stash;
-    union hz3_bin *bin;
+    struct hz3_bin *bin;
     struct hz3_magazine *magazine = NULL;
     unsigned at = 0;
-    while (!magazine && (bin = next_pending(sc, &at, &stash))) magazine = BY_TRANSPORT(pop_magazine)(stash, bin, sc);
+    while (!magazine && (bin = next_pending(sc, &at, &stash))) magazine = hz3_transport_pop_magazine(stash, bin, sc);
     if (magazine) HZ3_COUNT(HZ3_S44_STATS, stolen, hz3_magazine_count(magazine));
     return magazine;
 }
@@ -175,15 +160,14 @@ struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
 uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
 {
     uint32_t count = 0;
-    for (unsigned i = 0; HZ3_S44_OWNER_STASH && i < hz3_instances(); i++)
-        count += BY_TRANSPORT(count)(&stashes[owner].bin[i][sc], sc);
+    for (unsigned i = 0; i < hz3_instances(); i++) count += hz3_transport_count(&stashes[owner].bin[i][sc], sc);
     return count;
 }
 
 bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
 {
-    for (unsigned i = 0; HZ3_S44_OWNER_STASH && i < hz3_instances(); i++)
-        if (is_pending(&stashes[owner].bin[i][sc])) return true;
+    for (unsigned i = 0; i < hz3_instances(); i++)
+        if (hz3_bin_is_pending(&stashes[owner].bin[i][sc])) return true;
     return false;
 }
 
@@ -191,14 +175,12 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
 
 static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
 {
-    union hz3_bin *bin = &stashes[owner].bin[instance][sc];
+    struct hz3_bin *bin = &stashes[owner].bin[instance][sc];
     HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
-    /* A push counts its objects when others may have popped them. */
-    bool overtaken = HZ3_S44_OWNER_STASH_COUNT && hz3_list_count(&bin->linked);
-    if (!is_pending(bin) && !overtaken) return;
-    uint64_t head = hz3_get(bin->magazines.head);
+    if (!hz3_bin_is_pending(bin) && !hz3_bin_is_overtaken(bin)) return;
+    uint64_t head = hz3_bin_head(bin);
     if (all || head == hz3_get(*last)) {
-        size_t objects = BY_TRANSPORT(retire)(&stashes[owner], bin, sc);
+        size_t objects = hz3_transport_retire(&stashes[owner], bin, sc);
         HZ3_COUNT(HZ3_S44_STATS, trimmed, objects);
     } else {
         hz3_set(*last, head);
@@ -216,24 +198,24 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
     for (unsigned sc = 1; sc < HZ3_OUTBOX_SPILL; sc++)
         if (outbox->spill[sc].first) {
             HZ3_COUNT(HZ3_S44_STATS, trimmed, hz3_owner_stash_spilled(outbox, sc));
-            BY_TRANSPORT(flush_spill)(&outbox->spill[sc], sc);
+            hz3_transport_flush_spill(&outbox->spill[sc], sc);
         }
 }
 
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc)
 {
-    return sc < HZ3_OUTBOX_SPILL ? BY_TRANSPORT(spilled)(&outbox->spill[sc]) : 0;
+    return sc < HZ3_OUTBOX_SPILL ? hz3_transport_spilled(&outbox->spill[sc]) : 0;
 }
 
 /* Looks by taking out and putting back, which does not count as use. */
 static size_t count_objects(unsigned owner, unsigned instance, unsigned sc)
 {
-    union hz3_bin *bin = &stashes[owner].bin[instance][sc];
+    struct hz3_bin *bin = &stashes[owner].bin[instance][sc];
     HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
-    if (!is_pending(bin)) return 0;
-    bool unused = hz3_get(bin->magazines.head) == hz3_get(*last);
-    size_t objects = BY_TRANSPORT(objects)(&stashes[owner], bin, sc);
-    if (unused) hz3_set(*last, hz3_get(bin->magazines.head));
+    if (!hz3_bin_is_pending(bin)) return 0;
+    bool unused = hz3_bin_head(bin) == hz3_get(*last);
+    size_t objects = hz3_transport_objects(&stashes[owner], bin, sc);
+    if (unused) hz3_set(*last, hz3_bin_head(bin));
     return objects;
 }
 

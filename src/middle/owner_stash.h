@@ -11,7 +11,7 @@
 #ifndef HZ3_MIDDLE_OWNER_STASH_H
 #define HZ3_MIDDLE_OWNER_STASH_H
 
-#include "middle/instances.h"
+#include "variants/instances.h"
 #include "middle/magazine.h"
 #include "middle/outbox.h"
 
@@ -28,7 +28,8 @@ bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *ta
 /* A closed magazine, which is the stash's from then on. */
 bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine);
 
-/* Up to `want` objects, what this thread kept from the last pop first; returns how many. */
+/* Not where HZ3_STASH_POPS is 0.  Up to `want` objects, what this thread kept from the last pop first; returns how
+ * many. */
 unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want);
 /* A closed magazine that is not empty, or NULL. */
 struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc);

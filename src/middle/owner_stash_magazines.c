@@ -2,6 +2,7 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
+#include "variants/full_drain.h"
 
 static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *magazine)
 {
@@ -18,20 +19,20 @@ static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
     return true;
 }
 
-bool hz3_magazines_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc,
+bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc,
                                  struct hz3_magazine *magazine)
 {
-    return push(stash, &bin->magazines, sc, magazine);
+    return push(stash, &bin->stack, sc, magazine);
 }
 
-bool hz3_magazines_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void *head, void *tail,
+bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void *head, void *tail,
                              unsigned n)
 {
     struct hz3_magazine *magazine = n <= hz3_class_info[sc].load ? hz3_magazine_get(sc) : NULL;
     if (!magazine) return false;
     void **top = hz3_magazine_open(magazine, n);
     for (void *object = head; n--; object = object == tail ? NULL : hz3_link_get(object)) *++top = object;
-    if (push(stash, &bin->magazines, sc, hz3_magazine_close(top))) return true;
+    if (push(stash, &bin->stack, sc, hz3_magazine_close(top))) return true;
     hz3_magazine_put(sc, magazine);
     return false;
 }
@@ -47,37 +48,17 @@ static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned 
     hz3_stash_book(stash, sc, before, before + 1);
 }
 
-/* ---- a drain of all, and the rest of it ---- */
+/* ---- pops ---- */
 
-static struct hz3_magazine *take_spilled(unsigned sc)
-{
-    struct hz3_outbox *outbox = HZ3_S48_OWNER_STASH_SPILL ? hz3_outbox : NULL;
-    if (!outbox || !outbox->spill[sc].first) return NULL;
-    struct hz3_spill *spill = &outbox->spill[sc];
-    struct hz3_magazine *magazine = spill->first;
-    spill->first = hz3_magazine_below(magazine);
-    spill->count--;
-    HZ3_COUNT(HZ3_S67_STATS, spill_served, hz3_magazine_count(magazine));
-    return magazine;
-}
-
-/* Keeps what the spill has room for; puts back the others. */
+/* The spill keeps what it has room for; the others are put back. */
 static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *rest)
 {
-    struct hz3_outbox *outbox = HZ3_S48_OWNER_STASH_SPILL && rest ? hz3_outbox_get() : NULL;
     for (struct hz3_magazine *next; rest; rest = next) {
         unsigned count = hz3_magazine_count(rest);
         next = hz3_magazine_below(rest);
-        if (outbox && outbox->spill[sc].count < HZ3_SPILL_MAGAZINES) {
-            struct hz3_spill *spill = &outbox->spill[sc];
-            hz3_set(rest->header.next, spill->first ? hz3_magazine_number(spill->first) : 0);
-            spill->first = rest;
-            spill->count++;
-            HZ3_COUNT(HZ3_S67_STATS, spill_kept, count);
-        } else {
-            put_back(stash, stack, sc, rest);
-            HZ3_COUNT(HZ3_S67_STATS, spill_put_back, count);
-        }
+        if (hz3_spill_put(sc, rest)) continue;
+        put_back(stash, stack, sc, rest);
+        HZ3_COUNT(HZ3_S67_STATS, spill_put_back, count);
     }
 }
 
@@ -85,44 +66,48 @@ static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
 static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc)
 {
     uint64_t replaced = 0;
-    uint32_t number =
-        HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_stack_take_all(stack, &replaced) : hz3_stack_take(stack, &replaced);
+    uint32_t number = hz3_drain_take(stack, &replaced);
     unsigned before = hz3_stack_count_of(replaced);
     if (!number) return NULL;
-    hz3_stash_book(stash, sc, before, HZ3_S112_FULL_DRAIN_EXCHANGE ? 0 : before - 1);
+    hz3_stash_book(stash, sc, before, hz3_drain_left(before));
     return hz3_magazine_numbered(number);
 }
 
-struct hz3_magazine *hz3_magazines_pop_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+/* In a magazine and those that were taken with it. */
+static unsigned objects_of(struct hz3_magazine *magazine)
+{
+    unsigned objects = 0;
+    for (; magazine; magazine = hz3_drain_next(magazine)) objects += hz3_magazine_count(magazine);
+    return objects;
+}
+
+struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
     HZ3_COUNT(HZ3_S44_4_STATS, pop_calls, 1);
     HZ3_COUNT(HZ3_S44_4_STATS, want, hz3_class_info[sc].load);
-    struct hz3_magazine *magazine = take_spilled(sc);
+    struct hz3_magazine *magazine = hz3_spill_get(sc);
     if (magazine) {
         HZ3_COUNT(HZ3_S44_4_STATS, spill_hits, 1);
         return magazine;
     }
-    magazine = take(stash, &bin->magazines, sc);
+    magazine = take(stash, &bin->stack, sc);
     if (!magazine) return NULL;
-    struct hz3_magazine *rest = HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_magazine_below(magazine) : NULL;
-    unsigned drained = hz3_magazine_count(magazine);
-    for (struct hz3_magazine *more = rest; HZ3_S44_4_STATS && more; more = hz3_magazine_below(more))
-        drained += hz3_magazine_count(more);
+    struct hz3_magazine *rest = hz3_drain_next(magazine);
     HZ3_COUNT(HZ3_S44_4_STATS, drains, 1);
-    HZ3_COUNT(HZ3_S44_4_STATS, drained, drained);
-    HZ3_COUNT_MAX(HZ3_S44_4_STATS, drained_max, drained);
-    keep(stash, &bin->magazines, sc, rest);
+    HZ3_COUNT(HZ3_S44_4_STATS, drained, objects_of(magazine));
+    HZ3_COUNT_MAX(HZ3_S44_4_STATS, drained_max, objects_of(magazine));
+    keep(stash, &bin->stack, sc, rest);
     return magazine;
 }
 
-unsigned hz3_magazines_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void **out, unsigned want)
+unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void **out, unsigned want)
 {
-    struct hz3_magazine *magazine = hz3_magazines_pop_magazine(stash, bin, sc);
+    struct hz3_magazine *magazine = hz3_transport_pop_magazine(stash, bin, sc);
     if (!magazine) return 0;
     unsigned got = hz3_min(want, hz3_magazine_count(magazine));
     for (unsigned i = 0; i < got; i++) out[i] = magazine->word[magazine->header.top--];
     if (hz3_magazine_count(magazine))
-        put_back(stash, &bin->magazines, sc, magazine);
+        put_back(stash, &bin->stack, sc, magazine);
     else
         hz3_magazine_put(sc, magazine);
     return got;
@@ -130,57 +115,40 @@ unsigned hz3_magazines_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, un
 
 /* ---- home, and counting ---- */
 
-size_t hz3_magazines_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
     size_t objects = 0;
-    unsigned most = hz3_stack_count(&bin->magazines); /* not what comes meanwhile */
+    unsigned most = hz3_stack_count(&bin->stack); /* not what comes meanwhile */
     struct hz3_magazine *magazine, *next;
-    while (most-- && (magazine = take(stash, &bin->magazines, sc)))
+    while (most-- && (magazine = take(stash, &bin->stack, sc)))
         for (; magazine; magazine = next) {
-            next = HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_magazine_below(magazine) : NULL;
+            next = hz3_drain_next(magazine);
             objects += hz3_magazine_count(magazine);
             hz3_central_take_apart(sc, magazine);
         }
     return objects;
 }
 
-uint32_t hz3_magazines_count(union hz3_bin *bin, unsigned sc)
+uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned sc)
 {
-    return hz3_stack_count(&bin->magazines) * hz3_class_info[sc].load;
+    return hz3_stack_count(&bin->stack) * hz3_class_info[sc].load;
 }
 
-size_t hz3_magazines_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
     /* A magazine's fill is only readable once it is ours. */
     struct hz3_magazine *taken = NULL, *magazine, *next;
     size_t objects = 0;
-    for (unsigned most = hz3_stack_count(&bin->magazines); most-- && (magazine = take(stash, &bin->magazines, sc));)
+    for (unsigned most = hz3_stack_count(&bin->stack); most-- && (magazine = take(stash, &bin->stack, sc));)
         for (; magazine; magazine = next) {
-            next = HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_magazine_below(magazine) : NULL;
+            next = hz3_drain_next(magazine);
             objects += hz3_magazine_count(magazine);
             hz3_set(magazine->header.next, taken ? hz3_magazine_number(taken) : 0);
             taken = magazine;
         }
     for (; taken; taken = next) {
         next = hz3_magazine_below(taken);
-        put_back(stash, &bin->magazines, sc, taken);
+        put_back(stash, &bin->stack, sc, taken);
     }
-    return objects;
-}
-
-void hz3_magazines_flush_spill(struct hz3_spill *spill, unsigned sc)
-{
-    for (struct hz3_magazine *magazine = spill->first, *next; magazine; magazine = next) {
-        next = hz3_magazine_below(magazine);
-        hz3_central_take_apart(sc, magazine);
-    }
-    *spill = (struct hz3_spill){0};
-}
-
-HZ3_RACY size_t hz3_magazines_spilled(const struct hz3_spill *spill)
-{
-    size_t objects = 0;
-    for (struct hz3_magazine *magazine = spill->first; magazine; magazine = hz3_magazine_below(magazine))
-        objects += hz3_magazine_count(magazine);
     return objects;
 }

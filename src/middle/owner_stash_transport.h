@@ -1,12 +1,11 @@
-/* What the two transports of the owner stash offer to owner_stash.c, and what that offers to them. */
+/* What lies behind the boundary of owner_stash.h: how a bin holds what other threads left.  The build chooses one of
+ * two transports of the same functions: whole magazines, or linked objects (HZ3_S44_TRANSPORT_LIST). */
 #ifndef HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 #define HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 
 #include "middle/counters.h"
-#include "middle/instances.h"
-#include "middle/list.h"
-#include "middle/magazine.h"
 #include "middle/outbox.h"
+#include "variants/instances.h"
 
 static inline void *hz3_link_get(void *object)
 {
@@ -18,41 +17,30 @@ static inline void hz3_link_set(void *object, void *next)
     *(void **)object = next;
 }
 
-union hz3_bin {
-    struct hz3_stack magazines;
-    struct hz3_list linked;
-};
+#if HZ3_S44_TRANSPORT_LIST
+#include "variants/linked_bin.h"
+#else
+#include "middle/magazine_bin.h"
+#endif
 
 struct hz3_stash {
     HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins, as far as they are booked */
     struct hz3_lock taker;        /* HZ3_STASH_ONE_TAKER: whoever takes from any of its bins */
-    union hz3_bin bin[HZ3_INSTANCES_MAX][HZ3_BINS] HZ3_CACHE_ALIGNED;
+    struct hz3_bin bin[HZ3_INSTANCES_MAX][HZ3_BINS] HZ3_CACHE_ALIGNED;
 } HZ3_CACHE_ALIGNED;
-
-enum {
-    /* A bounded drain, and a prefetch through a link, read links of objects that are not yet theirs. */
-    HZ3_STASH_ONE_TAKER = HZ3_S44_OWNER_STASH && HZ3_S44_TRANSPORT_LIST &&
-                          (!HZ3_S112_FULL_DRAIN_EXCHANGE || HZ3_S44_4_EARLY_PREFETCH_DIST > 1),
-};
 
 /* A bin's count went from `before` to `after` (magazines or objects): the owner's bytes follow, in steps. */
 void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint32_t after);
 
-#define HZ3_TRANSPORT(name) \
-    bool hz3_##name##_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void *head, void *tail, \
-                                unsigned n); \
-    bool hz3_##name##_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, \
-                                    struct hz3_magazine *magazine); \
-    unsigned hz3_##name##_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void **out, \
-                                    unsigned want); \
-    struct hz3_magazine *hz3_##name##_pop_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc); \
-    /* Retires all of the bin; objects. */ \
-    size_t hz3_##name##_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc); \
-    uint32_t hz3_##name##_count(union hz3_bin *bin, unsigned sc); \
-    size_t hz3_##name##_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc); \
-    void hz3_##name##_flush_spill(struct hz3_spill *spill, unsigned sc); \
-    size_t hz3_##name##_spilled(const struct hz3_spill *spill)
-HZ3_TRANSPORT(magazines);
-HZ3_TRANSPORT(linked);
-#undef HZ3_TRANSPORT
+bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void *head, void *tail,
+                             unsigned n);
+bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc,
+                                 struct hz3_magazine *magazine);
+unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void **out, unsigned want);
+struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc);
+size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc); /* all of it; objects */
+uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned sc);
+size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc);
+void hz3_transport_flush_spill(struct hz3_spill *spill, unsigned sc);
+size_t hz3_transport_spilled(const struct hz3_spill *spill);
 #endif

@@ -22,10 +22,11 @@ static bool push(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, vo
     return true;
 }
 
-bool hz3_linked_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void *head, void *tail, unsigned n)
+bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void *head, void *tail,
+                             unsigned n)
 {
     unsigned retries;
-    bool pushed = push(stash, &bin->linked, sc, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries);
+    bool pushed = push(stash, &bin->list, sc, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries);
     if (!pushed) return false;
     if (n == 1) {
         HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_calls, 1);
@@ -41,12 +42,13 @@ bool hz3_linked_push_list(struct hz3_stash *stash, union hz3_bin *bin, unsigned 
     return true;
 }
 
-bool hz3_linked_push_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, struct hz3_magazine *magazine)
+bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc,
+                                 struct hz3_magazine *magazine)
 {
     unsigned n = hz3_magazine_count(magazine);
     void **first = &magazine->word[magazine->header.floor + 1];
     for (unsigned i = 0; i + 1 < n; i++) hz3_link_set(first[i], first[i + 1]);
-    if (!hz3_linked_push_list(stash, bin, sc, first[0], first[n - 1], n)) return false;
+    if (!hz3_transport_push_list(stash, bin, sc, first[0], first[n - 1], n)) return false;
     hz3_magazine_put(sc, magazine);
     return true;
 }
@@ -263,9 +265,9 @@ static bool looks_empty(struct hz3_list *list, const void *hint)
     return !hz3_list_first(hz3_get(list->head));
 }
 
-unsigned hz3_linked_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc, void **out, unsigned want)
+unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void **out, unsigned want)
 {
-    struct hz3_list *list = &bin->linked;
+    struct hz3_list *list = &bin->list;
     HZ3_COUNT(HZ3_S44_4_STATS, pop_calls, 1);
     HZ3_COUNT(HZ3_S44_4_STATS, want, want);
     HZ3_COUNT(HZ3_S44_4_STATS, want_32, want == 32);
@@ -279,13 +281,13 @@ unsigned hz3_linked_pop_batch(struct hz3_stash *stash, union hz3_bin *bin, unsig
     return got;
 }
 
-struct hz3_magazine *hz3_linked_pop_magazine(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
     struct hz3_magazine *magazine = hz3_magazine_get(sc);
     if (!magazine) return NULL;
     unsigned load = hz3_class_info[sc].load;
     void **floor = hz3_magazine_open(magazine, load);
-    unsigned got = hz3_linked_pop_batch(stash, bin, sc, floor + 1, load);
+    unsigned got = hz3_transport_pop_batch(stash, bin, sc, floor + 1, load);
     if (got) return hz3_magazine_close(floor + got);
     hz3_magazine_put(sc, magazine);
     return NULL;
@@ -293,33 +295,33 @@ struct hz3_magazine *hz3_linked_pop_magazine(struct hz3_stash *stash, union hz3_
 
 /* ---- home, and counting ---- */
 
-size_t hz3_linked_retire(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
     void *rest;
     uint32_t count;
     if (HZ3_STASH_ONE_TAKER && !hz3_trylock(&stash->taker)) return 0;
-    rest = hz3_list_take_all(&bin->linked, &count);
+    rest = hz3_list_take_all(&bin->list, &count);
     if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
     hz3_stash_book(stash, sc, count, 0);
     return retire_list(rest, sc);
 }
 
-uint32_t hz3_linked_count(union hz3_bin *bin, unsigned sc)
+uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned sc)
 {
     (void)sc;
-    return hz3_list_count(&bin->linked);
+    return hz3_list_count(&bin->list);
 }
 
-size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned sc)
+size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
     /* Walked, since a count in a word of its own is approximate. */
     uint32_t count;
     unsigned retries, n = 0;
     if (HZ3_STASH_ONE_TAKER) hz3_lock(&stash->taker);
-    void *first = hz3_list_take_all(&bin->linked, &count), *last = first;
+    void *first = hz3_list_take_all(&bin->list, &count), *last = first;
     for (void *object = first; object; object = hz3_link_get(object), n++) last = object;
     hz3_stash_book(stash, sc, count, 0);
-    if (first && !push(stash, &bin->linked, sc, first, last, n, HZ3_LIST_MAX, &retries)) {
+    if (first && !push(stash, &bin->list, sc, first, last, n, HZ3_LIST_MAX, &retries)) {
         hz3_link_set(last, NULL); /* as in put_back */
         retire_list(first, sc);
     }
@@ -327,7 +329,7 @@ size_t hz3_linked_objects(struct hz3_stash *stash, union hz3_bin *bin, unsigned 
     return n;
 }
 
-void hz3_linked_flush_spill(struct hz3_spill *spill, unsigned sc)
+void hz3_transport_flush_spill(struct hz3_spill *spill, unsigned sc)
 {
     void *objects[HZ3_SPILL_OBJS];
     unsigned got = copy_from_spill(spill, objects, HZ3_SPILL_OBJS, sc);
@@ -336,7 +338,7 @@ void hz3_linked_flush_spill(struct hz3_spill *spill, unsigned sc)
     *spill = (struct hz3_spill){0};
 }
 
-HZ3_RACY size_t hz3_linked_spilled(const struct hz3_spill *spill)
+HZ3_RACY size_t hz3_transport_spilled(const struct hz3_spill *spill)
 {
     return spill->count;
 }

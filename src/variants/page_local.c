@@ -5,10 +5,10 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
-enum { WORD = 64, LISTS = HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_NUM_SHARDS : 1 };
+enum { WORD = 64 };
 
-static HZ3_ATOMIC(struct hz3_span *) announced[LISTS][HZ3_BINS];
-static HZ3_ATOMIC(size_t) announced_bytes[LISTS]; /* of these runs, whole */
+static HZ3_ATOMIC(struct hz3_span *) announced[HZ3_NUM_SHARDS][HZ3_BINS];
+static HZ3_ATOMIC(size_t) announced_bytes[HZ3_NUM_SHARDS]; /* of these runs, whole */
 
 static size_t run_bytes(unsigned cls)
 {
@@ -50,7 +50,7 @@ static size_t retire_noted(struct hz3_span *run)
 {
     void *objects[WORD];
     size_t retired = 0;
-    for (unsigned w = 0; HZ3_S121_PAGE_LOCAL_REMOTE && w < HZ3_SPAN_WORDS; w++) {
+    for (unsigned w = 0; w < HZ3_SPAN_WORDS; w++) {
         if (!hz3_get(run->noted[w])) continue;
         uint64_t bits = hz3_exchange(run->noted[w], 0, memory_order_acquire);
         unsigned cls = run->cls, n = 0;

@@ -48,7 +48,7 @@ def test_observation_that_is_off_leaves_no_trace(library):
 def test_one_fixed_instance_is_as_if_there_were_no_instances(lane, tmp_path):
     without = tmp_path / "src"
     shutil.copytree(ROOT / "src", without)
-    (without / "middle/instances.h").write_text("""
+    (without / "variants/instances.h").write_text("""
         #pragma once
         #include "os/lock.h"
         enum { HZ3_INSTANCES_MAX = 1 };

@@ -1,5 +1,5 @@
-/* src/middle/list.h with links that Relacy watches, out of line. */
-#include "middle/list.h"
+/* src/variants/list.h with links that Relacy watches, out of line. */
+#include "variants/list.h"
 
 static inline void *hz3_link_get(void *object)
 {

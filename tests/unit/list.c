@@ -1,7 +1,7 @@
 /* The list word: the first object and the count, changed together or, in a word of its own, one after the other. */
 #include "unit.h"
 
-#include "middle/list.h"
+#include "variants/list.h"
 
 static inline void *hz3_link_get(void *object)
 {

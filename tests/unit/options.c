@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "api/options.h"
-#include "middle/instances.h"
+#include "variants/instances.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "folder.h"
 
 #include "front/topology.h"
-#include "middle/instances.h"
+#include "variants/instances.h"
 
 static void share(unsigned cpu, int level, const char *list)
 {

@@ -6,8 +6,8 @@
  * instead, which follows the head and is approximate.  Objects leave by an exchange of the whole list, or, bounded, by
  * one taker at a time (the caller sees to that): single pops by many would read the link of an object that is
  * somebody's again.  Who includes this says where a link is: hz3_link_get, hz3_link_set. */
-#ifndef HZ3_MIDDLE_LIST_H
-#define HZ3_MIDDLE_LIST_H
+#ifndef HZ3_VARIANTS_LIST_H
+#define HZ3_VARIANTS_LIST_H
 
 #include "base/types.h"
 

@@ -1,8 +1,8 @@
 /* S144: several bins for each owner and class.  A sender spreads by a hash of its own number, so that fewer of them
  * meet at one head; a pop looks into one bin, the class's next into the next.  Without the box all of this is 0 and 1.
  */
-#ifndef HZ3_MIDDLE_INSTANCES_H
-#define HZ3_MIDDLE_INSTANCES_H
+#ifndef HZ3_VARIANTS_INSTANCES_H
+#define HZ3_VARIANTS_INSTANCES_H
 
 #include "os/lock.h"
 

@@ -1,0 +1,48 @@
+/* A bin of the owner stash: a stack of magazines. */
+#ifndef HZ3_MIDDLE_MAGAZINE_BIN_H
+#define HZ3_MIDDLE_MAGAZINE_BIN_H
+
+#include "base/sizeclass.h"
+#include "middle/magazine.h"
+
+struct hz3_bin {
+    struct hz3_stack stack;
+};
+enum { HZ3_STASH_ONE_TAKER = 0 };
+
+HZ3_INLINE uint64_t hz3_bin_head(struct hz3_bin *bin)
+{
+    return hz3_get(bin->stack.head);
+}
+
+HZ3_INLINE bool hz3_bin_is_pending(struct hz3_bin *bin)
+{
+    return hz3_bin_head(bin) & HZ3_STACK_NUMBER_MASK;
+}
+
+HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
+{
+    (void)bin;
+    return false;
+}
+
+/* What a bin counts: full magazines.  Objects in one; */
+HZ3_INLINE unsigned hz3_bin_unit(unsigned sc)
+{
+    return hz3_class_info[sc].load;
+}
+
+/* how many a magazine of n objects is; */
+HZ3_INLINE unsigned hz3_bin_units_of_magazine(unsigned n)
+{
+    (void)n;
+    return 1;
+}
+
+/* how many are booked at a time, where units of so many bytes may be unbooked up to `left` bytes from this class on. */
+HZ3_INLINE size_t hz3_bin_step(unsigned sc, size_t bytes, size_t left)
+{
+    (void)sc;
+    return 1 + (bytes <= left);
+}
+#endif

@@ -1,0 +1,100 @@
+/* The owner stash where there is none (HZ3_S44_OWNER_STASH=0): what is pushed is refused, and there is nothing to pop.
+ */
+#include "middle/owner_stash.h"
+
+bool hz3_owner_stash_push_one(unsigned owner, unsigned sc, void *object)
+{
+    (void)owner, (void)sc, (void)object;
+    return false;
+}
+
+bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *tail, unsigned n)
+{
+    (void)owner, (void)sc, (void)head, (void)tail, (void)n;
+    return false;
+}
+
+bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine)
+{
+    (void)owner, (void)sc, (void)magazine;
+    return false;
+}
+
+unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)
+{
+    (void)owner, (void)sc, (void)out, (void)want;
+    return 0;
+}
+
+struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc)
+{
+    (void)owner, (void)sc;
+    return NULL;
+}
+
+unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
+{
+    (void)sc, (void)out, (void)want;
+    return 0;
+}
+
+struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
+{
+    (void)sc;
+    return NULL;
+}
+
+uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
+{
+    (void)owner, (void)sc;
+    return 0;
+}
+
+bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
+{
+    (void)owner, (void)sc;
+    return false;
+}
+
+void hz3_owner_stash_start(unsigned instances)
+{
+    (void)instances;
+}
+
+void hz3_owner_stash_trim(unsigned sc, bool all)
+{
+    (void)sc, (void)all;
+}
+
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
+{
+    (void)outbox;
+}
+
+size_t hz3_owner_stash_objects(unsigned sc)
+{
+    (void)sc;
+    return 0;
+}
+
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc)
+{
+    (void)outbox, (void)sc;
+    return 0;
+}
+
+size_t hz3_owner_stash_in_flight(unsigned owner)
+{
+    (void)owner;
+    return 0;
+}
+
+size_t hz3_owner_stash_waiting(void)
+{
+    return 0;
+}
+
+void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    (void)visit;
+}
