@@ -4,6 +4,7 @@
 #include "front/outgoing.h"
 #include "front/spares.h"
 #include "middle/owner_stash.h"
+#include "variants/central_local.h"
 
 /* The heap to which all of the magazine belongs; HZ3_NO_OWNER: it is the thread's own, or there are several. */
 static int owner_of(const struct hz3_bins *bins, const struct hz3_magazine *magazine)
@@ -90,11 +91,7 @@ void hz3_evict_outbox(struct hz3_outbox *outbox)
     void *refused[HZ3_REFUSED_MAX];
     retire(refused, hz3_outgoing_flush(outbox, UINT32_MAX, refused));
     hz3_owner_stash_flush_spill(outbox);
-    for (unsigned cls = 1; cls < HZ3_OUTBOX_CENTRAL; cls++) {
-        struct hz3_magazine *magazine = outbox->central[cls];
-        outbox->central[cls] = NULL;
-        if (magazine) hz3_central_take_apart(cls, magazine);
-    }
+    hz3_kept_flush(outbox);
 }
 
 void hz3_evict_all(struct hz3_thread *thread)

@@ -1,6 +1,6 @@
 #include "front/heap.h"
 
-#include "front/topology.h"
+#include "variants/near.h"
 
 struct hz3_heap *hz3_heap_join(void)
 {
@@ -8,7 +8,7 @@ struct hz3_heap *hz3_heap_join(void)
     for (unsigned i = 0; i < hz3_heap_count && hz3_get(best->threads); i++)
         if (hz3_get(hz3_heaps[i].threads) < hz3_get(best->threads)) best = &hz3_heaps[i];
     hz3_add(best->threads, 1);
-    if (HZ3_ADOPT == 2) hz3_set(best->node, hz3_topology_node());
+    hz3_near_join(best);
     return best;
 }
 

@@ -19,8 +19,8 @@ bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 
 static unsigned capacity_of(unsigned cls)
 {
-    if (HZ3_S146_OVERFLOW_BATCH) return hz3_min(HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load);
-    return hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
+    unsigned dense = (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
+    return hz3_ring_batch(cls, dense);
 }
 
 /* Ends an outgoing magazine, if there is one: it is sent, or its objects are retired. */
@@ -58,26 +58,19 @@ static void gather(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned ow
 
 unsigned hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner, void **refused)
 {
-    if (HZ3_S146_OVERFLOW_BATCH && hz3_sparse_is_full(outbox)) {
-        void *out = hz3_sparse_take_oldest(outbox);
-        gather(outbox, out, hz3_class_at(out), hz3_owner_at(out));
-    }
-    if (HZ3_REMOTE_STASH_SPARSE) return hz3_sparse_put(outbox, p, refused);
-    if (!HZ3_S121_PAGE_LOCAL_REMOTE)
+    unsigned count = 0;
+    void *out = hz3_ring_overflow(outbox);
+    if (out) gather(outbox, out, hz3_class_at(out), hz3_owner_at(out));
+    if (!hz3_ring_put(outbox, p, refused, &count) && !hz3_page_remote_free(p, cls, owner))
         gather(outbox, p, cls, owner);
-    else if (!hz3_page_local_note(p, cls, owner))
-        hz3_central_retire(cls, &p, 1);
-    return 0;
+    return count;
 }
 
 unsigned hz3_outgoing_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
 {
     if (!outbox->remote_hint) return 0;
-    unsigned left = budget, waited = outbox->ring_count, count = 0;
-    if (HZ3_REMOTE_STASH_SPARSE) {
-        count = hz3_sparse_flush(outbox, budget, refused);
-        left -= waited - outbox->ring_count;
-    }
+    unsigned waited = hz3_ring_count(outbox), count = hz3_ring_flush(outbox, budget, refused);
+    unsigned left = budget - (waited - hz3_ring_count(outbox));
     for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING && left; i++) {
         if (outbox->outgoing[i] == HZ3_STUB_TOP) continue;
         send(&outbox->outgoing[i]);
@@ -89,7 +82,7 @@ unsigned hz3_outgoing_flush(struct hz3_outbox *outbox, unsigned budget, void **r
 
 HZ3_RACY size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
-    size_t objects = HZ3_REMOTE_STASH_SPARSE ? hz3_sparse_objects(outbox, cls) : 0;
+    size_t objects = hz3_ring_objects(outbox, cls);
     for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING; i++) {
         void **top = outbox->outgoing[i];
         if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);

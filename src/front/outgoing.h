@@ -17,10 +17,8 @@ HZ3_INLINE void ***hz3_outgoing_slot(struct hz3_outbox *outbox, unsigned key)
     return &outbox->outgoing[(key * 0x9e3779b1u >> 16) % HZ3_OUTGOING];
 }
 
-enum { HZ3_REFUSED_MAX = HZ3_REMOTE_STASH_SPARSE ? HZ3_RING : 1 }; /* objects that one call may hand back */
-
 /* One object on its way home, by a thread that is in a slow path.  Returns how many objects, of any class, were
- * refused: refused[] has them. */
+ * refused: refused[], of HZ3_REFUSED_MAX entries, has them. */
 unsigned hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner, void **refused);
 /* The same for up to `budget` entries that wait (dense: magazines). */
 unsigned hz3_outgoing_flush(struct hz3_outbox *outbox, unsigned budget, void **refused);

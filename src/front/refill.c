@@ -4,6 +4,7 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "variants/central_local.h"
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
 
@@ -53,27 +54,6 @@ static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
     return true;
 }
 
-/* S145: what central gave beyond the need waits for next time. */
-static void keep_for_later(unsigned cls, void **objects, unsigned n)
-{
-    struct hz3_outbox *outbox = n ? hz3_outbox_get() : NULL;
-    struct hz3_magazine *magazine = outbox ? hz3_magazine_get(cls) : NULL;
-    if (magazine) {
-        void **top = hz3_magazine_open(magazine, n);
-        for (unsigned i = n; i--;) *++top = objects[i];
-        outbox->central[cls] = hz3_magazine_close(top);
-    } else if (n) {
-        hz3_central_retire(cls, objects, n);
-    }
-}
-
-static struct hz3_magazine *take_kept(unsigned cls)
-{
-    struct hz3_magazine *magazine = HZ3_S145_CENTRAL_LOCAL_CACHE && hz3_outbox ? hz3_outbox->central[cls] : NULL;
-    if (magazine) hz3_outbox->central[cls] = NULL;
-    return magazine;
-}
-
 /* Up to `want` objects that other threads left for this heap, or, to steal, for any. */
 static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
 {
@@ -110,7 +90,7 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
     if ((magazine = hz3_transfer_pop(cls))) {
         self->bins.stats.transfer++;
         HZ3_COUNT(HZ3_S74_STATS, s42, hz3_magazine_count(magazine));
-    } else if ((magazine = take_kept(cls))) {
+    } else if ((magazine = hz3_kept_take(cls))) {
         self->bins.stats.kept++;
         HZ3_COUNT(HZ3_S74_STATS, kept, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_central_get_magazine(cls))) {
@@ -124,16 +104,15 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
 /* Fills the loaded magazine from runs; `fresh`: if need be from a new one. */
 static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 {
-    enum { MORE = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_S145_CACHE_BATCH : 0 };
-    unsigned more = hz3_min((unsigned)MORE, hz3_class_info[cls].load);
-    void *objects[HZ3_SMALL_V2_REFILL_BATCH + MORE];
+    unsigned more = hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
+    void *objects[HZ3_SMALL_V2_REFILL_BATCH + HZ3_CENTRAL_MORE];
     enum hz3_refill_source source;
     unsigned want = batch(self, cls);
     if (!have_magazines(self, cls, want)) return false;
     unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, fresh, &source);
     unsigned now = hz3_min(got, want);
     fill_both(self, cls, objects, now);
-    if (more) keep_for_later(cls, objects + now, got - now);
+    hz3_kept_put(cls, objects + now, got - now);
     HZ3_COUNT(HZ3_S74_STATS, run, got);
     self->bins.stats.held += source == HZ3_REFILL_HELD;
     self->bins.stats.central += source == HZ3_REFILL_CENTRAL;

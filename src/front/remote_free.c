@@ -1,9 +1,10 @@
 #include "front/remote_free.h"
 
-#include "base/sizeclass.h"
+#include "base/check.h"
 #include "front/cache.h"
 #include "front/thread.h"
 #include "os/gate.h"
+#include "variants/near.h"
 
 static void free_inside(void *p, unsigned cls, unsigned owner)
 {
@@ -33,9 +34,7 @@ static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
 void hz3_remote_free(void *p, unsigned cls, unsigned owner)
 {
     if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
-    bool near = HZ3_ADOPT == 2 && hz3_class_size(cls) >= HZ3_ADOPT_MIN &&
-                hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[hz3_thread.bins.owner].node);
-    if (near) {
+    if (hz3_near_adopts(hz3_thread.bins.owner, owner, cls)) {
         hz3_cache_free(p, cls);
         return;
     }

@@ -10,6 +10,7 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
+#include "variants/central_local.h"
 
 #include <time.h>
 
@@ -249,9 +250,7 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 HZ3_RACY static size_t outbox_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
     if (!outbox) return 0;
-    size_t objects = hz3_outgoing_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls);
-    if (cls < HZ3_OUTBOX_CENTRAL && outbox->central[cls]) objects += hz3_magazine_count(outbox->central[cls]);
-    return objects;
+    return hz3_outgoing_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
 }
 
 HZ3_RACY size_t hz3_cache_objects(unsigned cls)

@@ -44,9 +44,3 @@ unsigned hz3_topology_instances(const char *cpus)
     while (instances < caches && instances < HZ3_INSTANCES_MAX) instances *= 2;
     return instances;
 }
-
-unsigned hz3_topology_node(void)
-{
-    unsigned cpu, node;
-    return getcpu(&cpu, &node) == 0 ? node : 0;
-}

@@ -1,4 +1,4 @@
-/* What the processor is like: caches and NUMA nodes. */
+/* What the processor is like: its caches. */
 #ifndef HZ3_FRONT_TOPOLOGY_H
 #define HZ3_FRONT_TOPOLOGY_H
 
@@ -6,7 +6,4 @@
  * cpus: the folder of the system's cpu files.  Reads files: at start only. */
 #define HZ3_CPU_FILES "/sys/devices/system/cpu"
 unsigned hz3_topology_instances(const char *cpus);
-
-/* The NUMA node this thread runs on; 0 where that cannot be told. */
-unsigned hz3_topology_node(void);
 #endif

@@ -5,18 +5,7 @@
 #define HZ3_MIDDLE_OUTBOX_H
 
 #include "middle/magazine.h"
-
-enum {
-    HZ3_OUTGOING = 64,   /* dense: outgoing magazines, each for the one owner and class its key names */
-    HZ3_RING = 64,       /* sparse: objects on their way, oldest first */
-    HZ3_SPILL_OBJS = 30, /* objects, or as many as a magazine of the class holds; with magazines: */
-    HZ3_SPILL_MAGAZINES = 2,
-    HZ3_OUTBOX_SPILL = HZ3_S48_OWNER_STASH_SPILL ? HZ3_BINS : 0,
-    HZ3_OUTBOX_CENTRAL = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_BINS : 0,
-    HZ3_OUTBOX_OUTGOING =
-        HZ3_S121_PAGE_LOCAL_REMOTE || (HZ3_REMOTE_STASH_SPARSE && !HZ3_S146_OVERFLOW_BATCH) ? 0 : HZ3_OUTGOING,
-    HZ3_OUTBOX_RING = HZ3_REMOTE_STASH_SPARSE ? HZ3_RING : 0,
-};
+#include "variants/outbox_parts.h"
 
 /* S48, for one class: magazines linked by their headers; or one magazine (S67); or linked objects. */
 struct hz3_spill {

@@ -46,6 +46,11 @@ bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
     return true;
 }
 
+void hz3_page_local_free(void *p, unsigned cls, unsigned owner)
+{
+    if (!hz3_page_local_note(p, cls, owner)) hz3_central_retire(cls, &p, 1);
+}
+
 static size_t retire_noted(struct hz3_span *run)
 {
     void *objects[WORD];

@@ -8,11 +8,19 @@
 
 /* p: an object that is out.  Any thread.  False: enough is on its way to that owner; nothing has changed. */
 bool hz3_page_local_note(void *p, unsigned cls, unsigned owner);
+void hz3_page_local_free(void *p, unsigned cls, unsigned owner); /* notes it, or retires it */
 size_t hz3_page_local_waiting(void);
 size_t hz3_page_local_collect(unsigned owner, unsigned cls);
 size_t hz3_page_local_collect_all(unsigned cls);
 
-/* For any build; without the variant nothing waits anywhere.  Bytes of the runs that wait to be looked through: */
+/* For any build; without the variant nothing waits anywhere.  False: p is still the caller's. */
+HZ3_INLINE bool hz3_page_remote_free(void *p, unsigned cls, unsigned owner)
+{
+    if (HZ3_S121_PAGE_LOCAL_REMOTE) hz3_page_local_free(p, cls, owner);
+    return HZ3_S121_PAGE_LOCAL_REMOTE;
+}
+
+/* Bytes of the runs that wait to be looked through: */
 HZ3_INLINE size_t hz3_page_remote_waiting(void)
 {
     return HZ3_S121_PAGE_LOCAL_REMOTE ? hz3_page_local_waiting() : 0;
