@@ -29,7 +29,7 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean coverage docs install run test fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
+.PHONY: all benches check clean coverage docs install run test test-reliability fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
 .PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -91,6 +91,12 @@ check: setup-check
 	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON,check_programs)
 	@$(CTEST) --test-dir build/$(LANE) -R '^(unit|api|misuse)\.'
 	@$(PYTEST) tests/golden/test_binary.py --lane $(LANE)
+
+# What wears allocators down, in every lane: half an hour.  It prints the seed of what it does by chance.
+SEED ?=
+test-reliability: setup-test all
+	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
+	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py $(SEED:%=--seed %)
 
 # The models of tests/model with a hundred times the schedules: about an hour.
 test_model_long: setup-test

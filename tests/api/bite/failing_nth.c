@@ -1,5 +1,6 @@
 /* Proves that any one memory call of the allocator may fail, whichever it is, or all from any moment on, and
  * that once calls succeed again so does every request. */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +15,7 @@ static void live_behind_the_gate(void *arg)
 {
     struct gate *gate = (struct gate *)arg;
     CHECK(malloc(MIB(60)) != NULL); /* most of a small window, so that the rest comes from beyond it */
-    gate_count(gate);
+    gate_count(gate, memory_calls, memory_calls_count);
     endure(LARGEST);
     gate->last = 0;
     CHECK(endure(LARGEST) == 0);
@@ -23,7 +24,7 @@ static void live_behind_the_gate(void *arg)
 /* Whether the workload came as far as call number `first`. */
 static bool fail(struct gate *gate, long first, long last)
 {
-    *gate = (struct gate){.first = first, .last = last};
+    *gate = (struct gate){.first = first, .last = last, .error = ENOMEM};
     expect_success(in_child(live_behind_the_gate, gate), 20);
     return gate->calls >= first;
 }

@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <semaphore.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,7 +15,7 @@
 const int memory_calls[] = {SYS_mmap, SYS_munmap, SYS_madvise, SYS_mprotect, SYS_mremap};
 const size_t memory_calls_count = COUNT_OF(memory_calls);
 
-enum { MOST_CALLS = 32 };
+enum { MOST_CALLS = 32, SAY_BEGUN = 20001, ASK_TO_OPEN }; /* the last two: numbers of no call */
 
 /* Returns the listener's descriptor where `flags` ask for one.  Without flags as most programs do it: by
  * prctl. */
@@ -54,18 +55,27 @@ struct keeper {
     sem_t may_begin;
 };
 
+/* Whether it fails. */
+static bool decide(struct gate *gate, pid_t caller, int call)
+{
+    if (call == SAY_BEGUN) gate->begun = true;
+    if (call == ASK_TO_OPEN) gate->last = 0;
+    if (call == SAY_BEGUN || call == ASK_TO_OPEN) return true;
+    if (gate->passes_caller && caller == getpid()) return false;
+    long number = ++gate->calls;
+    return number >= gate->first && number <= gate->last;
+}
+
 static void *keep_gate(void *arg)
 {
     struct keeper *keeper = (struct keeper *)arg;
-    struct gate *gate = keeper->gate;
     sem_wait(&keeper->may_begin);
     for (;;) {
         struct seccomp_notif call = {0};
         if (ioctl(keeper->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;
         struct seccomp_notif_resp answer = {.id = call.id};
-        long number = ++gate->calls;
-        if (number >= gate->first && number <= gate->last)
-            answer.error = -ENOMEM;
+        if (decide(keeper->gate, (pid_t)call.pid, call.data.nr))
+            answer.error = -keeper->gate->error;
         else
             answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         ioctl(keeper->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
@@ -73,13 +83,26 @@ static void *keep_gate(void *arg)
     return NULL;
 }
 
-void gate_count(struct gate *gate)
+void gate_count(struct gate *gate, const int *calls, size_t count)
 {
     static struct keeper keeper;
+    int watched[MOST_CALLS] = {SAY_BEGUN, ASK_TO_OPEN};
+    CHECK(count + 2 <= MOST_CALLS);
+    memcpy(watched + 2, calls, count * sizeof(*calls));
     keeper.gate = gate;
     CHECK(sem_init(&keeper.may_begin, 0, 0) == 0);
     start_thread(keep_gate, &keeper);
-    keeper.listener = install(memory_calls, memory_calls_count, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_ALLOW,
-                              SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    keeper.listener =
+        install(watched, count + 2, SECCOMP_RET_USER_NOTIF, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_NEW_LISTENER);
     sem_post(&keeper.may_begin);
+}
+
+void gate_say_begun(void)
+{
+    syscall(SAY_BEGUN);
+}
+
+void gate_ask_to_open(void)
+{
+    syscall(ASK_TO_OPEN);
 }

@@ -10,9 +10,15 @@ extern const size_t memory_calls_count;
 void gate_refuse(const int *calls, size_t count, int error);
 /* From now on every other call of this thread, or of any that the process has, kills the process. */
 void gate_allow_only(const int *calls, size_t count, bool all_threads);
-/* From now on the memory calls of this thread, and of those it starts, are counted; those numbered first to
- * last fail with ENOMEM. */
+/* From now on these calls of this thread, and of the threads, children and programs that it starts, are counted; those
+ * numbered first to last fail with `error`. */
 struct gate {
     volatile long calls, first, last;
+    volatile bool begun; /* gate_say_begun was called behind it */
+    bool passes_caller;  /* only what it starts is counted */
+    int error;
 };
-void gate_count(struct gate *gate);
+void gate_count(struct gate *gate, const int *calls, size_t count);
+/* For programs behind a gate: that it has come to its main; that no further call is to fail. */
+void gate_say_begun(void);
+void gate_ask_to_open(void);

@@ -1,0 +1,77 @@
+"""What wears allocators down, at length: every row in every lane, as often tried as held.  Programs and what they try are
+in docs/testing.md.
+
+    rows.py [--seed N] [--lane LANE]... [--row NAME]...
+
+The seed is printed; the same one repeats what threads do, though not when."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.registry import read
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "build/scale/tests/reliability"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    program: str
+    arguments: tuple[str, ...] = ()  # {seed} stands for the seed
+    environment: dict[str, str] = field(default_factory=dict)
+    lanes: tuple[str, ...] = tuple(read().lanes)
+    seconds: float = 600  # it may take
+
+
+WHOLE = ("scale", "fast", "classic")  # lanes whose suites run whole
+ROWS = [
+    Row("faults", "faults", lanes=WHOLE),
+    Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
+    Row("rates", "rates", ("{seed}", "4")),
+]
+
+
+def run(row: Row, lane: str, seed: int) -> bool:
+    """Prints the row; says what went wrong, and how to see it again."""
+    library = ROOT / f"libhakozuna_hz3_{lane}.so"
+    command = [str(PROGRAMS / f"reliability_{row.program}"), *(word.format(seed=seed) for word in row.arguments)]
+    environment = row.environment | {"LD_PRELOAD": str(library)}
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=row.seconds)
+        status, said = str(done.returncode), done.stdout + done.stderr
+    except subprocess.TimeoutExpired as late:
+        status, said = f"none after {row.seconds} s", str(late.stdout) + str(late.stderr)
+    figures = dict(re.findall(r"\b(tried|held)=(\d+)", said))
+    tried, held = int(figures.get("tried", 1)), int(figures.get("held", 0))
+    stood = status == "0" and tried == held > 0
+    print(f"{row.name:<24} {lane:<8} {tried:>9} {held:>9} {time.monotonic() - begun:>6.0f} s", flush=True)
+    if not stood:
+        words = [f"{name}={value}" for name, value in environment.items()] + command
+        print(f"status {status}\n{said}again: {' '.join(words)}", flush=True)
+    return stood
+
+
+def main() -> int:
+    lanes = read().lanes
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
+    parser.add_argument("--lane", action="append", choices=lanes)
+    parser.add_argument("--row", action="append", choices=[row.name for row in ROWS])
+    wanted = parser.parse_args()
+    print(f"seed {wanted.seed}\n{'row':<24} {'lane':<8} {'tried':>9} {'held':>9} {'took':>8}", flush=True)
+    stood = [run(row, lane, wanted.seed) for row in ROWS if row.name in (wanted.row or [row.name])
+             for lane in row.lanes if lane in (wanted.lane or lanes)]
+    print(f"{sum(stood)} of {len(stood)} rows held")
+    return 0 if all(stood) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
