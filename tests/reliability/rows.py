@@ -35,6 +35,7 @@ ROWS = [
     Row("faults", "faults", lanes=WHOLE),
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
     Row("rates", "rates", ("{seed}", "4")),
+    Row("forks", "forks", ("400", "{seed}", "60")),
 ]
 
 

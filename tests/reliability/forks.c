@@ -1,0 +1,200 @@
+/* Proves that a process may fork whatever its threads are doing, and that the children's heaps are whole: beside 32
+ * threads that free what they and what others allocated, use stdio, end and start programs; from several threads at
+ * once, from destructors of threads, from exit handlers, and, in another process, from handlers of signals that come a
+ * thousand times a second.
+ *
+ *     forks [FORKS [SEED [SECONDS]]]     so many forks at least; and so long under signals */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "churn.h"
+#include "mail.h"
+#include "programs.h"
+
+enum { THREADS = 32, FORKING = 4, SIGNALLED = 8, PASSED_ON = 200, LINES = 12, LINE = 3000, PATIENCE = 60 };
+
+static size_t *forks; /* shared with the children */
+static uint64_t seed;
+static bool stop;
+static pthread_key_t key;
+static FILE *paper;
+static char text[LINES * LINE + 1];
+
+static bool stopped(void)
+{
+    return __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+}
+
+static void count_fork(void)
+{
+    __atomic_add_fetch(forks, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- children ---- */
+
+static void churn_a_little(void *random)
+{
+    churn((uintptr_t)random, 40);
+}
+
+static void *churn_in_a_thread(void *random)
+{
+    churn_a_little(random);
+    return NULL;
+}
+
+static void fork_once_more(void)
+{
+    expect_success(in_child(churn_a_little, NULL), PATIENCE);
+    count_fork();
+}
+
+static void live_as_a_child(void *number)
+{
+    pthread_t threads[2];
+    mail_write_all(500 + (size_t)number % 4000);
+    for (size_t i = 0; i < COUNT_OF(threads); i++) threads[i] = start_thread(churn_in_a_thread, (void *)i);
+    churn((uintptr_t)number, 60);
+    CHECK(fprintf(paper, "%zu\n", (size_t)number) > 0);
+    for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+    if ((size_t)number % 4 == 0) {
+        CHECK(atexit(fork_once_more) == 0);
+        exit(0);
+    }
+}
+
+static void *fork_often(void *first)
+{
+    for (size_t i = (size_t)first; !stopped(); i += FORKING) {
+        expect_success(in_child(live_as_a_child, (void *)i), PATIENCE);
+        count_fork();
+    }
+    return NULL;
+}
+
+/* ---- what goes on beside ---- */
+
+/* getline and the stream in memory allocate with the stream's lock held. */
+static void use_streams(uint64_t *random)
+{
+    char *line = NULL, *copy = NULL;
+    size_t room = 0, bytes = 0, lines = 0;
+    FILE *from = fmemopen(text, sizeof(text) - 1, "r"), *to = open_memstream(&copy, &bytes);
+    CHECK(from != NULL && to != NULL);
+    for (; getline(&line, &room, from) > 0; lines++) CHECK(fputs(line, to) >= 0);
+    CHECK(lines == LINES && fclose(from) == 0 && fclose(to) == 0);
+    CHECK(bytes == sizeof(text) - 1 && memcmp(copy, text, bytes) == 0);
+    free(line);
+    free(copy);
+    CHECK(fprintf(paper, "%*d\n", (int)(next_random(random) % LINE), 1) > 0);
+    if (next_random(random) % 4 == 0) CHECK(fflush(NULL) == 0);
+}
+
+/* Comes twice: before and after the allocator's own destructor. */
+static void fork_at_thread_end(void *again)
+{
+    churn(1, 10);
+    if (again != &key) CHECK(pthread_setspecific(key, &key) == 0);
+    fork_here(0);
+    count_fork();
+}
+
+static void *end_with_forks(void *arg)
+{
+    churn(2, 10);
+    CHECK(pthread_setspecific(key, forks) == 0);
+    return arg;
+}
+
+static void pass_letters_on(struct letter **letter, uint64_t *random)
+{
+    for (int i = 0; i < PASSED_ON; i++) {
+        CHECK(mail_write(*letter, next_random(random) % ((size_t)16 << next_random(random) % 13)));
+        *letter = mail_exchange(*letter, random);
+    }
+}
+
+static void *live(void *number)
+{
+    struct letter *letter = mail_new_letter();
+    uint64_t random = seed + (uintptr_t)number;
+    for (uint64_t i = (uintptr_t)number; !stopped(); i++) {
+        pass_letters_on(&letter, &random);
+        churn(random, 10);
+        use_streams(&random);
+        if (i % 64 == 0) join_thread(start_thread(end_with_forks, NULL));
+        if (i % 256 == 1) start_programs();
+    }
+    return NULL;
+}
+
+static void fork_beside_threads(void *count)
+{
+    pthread_t threads[THREADS], forking[FORKING];
+    for (size_t i = 0; i < THREADS; i++) threads[i] = start_thread(live, (void *)i);
+    for (size_t i = 0; i < FORKING; i++) forking[i] = start_thread(fork_often, (void *)i);
+    while (__atomic_load_n(forks, __ATOMIC_RELAXED) < *(size_t *)count) sleep_for(0.01);
+    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < FORKING; i++) join_thread(forking[i]);
+    for (size_t i = 0; i < THREADS; i++) join_thread(threads[i]);
+}
+
+/* ---- signals ---- */
+
+static void fork_and_count(int signal)
+{
+    int saved = errno;
+    fork_here(signal);
+    count_fork();
+    errno = saved;
+}
+
+/* Without streams: libc's own locks let no handler fork that landed in them. */
+static void *live_under_signals(void *number)
+{
+    struct letter *letter = mail_new_letter();
+    uint64_t random = seed + (uintptr_t)number;
+    while (!stopped()) {
+        pass_letters_on(&letter, &random);
+        churn(random, 10);
+    }
+    return NULL;
+}
+
+static void fork_under_signals(void *seconds)
+{
+    pthread_t threads[SIGNALLED];
+    struct sigaction action = {.sa_handler = fork_and_count, .sa_flags = SA_RESTART};
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    for (size_t i = 0; i < SIGNALLED; i++) threads[i] = start_thread(live_under_signals, (void *)i);
+    double until = now() + *(double *)seconds;
+    for (size_t i = 0; now() < until; i++) {
+        CHECK(pthread_kill(threads[i % SIGNALLED], SIGUSR1) == 0);
+        sleep_for(0.001);
+    }
+    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+    __atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < SIGNALLED; i++) join_thread(threads[i]);
+}
+
+int main(int argc, char **argv)
+{
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 100, before;
+    double seconds = argc > 3 ? atof(argv[3]) : 2;
+    seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    forks = mmap(NULL, sizeof(*forks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    paper = fopen("/dev/null", "w");
+    CHECK(forks != MAP_FAILED && paper != NULL && pthread_key_create(&key, fork_at_thread_end) == 0);
+    for (size_t i = 0; i < LINES; i++) sprintf(text + i * LINE, "%*zu\n", LINE - 1, i);
+    mail_start();
+    expect_success(in_child(fork_beside_threads, &count), PATIENCE + (double)count);
+    before = *forks;
+    expect_success(in_child(fork_under_signals, &seconds), PATIENCE + seconds);
+    CHECK(*forks > before);
+    printf("tried=%zu held=%zu (%zu under signals)\n", *forks, *forks, *forks - before);
+}
