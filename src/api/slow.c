@@ -68,11 +68,13 @@ static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 
 static HZ3_COLD void *small_at_last(unsigned cls)
 {
+    if (!hz3_gate_turned_away()) {
+        if (!hz3_reclaim_search()) return hz3_no_memory();
+        void *p = hz3_cache_malloc(cls);
+        if (p) return hz3_mark_live(p, cls);
+    }
     /* While another thread forks, memory that can be had without a lock comes in large blocks. */
     if (hz3_gate_turned_away()) return large(hz3_class_size(cls), 1, false);
-    if (!hz3_reclaim_search()) return hz3_no_memory();
-    void *p = hz3_cache_malloc(cls);
-    if (p) return hz3_mark_live(p, cls);
     hz3_reclaim_search_failed();
     return hz3_no_memory();
 }
