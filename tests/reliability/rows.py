@@ -36,6 +36,7 @@ ROWS = [
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks", "forks", ("400", "{seed}", "60")),
+    Row("threads", "threads", ("10000", "5000", "{seed}")),
 ]
 
 
