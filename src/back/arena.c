@@ -176,10 +176,16 @@ struct hz3_window *hz3_arena_open_window(size_t least)
     return &hz3_windows[count];
 }
 
+/* What is mapped of a table of which so many entries are usable. */
+static size_t mapped_bytes(uint32_t entries, size_t entry)
+{
+    return hz3_round_up(entries * entry, TABLE_STEP);
+}
+
 /* Makes entries [0, upto) of a table of the window usable; *have says how far they are. */
 static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *have, uint32_t upto, bool reserved)
 {
-    size_t from = hz3_round_up(*have * entry, TABLE_STEP), to = hz3_round_up(upto * entry, TABLE_STEP);
+    size_t from = mapped_bytes(*have, entry), to = mapped_bytes(upto, entry);
     if (to > from) {
         enum hz3_map_result result = map_part(table + from, to - from, reserved);
         if (result != HZ3_MAPPED) return result;
@@ -262,10 +268,11 @@ size_t hz3_arena_metadata_bytes(void)
     size_t bytes = magazine_mapped;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
-        bytes += window->spans_mapped * sizeof(struct hz3_span) + window->free_mapped * sizeof *window->free +
+        bytes += mapped_bytes(window->spans_mapped, sizeof(struct hz3_span)) +
+                 mapped_bytes(window->free_mapped, sizeof *window->free) +
                  window->tags_writable * sizeof(struct hz3_tag);
         for (unsigned table = 0; table < hz3_state_tables; table++)
-            bytes += (size_t)window->states_mapped[table] * (HZ3_GRANULE >> hz3_state_table_shift(table));
+            bytes += mapped_bytes(window->states_mapped[table], HZ3_GRANULE >> hz3_state_table_shift(table));
     }
     return bytes;
 }

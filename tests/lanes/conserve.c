@@ -3,9 +3,16 @@
  *
  *     taken from runs - retired into runs = live + in magazines and outboxes + in stashes + in transfer + in central
  *
- * and the left side is what the runs say is out of them.  In the end all threads are gone, and so is the right side.
+ * and the left side is what the runs say is out of them; and over all classes, in bytes and to the byte,
  *
- *     conserve [SECONDS [THREADS [SEED]]]
+ *     live + in magazines and outboxes + in stashes + in transfer + in central + uncarved + metadata = committed,
+ *
+ * the last of which is the kernel's figure.  In the end all threads are gone, and so is what they held.
+ *
+ *     conserve [SECONDS [THREADS [SEED [MOMENTS]]]]
+ *
+ * With MOMENTS they rest so often, and every 16th time a child is forked that finds the same, and when it has freed all
+ * that was live.  (ThreadSanitizer does not stand that.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +29,19 @@
 #include "reclaim/pass.h"
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
+#include "audit.h"
 #include "support.h"
+#include "watch/stats.h"
 
-enum { MOST_THREADS = 64, HELD = 300, MAILBOX = 256, LEGACY = 20, PHASES = 4, UNITS_PER_WORD = 64 };
+enum {
+    MOST_THREADS = 64,
+    HELD = 300,
+    MAILBOX = 256,
+    LEGACY = 20,
+    MOMENTS = 4,
+    MOMENTS_PER_FORK = 16,
+    UNITS_PER_WORD = 64
+};
 static const size_t SHADOWED = (size_t)64 << 30;
 
 struct worker {
@@ -39,6 +56,7 @@ static struct worker workers[MOST_THREADS];
 static void *mailbox[MAILBOX];
 static _Atomic uint64_t *shadow;
 static _Atomic bool resting;
+static uint64_t most_operations = UINT32_MAX; /* of a thread, from one rest to the next */
 static pthread_barrier_t rest, work;
 static pthread_key_t estate;
 
@@ -104,7 +122,8 @@ static void inherit(void *arg)
 
 static void one_phase(struct worker *self)
 {
-    for (; !atomic_load_explicit(&resting, memory_order_relaxed); self->operations++) {
+    uint64_t end = self->operations + most_operations;
+    for (; self->operations < end && !atomic_load_explicit(&resting, memory_order_relaxed); self->operations++) {
         uint64_t what = next_random(&self->seed) % 8;
         void **mine = &self->held[next_random(&self->seed) % HELD];
         if (what < 4)
@@ -138,6 +157,12 @@ static void count_run(struct hz3_span *span)
     if (span->kind == HZ3_SPAN_RUN) out_of_runs[span->cls] += hz3_get(span->live);
 }
 
+/* 0 of others. */
+static size_t large_bytes(const void *p)
+{
+    return hz3_class_at(p) == HZ3_CLASS_LARGE ? hz3_malloc_usable_size(p) : 0;
+}
+
 static void count_live(size_t live[HZ3_BINS], size_t threads)
 {
     for (size_t i = 0; i < MAILBOX; i++) live[hz3_class_at(mailbox[i])]++;
@@ -147,10 +172,40 @@ static void count_live(size_t live[HZ3_BINS], size_t threads)
     }
 }
 
+/* Bytes of what the program holds. */
+static size_t live_bytes(const size_t live[HZ3_BINS], size_t threads)
+{
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += live[cls] * hz3_class_size(cls);
+    for (size_t i = 0; i < MAILBOX; i++) bytes += large_bytes(mailbox[i]);
+    for (size_t t = 0; t < threads; t++) {
+        for (size_t i = 0; i < HELD; i++) bytes += large_bytes(workers[t].held[i]);
+        for (size_t i = 0; i < LEGACY; i++) bytes += large_bytes(workers[t].legacy[i]);
+    }
+    return bytes;
+}
+
+/* waiting: in the caches of threads and what all share, bytes. */
+static void check_bytes(size_t live, size_t waiting)
+{
+    struct audit books = audit();
+    struct hz3_stats stats;
+    hz3_stats_read(&stats);
+    size_t sum = live + waiting + books.central + books.uncarved + books.metadata;
+    if (books.out + books.large == live + waiting && sum == books.committed && stats.allocated == live) return;
+    fprintf(
+        stderr,
+        "bytes: live %zu (statistics say %zu) waiting %zu; out of runs %zu in large blocks %zu; central %zu uncarved "
+        "%zu metadata %zu, in all %zu; committed %zu\n",
+        live, stats.allocated, waiting, books.out, books.large, books.central, books.uncarved, books.metadata, sum,
+        books.committed);
+    exit(1);
+}
+
 /* Nobody else is inside hz3; the background thread is kept out. */
 static void check_balance(size_t threads)
 {
-    size_t live[HZ3_BINS] = {0}, bytes = 0, heaps = 0;
+    size_t live[HZ3_BINS] = {0}, bytes = 0, heaps = 0, waiting = 0;
     hz3_lock(&hz3_reclaim_lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
     count_live(live, threads);
@@ -162,6 +217,7 @@ static void check_balance(size_t threads)
         for (unsigned i = 0; i < hz3_heap_count; i++) out += hz3_get(hz3_heaps[i].taken[cls]);
         out -= hz3_central_retired(cls);
         bytes += out * hz3_class_size(cls);
+        waiting += (cached + stashed + transfer + central) * hz3_class_size(cls);
         if (out == live[cls] + cached + stashed + transfer + central && out == out_of_runs[cls]) continue;
         fprintf(stderr,
                 "class %u: taken - retired %zu, runs say %zu; live %zu cached %zu stashed %zu transfer %zu "
@@ -171,7 +227,24 @@ static void check_balance(size_t threads)
     }
     for (unsigned i = 0; i < hz3_heap_count; i++) heaps += hz3_get(hz3_heaps[i].live);
     CHECK(heaps == bytes);
+    check_bytes(live_bytes(live, threads), waiting);
     hz3_unlock(&hz3_reclaim_lock);
+}
+
+static void drop_all(size_t threads)
+{
+    for (size_t i = 0; i < MAILBOX; i++) drop(&mailbox[i]);
+    for (size_t t = 0; t < threads; t++) {
+        for (size_t i = 0; i < HELD; i++) drop(&workers[t].held[i]);
+        for (size_t i = 0; i < LEGACY; i++) drop(&workers[t].legacy[i]);
+    }
+}
+
+static void balance_as_a_child(void *threads)
+{
+    check_balance((size_t)threads);
+    drop_all((size_t)threads);
+    check_balance((size_t)threads);
 }
 
 /* One phase: work, then the count while a third of the threads have ended and the others sleep. */
@@ -187,9 +260,7 @@ static void run_phase(size_t threads, double seconds)
 
 static void check_that_all_goes_home(size_t threads)
 {
-    for (size_t i = 0; i < MAILBOX; i++) drop(&mailbox[i]);
-    for (size_t t = 0; t < threads; t++)
-        for (size_t i = 0; i < HELD; i++) drop(&workers[t].held[i]);
+    drop_all(threads);
     check_balance(threads);
     hz3_cache_flush();
     hz3_lock(&hz3_reclaim_lock);
@@ -230,19 +301,26 @@ int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 1;
     size_t threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 6;
+    unsigned moments = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : MOMENTS, children = 0;
     uint64_t operations = 0;
+    CHECK(moments > 0);
+    if (argc > 4) most_operations = 1000; /* what a look at the books costs, about */
     CHECK(seconds > 0 && threads > 3 && threads <= MOST_THREADS);
     prepare(threads, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     for (size_t i = 0; i < threads; i++) workers[i].thread = start_thread(live, &workers[i]);
-    for (int phase = 1; phase <= PHASES; phase++) {
-        run_phase(threads, seconds / PHASES);
-        go_on(threads, phase == PHASES);
+    for (unsigned moment = 1; moment <= moments; moment++) {
+        run_phase(threads, seconds / moments);
+        if (argc > 4 && moment % MOMENTS_PER_FORK == 0) {
+            expect_success(in_child(balance_as_a_child, (void *)threads), 20);
+            children++;
+        }
+        go_on(threads, moment == moments);
     }
     for (size_t i = 0; i < threads; i++) {
         if (i % 3) join_thread(workers[i].thread);
         operations += workers[i].operations;
     }
     check_that_all_goes_home(threads);
-    printf("%zu operations\n", (size_t)operations);
-    CHECK(operations > 1000 * threads);
+    printf("%zu operations\ntried=%u held=%u\n", (size_t)operations, moments + 2 * children, moments + 2 * children);
+    CHECK(operations > (argc > 4 ? 10 : 1000) * threads);
 }

@@ -49,7 +49,7 @@ def conserve(request):
     seconds, passed = (6 if request.config.getoption("--long") else 0.8), set()
 
     def conserve(variant, threads=THREADS, **environment):
-        program = variant.program("lanes/conserve.c")
+        program = variant.program("lanes/conserve.c", "lanes/audit.c")
         if (program, *environment.values()) not in passed:
             run(program, seconds, threads, 1, **environment)
             passed.add((program, *environment.values()))

@@ -17,13 +17,14 @@ from pathlib import Path
 from lab.registry import read
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ROOT / "build/scale/tests/reliability"
+sys.path.append(str(ROOT / "tests"))
+from variants import variant  # noqa: E402
 
 
 @dataclass(frozen=True)
 class Row:
     name: str
-    program: str
+    program: str  # of tests/reliability; but what is linked with the lane
     arguments: tuple[str, ...] = ()  # {seed} stands for the seed
     environment: dict[str, str] = field(default_factory=dict)
     lanes: tuple[str, ...] = tuple(read().lanes)
@@ -37,14 +38,24 @@ ROWS = [
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks", "forks", ("400", "{seed}", "60")),
     Row("threads", "threads", ("10000", "5000", "{seed}")),
+    Row("prefork", "prefork", ("32",), lanes=("scale", "fast", "classic", "r50", "r90")),  # memory keeps nothing free
+    Row("accounting", "lanes/conserve.c", ("20", "6", "{seed}", "10000")),
 ]
+
+
+def program(row: Row, lane: str) -> tuple[Path, dict[str, str]]:
+    """It, and what its environment needs to have it run on the lane."""
+    if row.program == "lanes/conserve.c":
+        return variant(lane).program(row.program, "lanes/audit.c"), {}
+    built = ROOT / "build/scale/tests/reliability" / f"reliability_{row.program}"
+    return built, {"LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so")}
 
 
 def run(row: Row, lane: str, seed: int) -> bool:
     """Prints the row; says what went wrong, and how to see it again."""
-    library = ROOT / f"libhakozuna_hz3_{lane}.so"
-    command = [str(PROGRAMS / f"reliability_{row.program}"), *(word.format(seed=seed) for word in row.arguments)]
-    environment = row.environment | {"LD_PRELOAD": str(library)}
+    path, environment = program(row, lane)
+    command = [str(path), *(word.format(seed=seed) for word in row.arguments)]
+    environment |= row.environment
     begun = time.monotonic()
     try:
         done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=row.seconds)
