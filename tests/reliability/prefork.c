@@ -1,0 +1,106 @@
+/* Proves what docs/use/prefork.md says: a child that allocates and frees beside its parent's objects writes to little
+ * of the memory that it shares with it, free memory included; and what was free in the parent goes back in the child,
+ * too.
+ *
+ *     prefork [CHILDREN] */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "support.h"
+
+enum { OBJECTS = 320000, LEAST = 16, MOST = 1016, OWN = 100000, AT_ONCE = 100, MOST_CHILDREN = 64, PATIENCE = 60 };
+#define MOST_WRITTEN         (MIB(12) / 10)
+#define MOST_WRITTEN_FREEING MIB(3)
+
+static void *objects[OBJECTS];
+
+static size_t size_of(size_t i)
+{
+    return LEAST + i * 37 % (MOST - LEAST + 1);
+}
+
+static void *make(size_t i)
+{
+    void *p = malloc(size_of(i));
+    CHECK(p != NULL);
+    return memset(p, 1, size_of(i));
+}
+
+/* Bytes of pages that this process alone has. */
+static size_t written(void)
+{
+    char text[4096];
+    int fd = open("/proc/self/smaps_rollup", O_RDONLY);
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    CHECK(n > 0 && close(fd) == 0);
+    text[n] = 0;
+    const char *line = strstr(text, "Private_Dirty:");
+    CHECK(line != NULL);
+    return KIB(strtoul(line + strlen("Private_Dirty:"), NULL, 10));
+}
+
+static pthread_barrier_t *together;
+
+static void serve(void *number)
+{
+    void *own[AT_ONCE] = {0};
+    pthread_barrier_wait(together);
+    for (size_t i = (size_t)number; i < (size_t)number + OWN; i++) {
+        free(own[i % AT_ONCE]);
+        own[i % AT_ONCE] = make(i * 7919);
+    }
+    size_t bytes = written();
+    for (size_t i = 0, freed = 0; freed < OWN; i++)
+        if (objects[i] != NULL) {
+            free(objects[i]);
+            freed++;
+        }
+    size_t freeing = written();
+    dprintf(STDOUT_FILENO, "wrote to %zu KiB, freeing its parent's to %zu KiB\n", bytes / 1024, freeing / 1024);
+    pthread_barrier_wait(together);
+    CHECK(bytes <= MOST_WRITTEN && freeing <= MOST_WRITTEN_FREEING);
+}
+
+static void serve_side_by_side(size_t children)
+{
+    pid_t child[MOST_CHILDREN];
+    pthread_barrierattr_t shared;
+    CHECK(pthread_barrierattr_init(&shared) == 0);
+    CHECK(pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED) == 0);
+    CHECK(pthread_barrier_init(together, &shared, (unsigned)children) == 0);
+    for (size_t i = 0; i < children; i++) child[i] = in_child(serve, (void *)i);
+    for (size_t i = 0; i < children; i++) expect_success(child[i], PATIENCE);
+}
+
+static void shrink_in_passing(void *full)
+{
+    void *some[200];
+    for (double until = now() + 20; resident_bytes() > *(size_t *)full / 4 && now() < until; sleep_for(0.001)) {
+        for (size_t i = 0; i < COUNT_OF(some); i++) some[i] = malloc(64);
+        for (size_t i = 0; i < COUNT_OF(some); i++) free(some[i]);
+    }
+    CHECK(resident_bytes() <= *(size_t *)full / 4);
+}
+
+int main(int argc, char **argv)
+{
+    size_t children = argc > 1 ? strtoul(argv[1], NULL, 10) : 8;
+    CHECK(children > 0 && children <= MOST_CHILDREN);
+    together = mmap(NULL, sizeof(*together), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(together != MAP_FAILED);
+    for (size_t i = 0; i < OBJECTS; i++) objects[i] = make(i);
+    size_t full = resident_bytes();
+    for (size_t i = 0; i < OBJECTS; i += 4) {
+        free(objects[i]);
+        objects[i] = NULL;
+    }
+    serve_side_by_side(children);
+    for (size_t i = 0; i < OBJECTS; i++) free(objects[i]);
+    CHECK(resident_bytes() > full / 4 * 3);
+    expect_success(in_child(shrink_in_passing, &full), PATIENCE);
+    printf("tried=%zu held=%zu\n", children + 1, children + 1);
+}
