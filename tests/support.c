@@ -24,6 +24,13 @@ void skip_test(const char *why)
     _exit(77);
 }
 
+size_t least_alignment(size_t size)
+{
+    size_t alignment = 16;
+    while (ANY_MALLOC && alignment > 1 && alignment > size) alignment /= 2;
+    return alignment;
+}
+
 void *forget(void *p)
 {
     __asm__("" : "+r"(p));

@@ -23,6 +23,15 @@ __attribute__((noreturn)) void check_failed(const char *truth, const char *file,
 /* Ends the process as skipped, by name (ctest's SKIP_RETURN_CODE). */
 __attribute__((noreturn)) void skip_test(const char *why);
 
+/* On any malloc that the process has the tests ask for what the standards do, where hz3 promises more. */
+#ifndef HZ3_TEST_STANDIN
+#define HZ3_TEST_STANDIN 0
+#endif
+enum { ANY_MALLOC = HZ3_TEST_STANDIN };
+
+/* Of a block of so many bytes for which none was asked: 16; of any malloc what C asks, that of a type that has room. */
+size_t least_alignment(size_t size);
+
 /* The same pointer, of which the compiler knows nothing any more. */
 void *forget(void *p);
 

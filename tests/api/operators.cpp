@@ -23,12 +23,12 @@ void *whole(void *p, std::size_t size, std::size_t alignment)
 
 void every_plain_form(std::size_t size)
 {
-    ::operator delete(whole(::operator new(size), size, 16));
-    ::operator delete(whole(::operator new(size), size, 16), size);
-    ::operator delete(whole(::operator new(size, std::nothrow), size, 16), std::nothrow);
-    ::operator delete[](whole(::operator new[](size), size, 16));
-    ::operator delete[](whole(::operator new[](size), size, 16), size);
-    ::operator delete[](whole(::operator new[](size, std::nothrow), size, 16), std::nothrow);
+    ::operator delete(whole(::operator new(size), size, least_alignment(size)));
+    ::operator delete(whole(::operator new(size), size, least_alignment(size)), size);
+    ::operator delete(whole(::operator new(size, std::nothrow), size, least_alignment(size)), std::nothrow);
+    ::operator delete[](whole(::operator new[](size), size, least_alignment(size)));
+    ::operator delete[](whole(::operator new[](size), size, least_alignment(size)), size);
+    ::operator delete[](whole(::operator new[](size, std::nothrow), size, least_alignment(size)), std::nothrow);
 }
 
 void every_aligned_form(std::size_t size, std::size_t alignment)

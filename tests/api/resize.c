@@ -23,7 +23,7 @@ static unsigned char *resize(unsigned char *p, size_t old_size, size_t size)
 {
     p = realloc(p, size);
     assert_non_null(p);
-    assert_int_equal((uintptr_t)p % 16, 0);
+    assert_int_equal((uintptr_t)p % least_alignment(size), 0);
     assert_true(malloc_usable_size(p) >= size);
     assert_memory_equal(p, reference, old_size < size ? old_size : size);
     if (size > old_size) memcpy(p + old_size, reference + old_size, size - old_size);

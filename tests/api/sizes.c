@@ -29,7 +29,7 @@ static void take(struct block *ring, size_t size, bool fill_it)
     give_back(b);
     b->p = malloc(size);
     assert_non_null(b->p);
-    assert_int_equal((uintptr_t)b->p % 16, 0);
+    assert_int_equal((uintptr_t)b->p % least_alignment(size), 0);
     size_t usable = malloc_usable_size(b->p);
     assert_true(usable >= size);
     b->usable = fill_it ? usable : 0;

@@ -131,7 +131,7 @@ static void of_very_large_sizes(void **state)
     unsigned char *p = calloc(1, MIB(1000));
     assert_non_null(p);
     assert_int_equal(p[0] | p[MIB(500)] | p[MIB(1000) - 1], 0);
-    assert_true(resident_bytes() < before + MIB(8));
+    assert_true(ANY_MALLOC || resident_bytes() < before + MIB(8));
     free(p);
 }
 

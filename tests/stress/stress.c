@@ -57,7 +57,7 @@ static size_t any_size(uint64_t *seed)
 
 static void own(struct shadow *s, void *p, size_t size)
 {
-    CHECK(p != NULL && (uintptr_t)p % 16 == 0);
+    CHECK(p != NULL && (uintptr_t)p % least_alignment(size) == 0);
     s->p = p;
     s->size = size;
     s->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED) << 32;
