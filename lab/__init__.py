@@ -23,6 +23,7 @@
     report      everything as one HTML file; its pictures are made in plots
     page        the same tables as a page of the documentation
     readme      the figures of the README
+    conform     the tests of tests/ on any allocator
     pack        a folder to measure with elsewhere; packed is the program in it
     cli         the verbs
 

@@ -14,12 +14,14 @@ from lab import (
     Json,
     LabError,
     archive,
+    build,
     judge,
     ledger,
     machine,
     measure,
     pack,
     planning,
+    registry,
     results,
     samples,
     session,
@@ -228,6 +230,33 @@ def report_verb(file: Path, readme: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(report.report(RESULTS, show.console.print))
     show.console.print(f"the report is in {file}")
+
+
+@main.command("conform")
+@click.argument("libraries", nargs=-1, required=True, metavar="LIBRARY...")
+@click.option("--json", "file", type=click.Path(path_type=Path), help="also write what was found to FILE")
+def conform_verb(libraries: tuple[str, ...], file: Path | None) -> None:
+    """Try any allocator on the tests of API, errno, threads, fork, idle owners, limits and misuse: a LIBRARY by its
+    path, glibc, or a lane or peer by its name.  Status 1 where a row did not hold, 2 where it cannot be tried."""
+    from lab import conform
+
+    try:
+        builder = build.Builder(registry.read(), say=show.console.print)
+        arms = {name: conform.named(name, builder) for name in libraries}
+        kit = conform.Kit()
+    except LabError as error:
+        click.echo(f"hz3: {error}", err=True)
+        sys.exit(2)
+    found: dict[str, list[conform.Outcome]] = {}
+    for name, arm in arms.items():
+        found[name] = []
+        for outcome in kit.run(arm):
+            found[name].append(outcome)
+            click.echo(conform.line(outcome))
+        click.echo(conform.closing(name, found[name]))
+    if file:
+        results.write_json(file, {name: conform.to_json(arms[name], of) for name, of in found.items()}, 4)
+    sys.exit(any(outcome.word == conform.FAILED for of in found.values() for outcome in of))
 
 
 @main.command("goals")

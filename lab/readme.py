@@ -1,17 +1,18 @@
 """What is made from the newest comparisons: the figures in the README, docs/results/programs.md with a table for each
-size of machine and pictures, and docs/results/peers.md."""
+size of machine and pictures, and docs/results/peers.md; and conformance.md beside them."""
 
 from collections import defaultdict
 from pathlib import Path
 from statistics import geometric_mean
 
-from lab import LabError, machine
+from lab import LabError, conform, machine
 from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
 from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, group, panels, table, worst
 from lab.page import markdown, page
 from lab.plots import Palette, Panel, grid, spread
 from lab.report import scaling_panels
+from lab.results import read_json
 from lab.samples import Samples
 from lab.versus import MEMORY, OVERFLOWED, SPEED, marked
 
@@ -127,6 +128,8 @@ def write(runs: list[Samples], root: Path) -> None:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "peers.md").write_text(page(comparisons, reasons()))
+    if conform.RESULT.is_file():
+        (folder / "conformance.md").write_text(conform.page(read_json(conform.RESULT)))
     (small, groups), *larger = found
     parts = [f"{HEAD}\n{left_out(comparisons)}".strip() + "\n"]
     parts += [section(small, groups), spreads(folder, *groups), *(section(*one) for one in larger)]

@@ -1,0 +1,228 @@
+"""hz3 conform: the tests of tests/ that need nothing of hz3's own, on any allocator; and what they found, as a page."""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lab import ROOT, Json, LabError, build, measure, peers, text_of
+from lab.ahead import LANE
+from lab.page import markdown
+from lab.plan import Arm, Cell, library_arm
+
+TABLE, KIT, RESULT = ROOT / "tests/conform.toml", ROOT / "build/conform", ROOT / "results/conformance.json"
+STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who promises: sections of TABLE
+LEFT_OUT = "left_out"  # the section of what is not tried
+HELD, FAILED, SKIPPED = "held", "not held", "skipped"
+SKIP_STATUS = 77
+MISUSE = "misuse."  # how the names of rows begin that are held where the program ends
+LIBRARY = re.compile(rb"\x7fELF.{12}\x03\0", re.DOTALL)  # e_type is ET_DYN
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    promise: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    row: Row
+    word: str
+    how: str = ""  # what happened instead
+
+
+def sections() -> Json:
+    return tomllib.loads(text_of(TABLE))
+
+
+def rows() -> list[Row]:
+    return [
+        Row(name, promise, expected)
+        for promise, of in sections().items()
+        if promise != LEFT_OUT
+        for name, expected in of.items()
+    ]
+
+
+def named(text: str, builder: build.Builder) -> Arm:
+    """A library by its path, glibc, or any lane or peer; each has proved that it takes malloc over."""
+    file = Path(text).resolve()
+    if "/" in text or file.exists() or file.suffix == ".so":
+        if not file.is_file():
+            raise LabError(f"{text}: no such file")
+        if not LIBRARY.match(file.read_bytes()[:18]):
+            raise LabError(f"{text} is not a shared library")
+        arm = library_arm(file, builder.root)
+    elif text == "glibc":
+        arm = Arm(version=os.confstr("CS_GNU_LIBC_VERSION") or "")
+    else:
+        arms, missing = peers.arms(builder, (text,))
+        if missing:
+            raise LabError(f"{text}: {missing[text]}")
+        arm = arms[text]
+    try:
+        measure.Command(builder.tools())(text, arm, Cell(["true"]))
+    except LabError as error:
+        raise LabError(f"{text} does not take malloc over: {error}".replace("\n", " ")) from None
+    return arm
+
+
+class Kit:
+    """The tests as programs that insist on no allocator."""
+
+    def __init__(self) -> None:
+        self.tests = listed(self.build())
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # many are to die
+
+    @staticmethod
+    def build() -> Path:
+        build.execute([str(ROOT / "tools/setup.sh"), "check"], "looking for what the tests need")
+        configure = ["cmake", "-S", str(ROOT / "tests"), "-B", str(KIT), "-DHZ3_TEST_STANDIN=ON"]
+        build.execute([*configure, "-DCMAKE_BUILD_TYPE=Release"], "configuring the tests")
+        build.execute(["cmake", "--build", str(KIT), build.JOBS], "building the tests")
+        return KIT
+
+    def run(self, arm: Arm) -> Iterator[Outcome]:
+        """Several at once, since half of what they do is to wait."""
+        library = [ROOT / arm.file] if arm.file else None
+
+        def tried(row: Row) -> Outcome:
+            test, _, case = row.name.partition("/")
+            command, seconds = self.tests[test]
+            env = {"CMOCKA_MESSAGE_OUTPUT": "TAP"} | ({"HZ3_TEST_ONLY": case} if case else {})
+            return judged(row, *ended(command, measure.environment(arm, Cell(command, env=env), library), seconds))
+
+        with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
+            yield from pool.map(tried, rows())
+
+
+def listed(kit: Path) -> dict[str, tuple[list[str], float]]:
+    """Of each test the command, and the seconds that it may take."""
+    argv = ["ctest", "--test-dir", str(kit), "--show-only=json-v1"]
+    tests = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)["tests"]
+    said = {test["name"]: {of["name"]: of["value"] for of in test["properties"]} for test in tests}
+    return {test["name"]: (test["command"], said[test["name"]]["TIMEOUT"]) for test in tests}
+
+
+def ended(command: list[str], env: dict[str, str], seconds: float) -> tuple[int | None, str]:
+    """The status, None where it did not end; and what it said.  Nothing of it is left."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
+        options = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
+        child = subprocess.Popen(command, env=env, start_new_session=True, **options)  # type: ignore[call-overload]
+        try:
+            status = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        said.seek(0)
+        return status, said.read().decode(errors="replace")
+
+
+def judged(row: Row, status: int | None, said: str) -> Outcome:
+    if status is None:
+        how = "it did not end"
+    elif status < 0:
+        how = f"it ended by {signal.Signals(-status).name}"
+    else:
+        how = f"it ended with status {status}"
+    if row.name.startswith(MISUSE):
+        caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # the first line is its own
+        return Outcome(row, HELD) if caught else Outcome(row, FAILED, how)
+    if status == SKIP_STATUS or "# SKIP" in said:
+        return Outcome(row, SKIPPED)
+    return Outcome(row, HELD) if status == 0 else Outcome(row, FAILED, how)
+
+
+def line(outcome: Outcome) -> str:
+    """As it is printed."""
+    why = f": {outcome.row.expected} ({outcome.row.promise}; {outcome.how})" if outcome.how else ""
+    return f"{outcome.word:8}  {outcome.row.name}{why}"
+
+
+def count(outcomes: list[Outcome], promises: tuple[str, ...]) -> str:
+    words = [outcome.word for outcome in outcomes if outcome.row.promise in promises]
+    return f"{words.count(HELD)} of {len(words) - words.count(SKIPPED)}"
+
+
+def closing(name: str, outcomes: list[Outcome]) -> str:
+    standards, glibc, own = (count(outcomes, promises) for promises in (STANDARDS, GLIBC, OWN))
+    return f"{name}: {standards} rows of the standards held, {glibc} of glibc's, {own} of what only hz3 promises"
+
+
+def to_json(arm: Arm, outcomes: list[Outcome]) -> Json:
+    found = [{**asdict(outcome.row), "word": outcome.word, "how": outcome.how} for outcome in outcomes]
+    return {"version": arm.said_version, "sha256": arm.sha256, "rows": found}
+
+
+HEAD = f"""# Conformance
+
+Made by `hz3 report --readme` from [what was found](../../results/{RESULT.name}), not to be edited by hand.
+
+`hz3 conform LIBRARY` preloads any allocator into hz3's own [tests](../testing.md) and says of each row whether it held.
+The rows ask for what hz3 was made to do: where another allocator does not hold one of its own accord, that may be a
+choice. They are counted apart by who promises them: the standards (C23, C++17, POSIX 2024); glibc, by its manual and the
+Linux manual pages; or hz3 alone, such as that idle memory goes back, and that misuse ends the program, whose behaviour
+no standard defines. A misuse row held if the program died by a signal or said something.
+"""
+
+
+def outcomes(found: Json) -> list[Outcome]:
+    """Of one allocator, as to_json wrote them."""
+    parts = ("name", "promise", "expected")
+    return [Outcome(Row(*(row[part] for part in parts)), row["word"], row["how"]) for row in found["rows"]]
+
+
+def page(table: Json) -> str:
+    every = {name: outcomes(found) for name, found in table.items()}
+    counts = []
+    for name, of in every.items():
+        misuse = [outcome for outcome in of if outcome.row.name.startswith(MISUSE)]
+        others = [outcome for outcome in of if outcome not in misuse]
+        row = [count(others, promises) for promises in (STANDARDS, GLIBC, OWN)]
+        counts.append([name, table[name]["version"], *row, count(misuse, OWN)])
+    head = ["allocator", "version", "standards", "glibc", "hz3 alone: limits, idle memory", "misuse ends the program"]
+    words = {row: {name: of[place].word for name, of in every.items()} for place, row in enumerate(rows_of(every))}
+    failing = [
+        [row.name.removeprefix(MISUSE), row.promise, row.expected, listed_names(by, FAILED)]
+        for row, by in words.items()
+        if FAILED in by.values()
+    ]
+    behind = [
+        [row.name, listed_names(by, HELD)] for row, by in words.items() if by[LANE] == FAILED and HELD in by.values()
+    ]
+    better = (
+        markdown(["row", "who holds it"], behind)
+        if behind
+        else f"Lane {LANE} holds every row that another one holds.\n"
+    )
+    return "\n".join(
+        [
+            HEAD,
+            markdown(head, counts),
+            f"## Where another one is better\n\n{better}",
+            "## What did not hold\n",
+            markdown(["row", "who promises it", "what was expected", "who did not hold it"], failing),
+        ]
+    )
+
+
+def rows_of(every: dict[str, list[Outcome]]) -> list[Row]:
+    return [outcome.row for outcome in next(iter(every.values()))]
+
+
+def listed_names(by: dict[str, str], word: str) -> str:
+    return ", ".join(name for name, of in by.items() if of == word)

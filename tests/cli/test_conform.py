@@ -1,0 +1,108 @@
+"""hz3 conform says of any allocator which rows hold, and refuses what is none."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab import conform
+
+ROOT = Path(__file__).resolve().parents[2]
+SCALE = ROOT / "libhakozuna_hz3_scale.so"
+TOY = """
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+void *__libc_malloc(size_t), *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+void *malloc(size_t size) { return __libc_malloc(size); }
+void free(void *p)
+{
+    if ((size_t)p % 16 == 0) __libc_free(p);
+}
+void *calloc(size_t count, size_t size)
+{
+    void *p = malloc(count * size);
+    return p ? memset(p, 0, count * size) : p;
+}
+int posix_memalign(void **p, size_t alignment, size_t size)
+{
+    void *block = __libc_memalign(alignment, size);
+    return block ? (*p = block, 0) : ENOMEM;
+}
+"""
+BROKEN = {  # by the toy, of what glibc holds
+    "api.errors/products_that_overflow_are_ENOMEM",
+    "api.aligned/posix_memalign_refuses_with_EINVAL",
+    "misuse.interior_plus_1",
+    "misuse.interior_plus_8",
+}
+
+
+def compile_c(source, target):
+    subprocess.run(["cc", "-shared", "-fPIC", "-fno-builtin", "-x", "c", "-", "-o", target], input=source, text=True, check=True)
+    return target
+
+
+def tried(*arguments):
+    return subprocess.run([ROOT / "bin/hz3", "conform", *arguments], capture_output=True, text=True)
+
+
+def failing(of):
+    """Without bite: there time decides, too."""
+    return {row["name"] for row in of["rows"] if row["word"] == "not held" and not row["name"].startswith("bite.")}
+
+
+@pytest.mark.timeout(900)
+def test_each_row_that_an_allocator_does_not_hold_is_told(tmp_path):
+    toy = compile_c(TOY, tmp_path / "toy.so")
+    done = tried("--json", tmp_path / "table.json", SCALE, "glibc", toy)
+    assert done.returncode == 1 and done.stderr == ""
+    hz3, glibc, broken = json.loads((tmp_path / "table.json").read_text()).values()
+    assert [row["name"] for row in hz3["rows"] if row["word"] != "held"] == []
+    assert all(row["promise"] in conform.GLIBC or row["promise"] in conform.OWN
+               for row in glibc["rows"] if row["word"] == "not held")
+    assert failing(broken) - failing(glibc) == BROKEN
+    said = done.stdout.splitlines()
+    assert [line.partition(":")[0] for line in said if " rows of the standards held, " in line] == [str(SCALE), "glibc", str(toy)]
+    assert "not held  misuse.interior_plus_1: free of a pointer 1 byte into a block ends the program. (hz3; " in done.stdout
+
+
+def test_what_is_no_allocator_is_refused_with_status_2(tmp_path):
+    (tmp_path / "text.so").write_text("no library")
+    empty = compile_c("", tmp_path / "empty.so")
+    for library, words in (
+        (tmp_path / "none.so", "no such file"),
+        (tmp_path / "text.so", "is not a shared library"),
+        (empty, "does not take malloc over"),
+        ("nonsense", "nonsense"),
+    ):
+        done = tried(library)
+        assert done.returncode == 2 and done.stdout == ""
+        assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1 and words in done.stderr, library
+
+
+def test_every_test_has_a_row_or_a_reason_to_be_left_out():
+    there = conform.listed(conform.Kit.build())
+    rows = [row.name for row in conform.rows()]
+    left_out = set(" ".join(conform.sections()[conform.LEFT_OUT].values()).split())
+    assert {row.partition("/")[0] for row in rows} | left_out == there.keys()
+    assert not {row.partition("/")[0] for row in rows} & left_out
+    with_cases = {row.partition("/")[0] for row in rows if "/" in row}
+    cases = {f"{test}/{case}" for test in with_cases for case in re.findall(
+        r"cmocka_unit_test\((\w+)\)", (ROOT / "tests" / (test.replace(".", "/") + ".c")).read_text())}
+    assert cases == {row for row in rows if "/" in row}
+
+
+def test_a_row_is_judged_by_its_status_and_misuse_by_its_end():
+    plain, misuse = conform.Row("api.x", "C", ""), conform.Row("misuse.x", "hz3", "")
+    assert [conform.judged(plain, status, "").word for status in (0, 1, -6, None, 77)] == [
+        "held", "not held", "not held", "not held", "skipped"]
+    assert conform.judged(plain, 0, "not ok 1 # SKIP x\n").word == "skipped"
+    accused = "0x10 1\n"
+    assert [conform.judged(misuse, status, accused).word for status in (0, 104, -6, -11, None)] == [
+        "not held", "not held", "held", "held", "not held"]
+    assert conform.judged(misuse, 0, accused + "free: invalid pointer\n").word == "held"
