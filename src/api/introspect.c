@@ -9,6 +9,7 @@
 #include "os/os.h"
 #include "reclaim/pass.h"
 #include "watch/guard.h"
+#include "watch/layout.h"
 #include "watch/stats.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ HZ3_API const char *hz3_version(void)
 
 HZ3_API const char *hz3_config_string(void)
 {
-    return hz3_config_text;
+    return hz3_layout.config;
 }
 
 HZ3_API size_t hz3_stats_json(char *buf, size_t size)

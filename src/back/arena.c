@@ -276,3 +276,9 @@ size_t hz3_arena_metadata_bytes(void)
     }
     return bytes;
 }
+
+const struct hz3_place hz3_arena_places[] = {
+    HZ3_PLACE("magazines.area", hz3_magazine_area),
+    HZ3_PLACE("magazines.mapped", magazine_mapped),
+    HZ3_PLACES_END,
+};

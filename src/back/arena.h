@@ -5,6 +5,7 @@
 #define HZ3_BACK_ARENA_H
 
 #include "back/page_map.h"
+#include "base/layout.h"
 
 /* bytes: of the first window, halved until the system agrees. */
 void hz3_arena_start(size_t bytes);
@@ -21,4 +22,5 @@ enum { HZ3_MAGAZINE_AREA_BITS = 34 };
 extern uintptr_t hz3_magazine_area;
 /* The next never used `bytes` of it (a multiple of 256, 64 KiB at most), or 0.  Caller holds the magazine lock. */
 uintptr_t hz3_arena_magazines(size_t bytes);
+extern const struct hz3_place hz3_arena_places[]; /* for readers outside: base/layout */
 #endif

@@ -3,7 +3,7 @@
 #ifndef HZ3_BACK_GAUGES_H
 #define HZ3_BACK_GAUGES_H
 
-#include "base/types.h"
+#include "base/layout.h"
 
 /* Bytes. */
 enum hz3_gauge {
@@ -38,4 +38,5 @@ HZ3_INLINE void hz3_gauge_add_locked(enum hz3_gauge gauge, size_t change)
 {
     hz3_set(hz3_gauges[gauge], hz3_get(hz3_gauges[gauge]) + change);
 }
+extern const struct hz3_place hz3_gauge_places[]; /* for readers outside: base/layout */
 #endif

@@ -133,3 +133,8 @@ void *hz3_large_realloc(void *p, size_t size)
     hz3_sub(hz3_large_bytes, moved ? old : new);
     return moved ? (void *)start : NULL;
 }
+
+const struct hz3_place hz3_large_places[] = {
+    HZ3_PLACE("large_bytes", hz3_large_bytes),
+    HZ3_PLACES_END,
+};

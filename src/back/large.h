@@ -4,6 +4,7 @@
 #define HZ3_BACK_LARGE_H
 
 #include "back/page_map.h"
+#include "base/layout.h"
 
 /* No block is larger: a span's granules are counted in 31 bits. */
 #define HZ3_LARGE_MAX ((size_t)INT32_MAX << HZ3_GRANULE_SHIFT)
@@ -34,5 +35,6 @@ bool hz3_large_covers(const void *p);
 void hz3_large_set_sample(const void *p, uint32_t sample);
 uint32_t hz3_large_take_sample(const void *p);
 
-extern HZ3_ATOMIC(size_t) hz3_large_bytes; /* usable bytes of all live blocks */
+extern HZ3_ATOMIC(size_t) hz3_large_bytes;        /* usable bytes of all live blocks */
+extern const struct hz3_place hz3_large_places[]; /* for readers outside: base/layout */
 #endif

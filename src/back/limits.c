@@ -57,3 +57,13 @@ void hz3_pages_locked(void)
     hz3_set(hz3_pages_are_locked, true);
     if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
 }
+
+const struct hz3_place hz3_limits_places[] = {
+    HZ3_PLACE("decay_ms", hz3_pages_decay),
+    HZ3_PLACE("retain", hz3_pages_dirty_max),
+    HZ3_PLACE("soft_limit", hz3_pages_soft_limit),
+    HZ3_PLACE("attended", hz3_pages_attended),
+    HZ3_PLACE("locked", hz3_pages_are_locked),
+    HZ3_PLACE("broken", hz3_os_broken),
+    HZ3_PLACES_END,
+};

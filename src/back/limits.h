@@ -3,6 +3,7 @@
 #define HZ3_BACK_LIMITS_H
 
 #include "back/gauges.h"
+#include "base/layout.h"
 #include "os/os.h"
 
 /* Set from the options. */
@@ -59,4 +60,5 @@ HZ3_INLINE bool hz3_pages_mapped_counts(void)
 {
     return hz3_os.counts_mapped || hz3_get(hz3_pages_are_locked);
 }
+extern const struct hz3_place hz3_limits_places[]; /* for readers outside: base/layout */
 #endif

@@ -18,6 +18,7 @@
 #define HZ3_BACK_PAGE_MAP_H
 
 #include "back/span.h"
+#include "base/layout.h"
 #include "os/os.h"
 
 /* The class changes only while no object in the granule is live.  The owner (number of a heap) may change at any time:
@@ -132,4 +133,5 @@ void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
 void hz3_map_skip(uintptr_t start, size_t granules);
 /* The span, a run or a large block, is neither any more. */
 void hz3_map_clear(const struct hz3_span *span);
+extern const struct hz3_place hz3_map_places[]; /* for readers outside: base/layout */
 #endif

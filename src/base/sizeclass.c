@@ -58,3 +58,12 @@ unsigned hz3_class_aligned(size_t size, size_t alignment)
     while (hz3_class_size(cls) & (alignment - 1)) cls++;
     return cls;
 }
+
+const struct hz3_place hz3_sizeclass_places[] = {
+    HZ3_NUMBER("classes", HZ3_CLASSES),
+    HZ3_PLACES("class", hz3_class_info),
+    HZ3_FIELD("class.size", struct hz3_class_info, size),
+    HZ3_FIELD("class.objects", struct hz3_class_info, objects),
+    HZ3_FIELD("class.granules", struct hz3_class_info, granules),
+    HZ3_PLACES_END,
+};

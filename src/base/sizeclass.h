@@ -3,7 +3,7 @@
 #ifndef HZ3_BASE_SIZECLASS_H
 #define HZ3_BASE_SIZECLASS_H
 
-#include "types.h"
+#include "base/layout.h"
 
 struct hz3_class_info {
     uint32_t size;     /* bytes of one object */
@@ -43,4 +43,5 @@ HZ3_INLINE size_t hz3_class_size(unsigned cls)
 /* The smallest class whose objects hold `size` bytes and all start on multiples of `alignment` (a power
  * of two <= 64 KiB), or 0.  A run starts on a granule, so it is enough that alignment divides the size. */
 unsigned hz3_class_aligned(size_t size, size_t alignment);
+extern const struct hz3_place hz3_sizeclass_places[]; /* for readers outside: base/layout */
 #endif

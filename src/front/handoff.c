@@ -55,3 +55,9 @@ void hz3_handoff_after_fork(bool whole)
         if (claimant ? claimant != hz3_lock_self() : !whole) hz3_handoff_vacate(handoff);
     }
 }
+
+const struct hz3_place hz3_handoff_places[] = {
+    HZ3_NUMBER("handoffs", HZ3_HANDOFFS),           HZ3_PLACES("handoff", handoffs),
+    HZ3_FIELD("handoff.taken", handoffs[0], taken), HZ3_FIELD("handoff.claimant", handoffs[0], claimant),
+    HZ3_FIELD("handoff.bins", handoffs[0], bins),   HZ3_PLACES_END,
+};

@@ -7,6 +7,7 @@
 #ifndef HZ3_FRONT_HANDOFF_H
 #define HZ3_FRONT_HANDOFF_H
 
+#include "base/layout.h"
 #include "front/thread.h"
 
 enum { HZ3_HANDOFFS = 16 };
@@ -25,4 +26,5 @@ void hz3_handoff_vacate(unsigned handoff);
 
 /* In a forked child: what a thread that is gone had claimed, or, unless every structure is `whole`, all is lost. */
 void hz3_handoff_after_fork(bool whole);
+extern const struct hz3_place hz3_handoff_places[]; /* for readers outside: base/layout */
 #endif

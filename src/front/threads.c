@@ -274,3 +274,28 @@ void hz3_cache_counters_sum(struct hz3_counters *sum)
     for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_counters(sum, thread);
     hz3_unlock(&hz3_threads_lock);
 }
+
+const struct hz3_place hz3_threads_places[] = {
+    HZ3_PLACE("threads", threads),
+    HZ3_PLACE("joined", joined),
+    HZ3_PLACE("dead", dead),
+    HZ3_NUMBER("thread.size", sizeof(struct hz3_thread)),
+    HZ3_FIELD("thread.bins", struct hz3_thread, bins),
+    HZ3_FIELD("thread.next", struct hz3_thread, next),
+    HZ3_FIELD("thread.outbox", struct hz3_thread, outbox),
+    HZ3_FIELD("bins.top", struct hz3_bins, top),
+    HZ3_FIELD("bins.previous", struct hz3_bins, previous),
+    HZ3_FIELD("bins.stats", struct hz3_bins, stats),
+    HZ3_FIELD("stats.swap", struct hz3_cache_stats, swap),
+    HZ3_FIELD("stats.stash", struct hz3_cache_stats, stash),
+    HZ3_FIELD("stats.transfer", struct hz3_cache_stats, transfer),
+    HZ3_FIELD("stats.kept", struct hz3_cache_stats, kept),
+    HZ3_FIELD("stats.central_magazine", struct hz3_cache_stats, central_magazine),
+    HZ3_FIELD("stats.held", struct hz3_cache_stats, held),
+    HZ3_FIELD("stats.central", struct hz3_cache_stats, central),
+    HZ3_FIELD("stats.stolen", struct hz3_cache_stats, stolen),
+    HZ3_FIELD("stats.fresh", struct hz3_cache_stats, fresh),
+    HZ3_FIELD("stats.overflow", struct hz3_cache_stats, overflow),
+    HZ3_FIELD("stats.retired", struct hz3_cache_stats, retired),
+    HZ3_PLACES_END,
+};

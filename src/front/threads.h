@@ -3,6 +3,7 @@
 #ifndef HZ3_FRONT_THREADS_H
 #define HZ3_FRONT_THREADS_H
 
+#include "base/layout.h"
 #include "front/thread.h"
 
 extern struct hz3_lock hz3_threads_lock;
@@ -38,4 +39,5 @@ size_t hz3_cache_objects(unsigned cls); /* in magazines and outboxes of live thr
 /* HZ3_BOXES_ON: what this thread counted stays in the sum, though it be on no list. */
 void hz3_cache_bury_counters(void);
 void hz3_cache_counters_sum(struct hz3_counters *sum);
+extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */
 #endif

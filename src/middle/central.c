@@ -283,3 +283,13 @@ void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock))
 {
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) visit(&centrals[cls].lock);
 }
+
+const struct hz3_place hz3_central_places[] = {
+    HZ3_PLACES("heap", hz3_heaps),
+    HZ3_PLACE("heaps", hz3_heap_count),
+    HZ3_FIELD("heap.taken", struct hz3_heap, taken),
+    HZ3_FIELD("heap.threads", struct hz3_heap, threads),
+    HZ3_PLACES("central", centrals),
+    HZ3_FIELD("central.retired", struct central, retired),
+    HZ3_PLACES_END,
+};

@@ -8,6 +8,7 @@
 #ifndef HZ3_MIDDLE_CENTRAL_H
 #define HZ3_MIDDLE_CENTRAL_H
 
+#include "base/layout.h"
 #include "middle/magazine.h"
 
 struct hz3_heap {
@@ -64,4 +65,5 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
+extern const struct hz3_place hz3_central_places[];               /* for readers outside: base/layout */
 #endif

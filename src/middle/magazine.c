@@ -100,3 +100,12 @@ void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine)
     magazine->word[1] = NULL;
     hz3_magazine_put_bundle(hint, magazine, 1);
 }
+
+const struct hz3_place hz3_magazine_places[] = {
+    HZ3_NUMBER("magazine.size", sizeof(struct hz3_magazine)),
+    HZ3_FIELD("magazine.next", struct hz3_magazine, header.next),
+    HZ3_FIELD("magazine.floor", struct hz3_magazine, header.floor),
+    HZ3_FIELD("magazine.top", struct hz3_magazine, header.top),
+    HZ3_FIELD("magazine.key", struct hz3_magazine, header.key),
+    HZ3_PLACES_END,
+};

@@ -15,6 +15,7 @@
 #define HZ3_MIDDLE_MAGAZINE_H
 
 #include "back/arena.h"
+#include "base/layout.h"
 #include "middle/stack.h"
 #include "os/lock.h"
 
@@ -124,5 +125,6 @@ void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigne
 /* For threads that may take no lock: an empty one that is there, or NULL; and sees to it that some are. */
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint);
 void hz3_magazine_stock_up(void);
-extern struct hz3_lock hz3_magazine_lock; /* for fork */
+extern struct hz3_lock hz3_magazine_lock;            /* for fork */
+extern const struct hz3_place hz3_magazine_places[]; /* for readers outside: base/layout */
 #endif

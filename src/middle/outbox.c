@@ -49,3 +49,17 @@ void hz3_outbox_put(struct hz3_outbox *outbox)
     free_outboxes = free_outbox;
     hz3_unlock(&hz3_outbox_lock);
 }
+
+const struct hz3_place hz3_outbox_places[] = {
+    HZ3_NUMBER("outbox.size", sizeof(struct hz3_outbox)),
+    HZ3_FIELD("outbox.outgoing", struct hz3_outbox, outgoing),
+    HZ3_FIELD("outbox.ring", struct hz3_outbox, ring),
+    HZ3_FIELD("outbox.ring_first", struct hz3_outbox, ring_first),
+    HZ3_FIELD("outbox.ring_count", struct hz3_outbox, ring_count),
+    HZ3_FIELD("outbox.spill", struct hz3_outbox, spill),
+    HZ3_FIELD("outbox.central", struct hz3_outbox, central),
+    HZ3_NUMBER("spill.size", sizeof(struct hz3_spill)),
+    HZ3_FIELD("spill.first", struct hz3_spill, first),
+    HZ3_FIELD("spill.count", struct hz3_spill, count),
+    HZ3_PLACES_END,
+};

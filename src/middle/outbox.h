@@ -4,6 +4,7 @@
 #ifndef HZ3_MIDDLE_OUTBOX_H
 #define HZ3_MIDDLE_OUTBOX_H
 
+#include "base/layout.h"
 #include "middle/magazine.h"
 #include "variants/outbox_parts.h"
 
@@ -28,5 +29,6 @@ extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */
 struct hz3_outbox *hz3_outbox_get(void);
 /* Makes an empty outbox somebody else's. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
-extern struct hz3_lock hz3_outbox_lock; /* for fork */
+extern struct hz3_lock hz3_outbox_lock;            /* for fork */
+extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */
 #endif

@@ -231,3 +231,12 @@ void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
 {
     for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < hz3_heap_count; owner++) visit(&stashes[owner].taker);
 }
+
+const struct hz3_place hz3_stash_places[] = {
+    HZ3_PLACES("stash", stashes),
+    HZ3_PLACE("stashes", hz3_heap_highest),
+    HZ3_NUMBER("bin.size", sizeof(struct hz3_bin)),
+    HZ3_NUMBER("stash.instances", HZ3_INSTANCES_MAX),
+    HZ3_FIELD("stash.bin", struct hz3_stash, bin),
+    HZ3_PLACES_END,
+};

@@ -11,6 +11,7 @@
 #ifndef HZ3_MIDDLE_OWNER_STASH_H
 #define HZ3_MIDDLE_OWNER_STASH_H
 
+#include "base/layout.h"
 #include "variants/instances.h"
 #include "middle/magazine.h"
 #include "middle/outbox.h"
@@ -51,4 +52,5 @@ size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc);
 size_t hz3_owner_stash_in_flight(unsigned owner);                     /* bytes, as the bound counts them */
 size_t hz3_owner_stash_waiting(void);                                 /* the same of all owners */
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
+extern const struct hz3_place hz3_stash_places[];                     /* for readers outside: base/layout */
 #endif

@@ -100,3 +100,9 @@ size_t hz3_transfer_objects(unsigned cls)
 {
     return hz3_stack_objects(&cache[cls].stack);
 }
+
+const struct hz3_place hz3_transfer_places[] = {
+    HZ3_PLACES("transfer", cache),
+    HZ3_FIELD("transfer.stack", cache[0], stack),
+    HZ3_PLACES_END,
+};

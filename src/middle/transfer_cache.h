@@ -3,6 +3,7 @@
 #ifndef HZ3_MIDDLE_TRANSFER_CACHE_H
 #define HZ3_MIDDLE_TRANSFER_CACHE_H
 
+#include "base/layout.h"
 #include "middle/magazine.h"
 
 /* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
@@ -21,4 +22,5 @@ size_t hz3_transfer_waiting(void);
 void hz3_transfer_settle(void);            /* for the thread's end */
 void hz3_transfer_recount(void);           /* after trims: they are not counted, and what drifted is put right */
 size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
+extern const struct hz3_place hz3_transfer_places[]; /* for readers outside: base/layout */
 #endif

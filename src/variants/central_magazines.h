@@ -3,6 +3,7 @@
 #ifndef HZ3_VARIANTS_CENTRAL_MAGAZINES_H
 #define HZ3_VARIANTS_CENTRAL_MAGAZINES_H
 
+#include "base/layout.h"
 #include "middle/magazine.h"
 
 bool hz3_central_magazines_put(unsigned cls, struct hz3_magazine *magazine);
@@ -38,4 +39,5 @@ HZ3_INLINE size_t hz3_central_waiting(void) /* bytes in all, as if they were ful
 {
     return HZ3_CENTRAL_MAGAZINES ? hz3_central_magazines_waiting() : 0;
 }
+extern const struct hz3_place hz3_waiting_places[]; /* for readers outside: base/layout */
 #endif

@@ -1,4 +1,4 @@
-#include "watch/stats.h"
+#include "watch/layout.h"
 
 #define STRING(x)   #x
 #define EXPANDED(x) STRING(x)

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
+#include "watch/layout.h"
 
 void hz3_stats_read(struct hz3_stats *stats)
 {
@@ -85,7 +86,7 @@ void hz3_stats_text(struct hz3_text *text)
 #undef ROW
     hz3_print(text, "\n");
     print_process(text);
-    hz3_print(text, "%s\n", hz3_config_text);
+    hz3_print(text, "%s\n", hz3_layout.config);
     print_process(text);
     hz3_print(text,
               "this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT

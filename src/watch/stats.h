@@ -27,5 +27,4 @@ void hz3_stats_read(struct hz3_stats *stats);
 enum { HZ3_STATS_BYTES = 4096 };
 void hz3_stats_text(struct hz3_text *text);
 void hz3_stats_print_json(struct hz3_text *text);
-extern const char hz3_config_text[]; /* config.c */
 #endif

@@ -1,0 +1,34 @@
+#include "watch/layout.h"
+
+#include "back/arena.h"
+#include "back/gauges.h"
+#include "back/large.h"
+#include "back/limits.h"
+#include "base/sizeclass.h"
+#include "front/handoff.h"
+#include "front/threads.h"
+#include "middle/owner_stash.h"
+#include "middle/transfer_cache.h"
+#include "variants/central_magazines.h"
+
+/* What another lane would have stays out. */
+static const struct hz3_place *const places[] = {
+    hz3_sizeclass_places, hz3_gauge_places,  hz3_limits_places,   hz3_large_places,
+    hz3_map_places,       hz3_arena_places,  hz3_magazine_places, hz3_central_places,
+    hz3_transfer_places,  hz3_outbox_places, hz3_threads_places,  hz3_handoff_places,
+#if HZ3_S44_OWNER_STASH
+    hz3_stash_places,
+#endif
+#if HZ3_CENTRAL_MAGAZINES
+    hz3_waiting_places,
+#endif
+};
+
+const struct hz3_layout hz3_layout = {
+    .magic = "\177hz3 layout\n\r\n\032",
+    .self = &hz3_layout,
+    .config = hz3_config_text,
+    .version = HZ3_LAYOUT_VERSION,
+    .rooms = sizeof places / sizeof *places,
+    .places = places,
+};
