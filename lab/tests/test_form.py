@@ -13,8 +13,8 @@ LOCKS = {"lab": "lab/requirements.txt", "test": "tests/requirements.txt"}
 
 
 @pytest.mark.parametrize("argv", [
-    ["ruff", "check", "--no-cache", "lab", "tests", "peers", "bench"],
-    ["ruff", "format", "--no-cache", "--check", "lab"],
+    ["ruff", "check", "--no-cache", "lab", "look", "tests", "peers", "bench"],
+    ["ruff", "format", "--no-cache", "--check", "lab", "look"],
     ["mypy", "--cache-dir", "build/mypy"],
 ], ids=" ".join)  # fmt: skip
 def test_a_tool_has_nothing_to_say(argv):

@@ -1,0 +1,271 @@
+"""hz3 doctor: what of a process, or of a program and this machine, stands in hz3's way, a line each."""
+
+import os
+import re
+import shutil
+import stat
+import struct
+import subprocess
+from typing import NamedTuple
+
+from look import LookError, elf, shown
+from look.layout import Layout, find
+from look.process import Process
+from look.stats import human
+
+ALLOCATORS = re.compile(
+    r"/lib(jemalloc|tcmalloc|mimalloc|snmalloc|rpmalloc|tbbmalloc|hoard|scudo|hardened_malloc)[^/]*$"
+)
+LIBC = re.compile(r"/(libc\.so|libc-|ld-linux|ld-musl|libc\.musl)")
+HUGE_PAGES = {"always": "of everything", "madvise": "on request"}
+NEAR = 4  # of max_map_count, of a group's limit: so much of it in use is worth a word
+
+
+class Finding(NamedTuple):
+    ok: bool
+    what: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return shown(f"{'ok  ' if self.ok else 'look'}  {self.what}{f': {self.advice}' if self.advice else ''}")
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _defines_malloc(path: str) -> bool:
+    try:
+        return elf.File(path).defines(b"malloc")
+    except (ValueError, OSError):
+        return False
+
+
+# ---- the machine ----
+
+
+def machine() -> list[Finding]:
+    found = []
+    chosen = re.search(r"\[(\w+)\]", _text("/sys/kernel/mm/transparent_hugepage/enabled"))
+    pages = chosen[1] if chosen else "never"
+    found.append(
+        Finding(
+            pages != "always",
+            f"huge pages are made {HUGE_PAGES.get(pages, 'never')}",
+            "memory that is little used costs more; HZ3_THP=never keeps the heap without" if pages == "always" else "",
+        )
+    )
+    strict = _text("/proc/sys/vm/overcommit_memory").strip() == "2"
+    found.append(
+        Finding(
+            not strict,
+            "memory is never overcommitted" if strict else "memory is overcommitted",
+            "untouched mappings count; see Memory that is counted in docs/use/limits.md" if strict else "",
+        )
+    )
+    return found
+
+
+def mappings(used: int) -> Finding:
+    most = int(_text("/proc/sys/vm/max_map_count") or 65530)
+    much = used * NEAR > most
+    return Finding(
+        not much,
+        f"{used} of {most} mappings are in use",
+        "raise vm.max_map_count, or HZ3_DECAY, which makes fewer" if much else "",
+    )
+
+
+def group(membership: str) -> Finding:
+    """The least room that its control groups leave, up to the root."""
+    line = re.search(r"^0::(/.*)$", membership, re.M)
+    path, least = line[1].rstrip("/") if line else "", None
+    while True:
+        folder = f"/sys/fs/cgroup{path}"
+        for limit in ("memory.high", "memory.max"):
+            value, used = _text(f"{folder}/{limit}").strip(), _text(f"{folder}/memory.current").strip()
+            if (
+                value.isdecimal()
+                and used.isdecimal()
+                and (least is None or int(value) - int(used) < least[0] - least[1])
+            ):
+                least = int(value), int(used)
+        if not path:
+            break
+        path = path.rpartition("/")[0]
+    if least is None:
+        return Finding(True, "no control group limits its memory")
+    near = (least[0] - least[1]) * NEAR < least[0]
+    return Finding(
+        not near,
+        f"its control group has {human(max(0, least[0] - least[1]))} left of {human(least[0])}",
+        "HZ3_SOFT_LIMIT below that, a shorter HZ3_DECAY, or lane memory" if near else "",
+    )
+
+
+# ---- a process ----
+
+
+def _served(process: Process) -> list[Finding]:
+    layout: Layout | None = None
+    try:
+        layout = find(process)
+        version = f"hz3 {layout.version}, lane {layout.lane}"
+    except LookError as error:
+        version = str(error)
+    try:
+        objects = elf.loaded(process)
+        servers = [name for name, image in objects if image.defines(b"malloc")]
+    except (ValueError, KeyError, struct.error):
+        return [Finding(False, "its loader's list of libraries cannot be read", version)]
+    if not objects:
+        known = layout and layout.version
+        return [
+            Finding(
+                bool(known),
+                f"it is linked statically{f', with {version}' if known else ''}",
+                "" if known else "nothing can be preloaded: link it with libhz3.a (docs/use/linking.md)",
+            )
+        ]
+    first = servers[0] if servers else "nobody"
+    ours = layout is not None and first == layout.library.removesuffix(" (deleted)")
+    found = [
+        Finding(
+            ours,
+            f"malloc is served by {first}{f' ({version})' if ours else ''}",
+            "" if ours else _why_not(process, first, version),
+        )
+    ]
+    interpreter = next((name for name, _ in objects if "ld-musl" in name), "")
+    if interpreter:
+        found.append(
+            Finding(
+                False,
+                f"its C library is musl ({interpreter})",
+                "the library has to be built with musl too, or linked statically",
+            )
+        )
+    return found + [
+        _second(name)
+        for name in dict.fromkeys(name for name, _ in objects)
+        if name != first and (name in servers or ALLOCATORS.search(name)) and not LIBC.search(name)
+    ]
+
+
+def _second(name: str) -> Finding:
+    return Finding(
+        False,
+        f"{name} is an allocator too, and is linked in",
+        "what the program says of fragmentation may be that one's, and mean nothing here; hz3 explain says where memory is",
+    )
+
+
+def _why_not(process: Process, server: str, version: str) -> str:
+    if elf.auxiliary(process).get(elf.AUX_SECURE):
+        return "it gained rights when it started, and so LD_PRELOAD was ignored: link it with hz3"
+    if ALLOCATORS.search(server) or not LIBC.search(server):
+        return f"that one comes before hz3, or is the program's own ({version})"
+    return "start it by `hz3 run -- ...`, or with LD_PRELOAD"
+
+
+def _sandbox(status: str) -> Finding:
+    mode = re.search(r"^Seccomp:\s*(\d)", status, re.M)
+    locked = bool(mode and mode[1] != "0")
+    return Finding(
+        not locked,
+        "it is in a seccomp sandbox" if locked else "it is in no seccomp sandbox",
+        "it has to allow what docs/use/limits.md lists under Sandboxes; HZ3_BACKGROUND=0 where clone kills"
+        if locked
+        else "",
+    )
+
+
+def of_process(process: Process) -> list[Finding]:
+    maps = process.maps
+    return [
+        *_served(process),
+        _sandbox(process.text("status")),
+        *machine(),
+        mappings(len(maps)),
+        group(process.text("cgroup")),
+    ]
+
+
+# ---- a program ----
+
+
+def _interpreted(path: str) -> str:
+    """The program that runs a script."""
+    for _ in range(4):
+        with open(path, "rb") as file:
+            line = re.match(rb"#![ \t]*([^ \t\n]+)", file.read(256))
+        if not line:
+            break
+        path = os.fsdecode(line[1])
+    return path
+
+
+def _gains_rights(path: str) -> bool:
+    mode = os.stat(path)
+    if (mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid()) or (
+        mode.st_mode & stat.S_ISGID and mode.st_gid != os.getgid()
+    ):
+        return True
+    try:
+        return bool(os.getxattr(path, "security.capability")) and os.getuid() != 0
+    except OSError:
+        return False
+
+
+def of_program(name: str) -> list[Finding]:
+    path = name if "/" in name else shutil.which(name)
+    if not path or not os.path.isfile(path):
+        raise LookError(f"there is no process and no program {shown(name)}")
+    try:
+        path = _interpreted(path)
+        file = elf.File(path)
+    except OSError as error:
+        raise LookError(f"{shown(path)} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise LookError(f"{shown(path)} is not a program of 64-bit Linux") from None
+    found = []
+    if _gains_rights(path):
+        found.append(Finding(False, f"{path} gains rights when it starts", "LD_PRELOAD is ignored: link it with hz3"))
+    if not file.interpreter:
+        found.append(
+            Finding(
+                False,
+                f"{path} is linked statically",
+                "nothing can be preloaded: link it with libhz3.a (docs/use/linking.md)",
+            )
+        )
+    elif "ld-musl" in file.interpreter:
+        found.append(
+            Finding(
+                False,
+                f"{path} runs on musl ({file.interpreter})",
+                "the library has to be built with musl too, or linked statically",
+            )
+        )
+    elif file.defines(b"malloc"):
+        found.append(
+            Finding(False, f"{path} brings its own malloc", "no preloaded one is asked; build the program without it")
+        )
+    else:
+        found.append(Finding(True, f"hz3 can serve {path}", "hz3 run -- " + name))
+        done = subprocess.run(["ldd", path], capture_output=True, text=True, errors="replace", check=False)
+        libraries = re.findall(r"=> (/\S+) \(", done.stdout)
+        found += [
+            _second(library)
+            for library in libraries
+            if not LIBC.search(library) and (ALLOCATORS.search(library) or _defines_malloc(library))
+        ]
+    return [*found, *machine(), group(_text("/proc/self/cgroup"))]
+
+
+def as_text(findings: list[Finding]) -> str:
+    return "\n".join(map(str, findings))

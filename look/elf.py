@@ -1,0 +1,133 @@
+"""What an ELF object says of itself, in a process's memory or in a file: its interpreter, and which names it defines."""
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from look.process import Process
+
+LOAD, DYNAMIC, INTERPRETER, HEADERS = 1, 2, 3, 6  # PT_
+STRINGS, SYMBOLS, DEBUG, HASH, GNU_HASH = 5, 6, 21, 4, 0x6FFFFEF5  # DT_
+AUX_HEADERS, AUX_COUNT, AUX_SECURE = 3, 5, 23  # AT_
+SYMBOL, HEADER, WORD = struct.Struct("IBBHQQ"), struct.Struct("IIQQQQQQ"), struct.Struct("Q")
+MOST = 10000  # of anything that is linked in a chain
+Read = Callable[[int, int], bytes]
+
+
+class Segment(NamedTuple):
+    kind: int
+    offset: int
+    address: int
+    size: int  # in the file
+
+
+def _segments(data: bytes) -> list[Segment]:
+    return [
+        Segment(kind, offset, address, size) for kind, _, offset, address, _, size, _, _ in HEADER.iter_unpack(data)
+    ]
+
+
+class Image:
+    """read: by addresses as the object was linked; shift: what the loader may have added to those in its dynamic section."""
+
+    def __init__(self, read: Read, dynamic: int, shift: int = 0):
+        self._read = read
+        self.tags: dict[int, int] = {}
+        for i in range(MOST):
+            tag, value = struct.unpack("qQ", read(dynamic + 16 * i, 16))
+            if not tag:
+                break
+            self.tags.setdefault(
+                tag, value - shift if tag in (STRINGS, SYMBOLS, HASH, GNU_HASH) and value >= shift else value
+            )
+
+    def defines(self, name: bytes) -> bool:
+        return (
+            any(self._matches(i, name) for i in self._with_hash(name))
+            if GNU_HASH in self.tags
+            else any(
+                self._matches(i, name)
+                for i in range(struct.unpack("II", self._read(self.tags[HASH], 8))[1] if HASH in self.tags else 0)
+            )
+        )
+
+    def _with_hash(self, name: bytes) -> Iterator[int]:
+        table, wanted = self.tags[GNU_HASH], 5381
+        for byte in name:
+            wanted = (wanted * 33 + byte) & 0xFFFFFFFF
+        buckets, first, bloom, _ = struct.unpack("IIII", self._read(table, 16))
+        at = table + 16 + 8 * bloom
+        (i,) = struct.unpack("I", self._read(at + 4 * (wanted % buckets), 4)) if buckets else (0,)
+        for i in range(i, i + MOST) if i >= first and i else ():
+            (found,) = struct.unpack("I", self._read(at + 4 * buckets + 4 * (i - first), 4))
+            if (found | 1) == (wanted | 1):
+                yield i
+            if found & 1:
+                return
+
+    def _matches(self, i: int, name: bytes) -> bool:
+        at, _, _, section, _, _ = SYMBOL.unpack(self._read(self.tags[SYMBOLS] + SYMBOL.size * i, SYMBOL.size))
+        return section != 0 and self._read(self.tags[STRINGS] + at, len(name) + 1) == name + b"\0"
+
+
+class File:
+    """ValueError: it is not ELF of this machine's kind."""
+
+    def __init__(self, path: str):
+        with open(path, "rb") as file:
+            self._data = file.read()
+        if self._data[:5] != b"\x7fELF\x02":
+            raise ValueError("not ELF")
+        try:
+            (start,), size, count = WORD.unpack_from(self._data, 32), *struct.unpack_from("HH", self._data, 54)
+            self.segments = _segments(self._data[start : start + size * count])
+        except struct.error:
+            raise ValueError("cut off") from None
+        paths = [
+            self._data[s.offset : s.offset + s.size].rstrip(b"\0").decode(errors="replace")
+            for s in self.segments
+            if s.kind == INTERPRETER
+        ]
+        self.interpreter = paths[0] if paths else None
+
+    def _read(self, address: int, size: int) -> bytes:
+        for s in self.segments:
+            if s.kind == LOAD and s.address <= address and address + size <= s.address + s.size:
+                return self._data[s.offset + address - s.address :][:size]
+        raise ValueError("not in the file")
+
+    def defines(self, name: bytes) -> bool:
+        dynamic = [s.address for s in self.segments if s.kind == DYNAMIC]
+        try:
+            return bool(dynamic) and Image(self._read, dynamic[0]).defines(name)
+        except struct.error:
+            raise ValueError("broken") from None
+
+
+def auxiliary(process: Process) -> dict[int, int]:
+    data = process.contents("auxv")
+    return dict(struct.iter_unpack("QQ", data[: len(data) // 16 * 16]))
+
+
+def loaded(process: Process) -> list[tuple[str, Image]]:
+    """The objects of a process in the order in which the loader looks names up in them; none where it has no loader."""
+    values = auxiliary(process)
+    at, count = values[AUX_HEADERS], values[AUX_COUNT]
+    segments = _segments(process.read(at, HEADER.size * min(count, MOST)))
+    dynamic = [s.address for s in segments if s.kind == DYNAMIC]
+    if not dynamic:
+        return []
+    shift = next((at - s.address for s in segments if s.kind == HEADERS), 0)
+    debug = Image(lambda a, n: process.read(a + shift, n), dynamic[0]).tags.get(DEBUG, 0)
+    if not debug:
+        return []
+    (entry,), found = WORD.unpack(process.read(debug + 8, 8)), list[tuple[str, Image]]()
+    while entry and len(found) < MOST:
+        base, name, section, entry = struct.unpack("QQQQ", process.read(entry, 32))
+        text = process.string(name, 4096).decode(errors="backslashreplace") or process.link("exe")
+
+        def read(address: int, size: int, base: int = base) -> bytes:
+            return process.read(address + base, size)
+
+        found.append((text, Image(read, section - base, base)))
+    return found

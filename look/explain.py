@@ -1,0 +1,232 @@
+"""hz3 explain: the sum that ends in RSS.
+
+Which pages are resident comes from the kernel (pagemap, smaps), what they are used for from hz3.  A run's resident bytes
+are those of live objects, as far as there are so many; then, at its end, of objects never handed out; the rest is free."""
+
+import time
+from collections import Counter
+from typing import NamedTuple
+
+from look import shown
+from look.figures import GRANULE, PLACES, Figures
+from look.layout import find
+from look.process import PAGE, Mapping, Process
+from look.stats import human
+
+TOP = 5
+WORTH = 0.05  # of RSS: less is not worth advice
+ADVICE_MAX = 3
+MUCH = 32 << 20  # HZ3_PAGES_MUCH: what the background thread is worth
+
+
+class Hole(NamedTuple):
+    """Free objects of a class in resident pages of runs in use."""
+
+    size: int
+    bytes: int
+    live: int  # objects
+    cached: int
+
+
+class Sum(NamedTuple):
+    rows: list[tuple[str, int, str]]  # what, bytes, note
+    of: dict[str, int]
+    holes: list[Hole]
+    rss: int  # as the kernel counts it
+    notes: list[str]
+    advice: list[str]
+
+    def total(self) -> int:
+        return sum(size for _, size, _ in self.rows)
+
+
+class Pages:
+    """The resident bytes of parts of one range."""
+
+    def __init__(self, process: Process, start: int, size: int):
+        self.start = start // PAGE
+        self._present = process.pages(start, start + size) if size > 0 else b""
+
+    def resident(self, start: int, end: int) -> int:
+        return self._present.count(1, max(0, start // PAGE - self.start), max(0, -(-end // PAGE) - self.start)) * PAGE
+
+    def all(self) -> int:
+        return self._present.count(1) * PAGE
+
+
+def heap(figures: Figures) -> tuple[Counter[str], list[Hole]]:
+    """Resident bytes by use; the classes' free objects."""
+    at, of = figures.layout, Counter[str]()
+    run, large, dirty, purging = (at.at(f"kind.{kind}") for kind in ("run", "large", "dirty", "purging"))
+    live, holes = Counter[int](), Counter[int]()
+    for window in figures.windows:
+        pages = Pages(figures.process, window.base, window.frontier * GRANULE)
+        found = 0
+        for span in figures.spans:
+            if not window.base <= span.start < window.base + window.bytes:
+                continue
+            end = span.start + span.granules * GRANULE
+            resident = pages.resident(span.start, end)
+            found += resident
+            if span.kind == run and 0 < span.cls < figures.bins - 1:
+                size = figures.classes[span.cls].size
+                never = min(resident, pages.resident(-(-(span.start + span.bump * size) // PAGE) * PAGE, end))
+                used = min(span.live * size, resident - never)
+                of["never"] += never
+                live[span.cls] += used
+                holes[span.cls] += resident - never - used
+            elif span.kind == large:
+                of["large cache" if span.freed else "large"] += resident
+            else:
+                of["dirty" if span.kind in (dirty, purging) else "huge"] += resident
+        of["huge"] += max(0, pages.all() - found)
+    for cls, size in live.items():
+        left = size
+        for place in PLACES:
+            part = min(left, figures.classes[cls].cached[place] * figures.classes[cls].size)
+            of[place] += part
+            left -= part
+        of["small"] += left
+    of["holes"] = holes.total()
+    named = [
+        Hole(figures.classes[cls].size, size, figures.classes[cls].live(), figures.classes[cls].all_cached())
+        for cls, size in holes.most_common()
+        if size
+    ]
+    return of, named
+
+
+def rounding(figures: Figures) -> int:
+    """The most that rounding up to size classes can make of the live objects: hz3 does not keep what was asked for."""
+    below, most = 0, 0
+    for c in figures.classes[1:-1]:
+        most += c.live() * max(0, c.size - below - 1)
+        below = c.size
+    return most
+
+
+def metadata(figures: Figures) -> list[tuple[int, int]]:
+    parts = [part for window in figures.windows for part in window.tables]
+    return [*parts, (figures.area, len(figures.magazines))]
+
+
+def others(figures: Figures, mappings: list[Mapping]) -> Counter[str]:
+    """Resident bytes of what holds nothing of the heap nor of its tables, by kind."""
+    at, of = figures.layout, Counter[str]()
+    ours = [(window.base, window.frontier * GRANULE) for window in figures.windows] + metadata(figures)
+    state = [at.at(name) for name in ("heap", "central", "transfer", "stash", "dead") if at.has(name)]
+    program = shown(figures.process.link("exe"))
+    before = ""
+    for m in mappings:
+        size = m.bytes_of("Rss")
+        of["huge pages"] += m.bytes_of("AnonHugePages") if any(m.start < s + n and s < m.end for s, n in ours) else 0
+        of["swap"] += m.bytes_of("Swap")
+        anonymous = not m.name or m.name.startswith("[anon")
+        if any(m.start < s + n and s < m.end for s, n in ours):
+            of["shared with ours"] += size
+        elif (
+            m.name == at.library != program
+            or (anonymous and before == at.library != program)
+            or (anonymous and any(m.start <= address < m.end for address in state))
+        ):
+            of["state"] += size
+        elif m.name == "[stack]" or (anonymous and any(m.start <= thread < m.end for thread in figures.thread_at)):
+            of["stacks"] += size
+        elif m.name.startswith(("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero", "[anon_shmem")):
+            of["shared memory"] += size
+        elif m.name.startswith("/"):
+            of["files"] += size
+        else:
+            of["others"] += size
+        before = m.name or before
+    return of
+
+
+def when(figures: Figures) -> str:
+    """Says when what waits goes back."""
+    at = figures.layout
+    decay, dirty = at.value("decay_ms"), at.at("kind.dirty")
+    now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1000)
+    ages = [(now - span.since) & 0xFFFFFFFF for span in figures.spans if span.kind == dirty]
+    left = max((decay - age for age in ages if age < 1 << 31), default=decay)
+    if at.value("attended"):
+        return f"the last of it in {max(0, left)} ms"
+    return f"{decay} ms after it was freed, as the program comes by malloc or free; of {human(MUCH)} and more by itself"
+
+
+def advice(figures: Figures, of: Counter[str], rss: int) -> list[str]:
+    least, found = WORTH * rss, list[tuple[int, str]]()
+
+    def say(size: int, sentence: str) -> None:
+        if size > least:
+            found.append((size, sentence))
+
+    waiting = of["dirty"] + of["large cache"]
+    say(
+        waiting,
+        f"HZ3_RETAIN={max(1, waiting >> 21)}M or a shorter HZ3_DECAY gives back sooner what waits ({human(waiting)}).",
+    )
+    say(
+        of["thread"],
+        f"HZ3_CACHE_TOTAL={max(1, of['thread'] >> 21)}M bounds what the threads' magazines hold ({human(of['thread'])}).",
+    )
+    say(of["transfer"], f"HZ3_TRANSFER_CACHE=1M bounds what the transfer cache holds ({human(of['transfer'])}).")
+    say(of["huge"], f"HZ3_THP=never keeps the system from filling free ranges with huge pages ({human(of['huge'])}).")
+    idle = min(of["holes"], figures.gauge("idle"))
+    say(
+        idle,
+        f"a shorter HZ3_DECAY gives back sooner what is free in runs and was not looked through yet ({human(idle)}).",
+    )
+    return [sentence[0].upper() + sentence[1:] for _, sentence in sorted(found, reverse=True)[:ADVICE_MAX]]
+
+
+def read(process: Process) -> Sum:
+    figures = Figures(find(process))
+    of, holes = heap(figures)
+    tables = sum(Pages(process, start, size).all() for start, size in metadata(figures))
+    apart = others(figures, process.smaps())
+    rss = process.resident()
+    heap_bytes = sum(of.values())
+    in_flight = of["outgoing"] + of["stash"] + of["transfer"] + of["central"]
+    rows = [
+        ("live objects", of["small"], f"rounding up to size classes is {human(rounding(figures))} of it at most"),
+        ("live large blocks", of["large"], ""),
+        ("free objects in runs in use", of["holes"], ""),
+        ("objects never handed out", of["never"], "in pages that had another use before, or huge ones"),
+        ("threads' magazines", of["thread"], f"{len(figures.thread_at)} threads"),
+        (
+            "in flight between threads",
+            in_flight,
+            f"stashes {human(of['stash'] + of['outgoing'])}, transfer cache {human(of['transfer'] + of['central'])}",
+        ),
+        ("waiting to go back", of["dirty"] + of["large cache"], when(figures)),
+        ("free, in huge pages", of["huge"], ""),
+        ("metadata", tables + apart["state"], "tables, magazines, hz3's own variables"),
+        ("stacks", apart["stacks"], "not hz3's, like all that follows"),
+        ("program and libraries", apart["files"], ""),
+        ("shared memory", apart["shared memory"], ""),
+        ("other mappings", apart["others"] + max(0, apart["shared with ours"] - heap_bytes - tables), ""),
+    ]
+    notes = []
+    if apart["huge pages"]:
+        notes.append(f"{human(apart['huge pages'])} of the heap are in huge pages.")
+    if apart["swap"]:
+        notes.append(f"{human(apart['swap'])} more are in swap.")
+    return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, rss))
+
+
+def as_text(process: Process, of: Sum) -> str:
+    def row(size: int, whole: int, what: str) -> str:
+        return f"{human(size):>10}  {100 * size / max(1, whole):5.1f} %  {what}"
+
+    lines = [f"{process.name} ({process.pid}): where {human(of.rss)} of resident memory are", ""]
+    lines += [row(size, of.rss, f"{what} ({note})" if note else what) for what, size, note in of.rows if size]
+    lines.append(row(of.total(), of.rss, "sum"))
+    if of.holes:
+        lines += ["", "free objects in runs in use, by class:"]
+    for h in of.holes[:TOP]:
+        what = f"objects of {h.size} bytes: {h.live} live and {h.cached} cached pin it"
+        lines.append(row(h.bytes, of.of["holes"], what))
+    lines += ["", *of.notes] if of.notes else []
+    lines += ["", *of.advice] if of.advice else []
+    return "\n".join(lines)

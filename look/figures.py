@@ -1,0 +1,345 @@
+"""What hz3 counts in a process, gathered from its memory: the figures of src/watch/stats.c, and more by class.
+
+All of it is read while threads run: any value may be a little older than the next."""
+
+import struct
+from typing import NamedTuple
+
+from look.layout import ORDER, Layout
+
+GRANULE = 64 << 10
+SOURCES = (
+    "swap",
+    "stash",
+    "transfer",
+    "kept",
+    "central_magazine",
+    "held",
+    "central",
+    "stolen",
+    "fresh",
+    "overflow",
+    "retired",
+)
+PUBLIC = {"stash": "owner_stash", "held": "held_run", "fresh": "fresh_run"}  # where stats.c has another name
+THREADS_MAX = 1 << 20
+_NUMBER, _COUNT = (1 << 26) - 1, (1 << 10) - 1  # of src/middle/stack.h
+_LIST_COUNT_AT = 44  # of src/middle/list.h
+
+
+# Where free objects wait above the runs.  outgoing: on its way home, with the thread that freed it.
+PLACES = ("thread", "outgoing", "stash", "transfer", "central")
+
+
+class Span(NamedTuple):
+    start: int
+    granules: int
+    kind: int
+    freed: bool
+    cls: int
+    bump: int
+    live: int
+    since: int  # ms
+
+
+class Class:
+    """A size class, in objects."""
+
+    def __init__(self, size: int, objects: int, out: int):
+        self.size = size  # bytes of one
+        self.objects = objects  # in a run
+        self.out = out  # of its runs: with the program, or cached
+        self.cached = dict.fromkeys(PLACES, 0)
+        self.runs = self.capacity = 0  # capacity: objects of all runs
+
+    def all_cached(self) -> int:
+        return sum(self.cached.values())
+
+    def live(self) -> int:
+        return max(self.out - self.all_cached(), 0)
+
+
+class Window(NamedTuple):
+    base: int
+    bytes: int
+    tables: list[tuple[int, int]]  # where its tables are mapped
+    frontier: int
+    spans: int
+    spans_mapped: int
+
+
+class Figures:
+    def __init__(self, layout: Layout):
+        self.layout, self.process = layout, layout.process
+        self.classes = self._classes()
+        self.area = layout.value("magazines.area")
+        self.magazines = self.process.read(self.area, layout.value("magazines.mapped")) if self.area else b""
+        self.thread_at: list[int] = []
+        self.sources = dict.fromkeys(SOURCES, 0)
+        self._shared()
+        self._threads()
+        self.windows = self._windows()
+        self.spans = [span for window in self.windows for span in self._spans(window)]
+        run = layout.at("kind.run")
+        for span in self.spans:
+            if span.kind == run and 0 < span.cls < len(self.classes):
+                self.classes[span.cls].runs += 1
+                self.classes[span.cls].capacity += self.classes[span.cls].objects
+
+    # ---- objects ----
+
+    def _classes(self) -> list[Class]:
+        at = self.layout
+        self.bins = at.at("classes") + 2
+        infos, heaps = at.array("class", self.bins), at.value("heaps")
+        # In this order: what is retired was taken.
+        retired = at.array("central", self.bins)
+        taken = [0] * self.bins
+        data = at.array("heap", heaps)
+        for heap in range(heaps):
+            for cls, n in enumerate(at.fields("heap.taken", data, self.bins, heap * at.size("heap"))):
+                taken[cls] += n
+        return [
+            Class(
+                size=at.field("class.size", infos, cls * at.size("class")),
+                objects=at.field("class.objects", infos, cls * at.size("class")),
+                out=max(0, taken[cls] - at.field("central.retired", retired, cls * at.size("central"))),
+            )
+            for cls in range(self.bins)
+        ]
+
+    def _magazine(self, number: int) -> int:
+        """Where it is among those that were read, or -1."""
+        offset = (number - 1) * self.layout.at("magazine.size")
+        return offset if 0 <= offset < len(self.magazines) else -1
+
+    def _count(self, offset: int) -> int:
+        """Of a magazine that rests."""
+        at = self.layout
+        return max(
+            0, at.field("magazine.top", self.magazines, offset) - at.field("magazine.floor", self.magazines, offset)
+        )
+
+    def _chain(self, number: int, most: int) -> int:
+        """Objects in magazines that are linked."""
+        objects = 0
+        while most and (offset := self._magazine(number)) >= 0:
+            objects += self._count(offset)
+            number = self.layout.field("magazine.next", self.magazines, offset)
+            most -= 1
+        return objects
+
+    def _stack(self, head: int) -> int:
+        return self._chain(head & _NUMBER, head >> 26 & _COUNT)
+
+    def _up_to(self, top: int) -> int:
+        """Objects in a magazine that is in use, by its top."""
+        size = self.layout.at("magazine.size")
+        offset = (top & -size) - self.area
+        if not 0 <= offset < len(self.magazines):
+            return 0  # the stub
+        return max(0, (top % size) // 8 - self.layout.field("magazine.floor", self.magazines, offset))
+
+    def _shared(self) -> None:
+        at, bins = self.layout, self.bins
+        stacks = at.array("transfer", bins)
+        for cls in range(1, bins - 1):
+            self.classes[cls].cached["transfer"] = self._stack(
+                at.field("transfer.stack", stacks, cls * at.size("transfer"))
+            )
+        if at.has("waiting"):
+            stacks = at.array("waiting", bins)
+            for cls in range(1, bins - 1):
+                base = cls * at.size("waiting")
+                first = at.field("waiting.first", stacks, base)
+                number = (first - self.area) // at.at("magazine.size") + 1 if first else 0
+                self.classes[cls].cached["central"] = self._stack(
+                    at.field("waiting.stack", stacks, base)
+                ) + self._chain(number, 500)
+        if at.has("stash"):
+            self._stashes()
+
+    def _stashes(self) -> None:
+        at, bins, size = self.layout, self.bins, self.layout.at("bin.size")
+        linked, apart = (
+            self.layout.flags.get(f"HZ3_S44_{name}", 0) for name in ("TRANSPORT_LIST", "OWNER_STASH_COUNT")
+        )
+        owners = at.value("stashes") + 1
+        data = at.array("stash", owners)
+        for owner in range(owners):
+            for instance in range(at.at("stash.instances")):
+                base = owner * at.size("stash") + at.at("stash.bin") + instance * bins * size
+                for cls in range(1, bins - 1):
+                    (head,) = struct.unpack_from(ORDER + "Q", data, base + cls * size)
+                    if not head:
+                        continue
+                    if linked and apart:
+                        objects = struct.unpack_from(ORDER + "I", data, base + cls * size + 8)[0]
+                    else:
+                        objects = head >> _LIST_COUNT_AT if linked else self._stack(head)
+                    self.classes[cls].cached["stash"] += objects
+
+    # ---- threads ----
+
+    def _threads(self) -> None:
+        at, process = self.layout, self.process
+        self._sum(process.read(at.at("dead"), at.size("dead")), 0)
+        address, seen = at.value("threads"), set[int]()
+        while address and address not in seen and len(seen) < THREADS_MAX:
+            seen.add(address)
+            try:
+                data = process.read(address, at.at("thread.size"))
+                self._bins(data, at.at("thread.bins"))
+                self._sum(data, at.at("thread.bins") + at.at("bins.stats"))
+                self._outbox(struct.unpack(ORDER + "Q", process.read(at.field("thread.outbox", data), 8))[0])
+            except ValueError:
+                break  # it has ended meanwhile, and the rest of the list is not to be found from it
+            self.thread_at.append(address)
+            address = at.field("thread.next", data)
+        slots = at.array("handoff", at.at("handoffs"))
+        for slot in range(at.at("handoffs")):
+            base = slot * at.size("handoff")
+            if at.field("handoff.taken", slots, base) and not at.field("handoff.claimant", slots, base):
+                self._bins(slots, base + at.at("handoff.bins"))
+
+    def _sum(self, data: bytes, base: int) -> None:
+        for source in SOURCES:
+            self.sources[source] += self.layout.field(f"stats.{source}", data, base)
+
+    def _bins(self, data: bytes, base: int) -> None:
+        for which in ("bins.top", "bins.previous"):
+            for cls, top in enumerate(self.layout.fields(which, data, self.bins, base)):
+                self.classes[cls].cached["thread"] += self._up_to(top)
+
+    def _outbox(self, address: int) -> None:
+        at = self.layout
+        if not address:
+            return
+        data = self.process.read(address, at.at("outbox.size"))
+        if at.has("outbox.outgoing"):
+            for top in at.fields("outbox.outgoing", data, at.size("outbox.outgoing") // 8):
+                if objects := self._up_to(top):
+                    key = at.field("magazine.key", self.magazines, (top & -at.at("magazine.size")) - self.area)
+                    self._class(key & 0xFF).cached["outgoing"] += objects
+        if at.has("outbox.ring"):
+            room = at.size("outbox.ring") // 8
+            ring = at.fields("outbox.ring", data, room)
+            first, count = at.field("outbox.ring_first", data), min(at.field("outbox.ring_count", data), room)
+            for i in range(first, first + count):
+                if ring[i % room]:
+                    self._class(self._class_at(ring[i % room])).cached["outgoing"] += 1
+        if at.has("outbox.spill"):
+            linked = at.flags.get("HZ3_S44_TRANSPORT_LIST", 0)
+            for cls in range(1, self.bins - 1):
+                base = at.at("outbox.spill") + cls * at.at("spill.size")
+                first, count = at.field("spill.first", data, base), at.field("spill.count", data, base)
+                number = (first - self.area) // at.at("magazine.size") + 1
+                self.classes[cls].cached["thread"] += count if linked else self._chain(number, count)
+        if at.has("outbox.central"):
+            for cls, magazine in enumerate(at.fields("outbox.central", data, self.bins)):
+                if magazine:
+                    self.classes[cls].cached["thread"] += self._chain(
+                        (magazine - self.area) // at.at("magazine.size") + 1, 1
+                    )
+
+    def _class(self, cls: int) -> Class:
+        return self.classes[cls if cls < self.bins else 0]
+
+    def _class_at(self, address: int) -> int:
+        at = self.layout
+        tag = at.at("tag.size")
+        data = at.array("window", 1)
+        granule = (address - at.field("window.base", data)) // GRANULE
+        return self.process.read(at.field("window.tags", data) + granule * tag, 1)[0]
+
+    # ---- address space ----
+
+    def _windows(self) -> list[Window]:
+        at = self.layout
+        count, found = at.value("windows"), []
+        data = at.array("window", count)
+        states, tables = at.value("states"), at.value("state_tables")
+        for i in range(count):
+            base = i * at.size("window")
+
+            def of(name: str, base: int = base) -> int:
+                return at.field(f"window.{name}", data, base)
+
+            spans, mapped = of("spans"), of("spans_mapped")
+            windows_tables = [
+                (spans, mapped * at.at("span.size")),
+                (at.field("window.free", data, base), of("free_mapped") * at.at("free.size")),
+                (of("tags"), of("tags_writable") * at.at("tag.size")),
+            ]
+            for table, shift in enumerate((4, 8)[:tables]):
+                (granules,) = struct.unpack_from(ORDER + "I", data, base + at.at("window.states_mapped") + 4 * table)
+                windows_tables.append((states + (of("base") >> shift), granules * (GRANULE >> shift)))
+            found.append(Window(of("base"), of("bytes"), windows_tables, of("frontier"), spans, mapped))
+        return found
+
+    def _spans(self, window: Window) -> list[Span]:
+        at = self.layout
+        size = at.at("span.size")
+        data = self.process.read(window.spans, min(window.frontier, window.spans_mapped) * size)
+        names = sorted(Span._fields, key=lambda n: at.at(f"span.{n}"))
+        form, end = ORDER, 0
+        for name in names:
+            offset, width = at.places[f"span.{name}"]
+            form += f"{offset - end}x" + {1: "B", 2: "H", 4: "I", 8: "Q"}[width]
+            end = offset + width
+        form += f"{size - end}x"
+        order = [names.index(name) for name in Span._fields]
+        start, kind = names.index("start"), names.index("kind")
+        found, own = [], window.base
+        for row in struct.iter_unpack(form, data):
+            if row[kind] and row[start] == own:
+                found.append(Span(*[row[i] for i in order]))
+            own += GRANULE
+        return found
+
+    # ---- sums, in the words of docs/use/statistics.md ----
+
+    def gauge(self, name: str) -> int:
+        return self.layout.value(f"gauge.{name}")
+
+    def metadata(self) -> int:
+        return len(self.magazines) + sum(size for window in self.windows for _, size in window.tables)
+
+    def totals(self) -> dict[str, int]:
+        """Bytes."""
+        at, sizes = self.layout, self.classes[1:-1]
+        by_place = {place: sum(c.cached[place] * c.size for c in sizes) for place in PLACES}
+        cached = sum(by_place.values())
+        small = sum(c.out * c.size for c in sizes)
+        kept, used = self.gauge("large_cached"), self.gauge("used")
+        active, dirty = used - min(kept, used), self.gauge("dirty") + kept
+        retained = dirty + self.gauge("clean")
+        totals = {
+            "allocated": max(0, small - cached) + at.value("large_bytes"),
+            "cached": cached,
+            "stashed": by_place["stash"],
+            "in_transfer_cache": by_place["transfer"],
+            "in_central": by_place["central"],
+            "active": active,
+            "resident": used + self.gauge("dirty"),
+            "mapped": active + retained,
+            "retained": retained,
+            "dirty": dirty,
+            "metadata": self.metadata(),
+            "purged": self.gauge("purged"),
+        }
+        absent = [key for key, place in (("stashed", "stash"), ("in_central", "waiting")) if not at.has(place)]
+        return {key: value for key, value in totals.items() if key not in absent}
+
+    def refills(self) -> dict[str, int]:
+        absent = [
+            source
+            for source, place in (("stash", "stash"), ("stolen", "stash"), ("central_magazine", "waiting"))
+            if not self.layout.has(place)
+        ]
+        if not self.layout.has("outbox.central"):
+            absent.append("kept")
+        return {PUBLIC.get(name, name): n for name, n in self.sources.items() if name not in absent}
+
+    def used_classes(self) -> list[Class]:
+        return [c for c in self.classes[1:-1] if c.runs or c.out]

@@ -1,0 +1,116 @@
+"""Where hz3 keeps what it counts: the lists that its library carries (src/base/layout.h), read from the process."""
+
+import re
+import struct
+import sys
+from collections.abc import Iterator
+
+from look import LookError, shown
+from look.process import Mapping, Process
+
+VERSION = 1
+MAGIC = b"\x7fhz3 layout\n\r\n\x1a\0"
+CONFIG = re.compile(rb"hz3-config: version=([^\0 ]+) lane=([^\0 ]+)([^\0]*)\0")
+ORDER = "<" if sys.byteorder == "little" else ">"
+HEAD = struct.Struct(ORDER + "16sQQIIQ")  # magic, self, config, version, rooms, places
+ROW = struct.Struct(ORDER + "QQQ")  # name, at, size
+SCAN_MAX = 64 << 20  # of a mapping: no library's constants are longer
+ROWS_MAX, NAME_MAX, CONFIG_MAX = 1000, 64, 16384
+NUMBERS = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+def _number(data: bytes, at: int, size: int) -> int:
+    return int(struct.unpack_from(ORDER + NUMBERS[size], data, at)[0])
+
+
+class Layout:
+    """The names of one process's hz3.  A name that its lane has not is not in it."""
+
+    def __init__(self, process: Process, mapping: Mapping, address: int):
+        self.process, self.address, self.library = process, address, mapping.name
+        _, _, config, version, rooms, places = HEAD.unpack(process.read(address, HEAD.size))
+        match = CONFIG.fullmatch(process.string(config, CONFIG_MAX) + b"\0")
+        if not match or rooms > ROWS_MAX:
+            raise ValueError("no layout")
+        self.version, self.lane = shown(match[1].decode("ascii", "replace")), shown(match[2].decode("ascii", "replace"))
+        self.flags = {
+            name: int(value)
+            for name, value in re.findall(r" (HZ3_\w+)=(\d{1,9})\b", match[3].decode("ascii", "replace"))
+        }
+        if version != VERSION:
+            raise LookError(
+                f"process {process.pid} has hz3 {self.version}, whose layout is {version}: this hz3 reads {VERSION}"
+            )
+        self.places: dict[str, tuple[int, int]] = {}
+        for (table,) in struct.iter_unpack(ORDER + "Q", process.read(places, 8 * rooms)):
+            self.places.update(self._rows(table))
+
+    def _rows(self, table: int) -> Iterator[tuple[str, tuple[int, int]]]:
+        for i in range(ROWS_MAX):
+            name, at, size = ROW.unpack(self.process.read(table + i * ROW.size, ROW.size))
+            if not name:
+                return
+            yield self.process.string(name, NAME_MAX).decode("ascii"), (at, size)
+        raise ValueError("a list without end")
+
+    def has(self, name: str) -> bool:
+        return name in self.places and self.places[name][1] > 0
+
+    def at(self, name: str) -> int:
+        """An address, an offset or a number."""
+        return self.places[name][0]
+
+    def size(self, name: str) -> int:
+        return self.places[name][1]
+
+    def value(self, name: str) -> int:
+        """Of an object."""
+        at, size = self.places[name]
+        return _number(self.process.read(at, size), 0, size)
+
+    def field(self, name: str, data: bytes, base: int = 0) -> int:
+        """Of a structure at data[base]."""
+        at, size = self.places[name]
+        return _number(data, base + at, size)
+
+    def fields(self, name: str, data: bytes, count: int, base: int = 0) -> tuple[int, ...]:
+        """Of a structure's array of words, the first so many."""
+        return struct.unpack_from(f"{ORDER}{count}Q", data, base + self.places[name][0])
+
+    def array(self, name: str, count: int) -> bytes:
+        return self.process.read(self.places[name][0], self.places[name][1] * count)
+
+
+def _candidates(process: Process) -> Iterator[Mapping]:
+    """Constants of files; hz3's own library first, then whatever it may be linked into."""
+    files = [
+        m
+        for m in process.maps
+        if m.name.startswith("/") and m.rights[0] == "r" and m.rights[3] == "p" and m.end - m.start <= SCAN_MAX
+    ]
+    named = [m for m in files if "hz3" in m.name.rsplit("/", 1)[-1]]
+    yield from named
+    yield from (m for m in files if m not in named)
+
+
+def find(process: Process, everywhere: bool = True) -> Layout:
+    """Unless everywhere, only in libraries of hz3's name."""
+    older = None
+    for mapping in _candidates(process):
+        if not everywhere and "hz3" not in mapping.name.rsplit("/", 1)[-1]:
+            break
+        try:
+            data = process.read(mapping.start, mapping.end - mapping.start)
+        except ValueError:  # a file that was made shorter
+            continue
+        at = data.find(MAGIC)
+        while at >= 0:
+            address = mapping.start + at
+            if len(data) >= at + HEAD.size and HEAD.unpack_from(data, at)[1] == address:
+                return Layout(process, mapping, address)
+            at = data.find(MAGIC, at + 1)
+        older = older or CONFIG.search(data)
+    if older:
+        version = shown(older[1].decode("ascii", "replace"))
+        raise LookError(f"process {process.pid} has hz3 {version}, which is too old: it has no layout for readers")
+    raise LookError(f"process {process.pid} ({process.name}) runs without hz3")

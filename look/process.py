@@ -1,0 +1,148 @@
+"""A process's memory and mappings, as the kernel shows them to its user and to root."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import NamedTuple
+
+from look import LookError, shown
+
+PAGE = os.sysconf("SC_PAGESIZE")
+MOST = 1 << 32  # bytes read at once: no table of a sane heap is longer
+PAGES_AT_ONCE = 1 << 20
+_PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
+_HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+ *(.*)")
+
+
+class Mapping(NamedTuple):
+    start: int
+    end: int
+    rights: str
+    offset: int
+    name: str
+    kib: dict[str, int]  # of smaps
+
+    def bytes_of(self, key: str) -> int:
+        return self.kib.get(key, 0) << 10
+
+
+class Process:
+    """Opened once: another process that gets the number later is never mistaken for it."""
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        try:
+            self._folder = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            raise LookError(f"there is no process {pid}") from None
+        with self._reading():
+            self.name = shown(self.text("comm").rstrip("\n"))
+            self._memory = self._open("mem")
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except PermissionError:
+            raise LookError(f"process {self.pid} is not this user's to read; ask as its user, or as root") from None
+        except (ProcessLookupError, FileNotFoundError, EOFError):
+            raise self._gone() from None
+
+    def _gone(self) -> LookError:
+        return LookError(f"process {self.pid} ended before it was read")
+
+    def _open(self, name: str) -> int:
+        return os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._folder)
+
+    def close(self) -> None:
+        for fd in (self._memory, self._folder):
+            os.close(fd)
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def contents(self, name: str) -> bytes:
+        with self._reading(), open(self._open(name), "rb") as file:
+            return file.read()
+
+    def text(self, name: str) -> str:
+        return self.contents(name).decode("utf-8", "backslashreplace")
+
+    def link(self, name: str) -> str:
+        with self._reading():
+            return os.readlink(name, dir_fd=self._folder)
+
+    def read(self, address: int, size: int) -> bytes:
+        """Exactly so many bytes; ValueError where they are not all mapped."""
+        if not 0 <= size <= MOST or not 0 <= address < 1 << 63:
+            raise ValueError("no such memory")
+        parts = []
+        with self._reading():
+            while size:
+                try:
+                    part = os.pread(self._memory, size, address)
+                except OSError as error:
+                    if isinstance(error, PermissionError | ProcessLookupError):
+                        raise
+                    raise ValueError("not mapped") from None
+                if not part:
+                    raise EOFError  # the whole address space is gone
+                parts.append(part)
+                address += len(part)
+                size -= len(part)
+        return b"".join(parts)
+
+    def string(self, address: int, most: int) -> bytes:
+        """Without its NUL; cut off where it is longer."""
+        text = b""
+        while b"\0" not in text and len(text) < most:
+            at = address + len(text)
+            text += self.read(at, min(64, PAGE - at % PAGE))  # what follows need not be mapped
+        return text.split(b"\0", 1)[0][:most]
+
+    def _mappings(self, name: str) -> list[Mapping]:
+        found: list[Mapping] = []
+        for line in self.text(name).splitlines():
+            if head := _HEAD.fullmatch(line):
+                start, end, offset = (int(head[i], 16) for i in (1, 2, 4))
+                found.append(Mapping(start, end, head[3], offset, head[5], {}))
+            elif line.endswith(" kB"):
+                key, number, _ = line.split()
+                found[-1].kib[key[:-1]] = int(number)
+        if not found:
+            raise LookError(f"process {self.pid} has ended, or is the kernel's own: it has no memory")
+        return found
+
+    @cached_property
+    def maps(self) -> list[Mapping]:
+        return self._mappings("maps")
+
+    def smaps(self) -> list[Mapping]:
+        """With what of each is resident; the kernel looks at each page, so this takes longer."""
+        return self._mappings("smaps")
+
+    def resident(self) -> int:
+        """As the kernel counts it."""
+        return int(self.text("statm").split()[1]) * PAGE
+
+    def pages(self, start: int, end: int) -> bytes:
+        """Of each page of [start, end): 1 if it is present, else 0."""
+        first, last = start // PAGE, -(-end // PAGE)
+        parts = []
+        with self._reading():
+            pagemap = self._open("pagemap")
+            try:
+                while first < last:
+                    entries = os.pread(pagemap, min(last - first, PAGES_AT_ONCE) * 8, first * 8)
+                    if not entries:
+                        raise EOFError
+                    parts.append(entries[7::8].translate(_PRESENT))
+                    first += len(entries) // 8
+            finally:
+                os.close(pagemap)
+        return b"".join(parts)

@@ -1,0 +1,78 @@
+"""hz3 stats: the figures of a running process."""
+
+from typing import Any
+
+from look.figures import Class, Figures
+from look.layout import find
+from look.process import Process
+
+MEANING = {  # docs/use/statistics.md has more
+    "allocated": "live objects and blocks",
+    "cached": "free objects that wait for the next malloc",
+    "stashed": "of these: in owner stashes",
+    "in_transfer_cache": "of these: in the transfer cache",
+    "in_central": "of these: in central's magazines",
+    "active": "runs and large blocks",
+    "resident": "active and dirty; untouched pages count",
+    "mapped": "the heap's address space",
+    "retained": "free ranges of it",
+    "dirty": "of these: what a purge would give back",
+    "metadata": "tables and magazines, mapped",
+    "purged": "given back to the system so far",
+}
+
+
+def human(size: int) -> str:
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):.1f} {unit}"
+    return f"{size} B"
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Right-aligned columns."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in (heads, *rows)
+    )
+
+
+def by_class(c: Class) -> dict[str, int]:
+    """Objects, and bytes of one."""
+    live, cached = c.live(), c.all_cached()
+    return {"size": c.size, "runs": c.runs, "live": live, "cached": cached, "free": max(0, c.capacity - live - cached)}
+
+
+def read(process: Process) -> dict[str, Any]:
+    figures = Figures(find(process))
+    return {
+        "pid": process.pid,
+        "program": process.name,
+        "version": figures.layout.version,
+        "lane": figures.layout.lane,
+        "threads": len(figures.thread_at),
+        **figures.totals(),
+        "refills": figures.refills(),
+        "classes": [by_class(c) for c in figures.used_classes()],
+    }
+
+
+def as_json(stats: dict[str, Any]) -> str:
+    import json  # takes a while to load
+
+    return json.dumps(stats)
+
+
+def as_text(stats: dict[str, Any]) -> str:
+    lines = [
+        f"{stats['program']} ({stats['pid']}) on hz3 {stats['version']}, lane {stats['lane']}, {stats['threads']} threads",
+        "",
+    ]
+    lines += [f"{name:<18}{human(stats[name]):>10}  {meaning}" for name, meaning in MEANING.items() if name in stats]
+    lines += [
+        "",
+        "refills by source, magazines away: " + " ".join(f"{name}={n}" for name, n in stats["refills"].items()),
+        "",
+    ]
+    rows = [[str(c[name]) for name in ("size", "runs", "live", "cached", "free")] for c in stats["classes"]]
+    return "\n".join(lines) + "\n" + table(["size", "runs", "live", "cached", "free objects"], rows)

@@ -1,0 +1,140 @@
+"""hz3 doctor: who serves malloc, and what of the program and the machine stands in the way."""
+
+import os
+import re
+import shutil
+import sys
+
+import pytest
+from look_at import WITH_OURS, refused, resting, said
+
+from look import doctor
+
+RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
+MAIN = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"there\"); fflush(stdout); getchar(); }\n"
+OWN = "void *__libc_malloc(unsigned long);\nvoid *malloc(unsigned long n) { return __libc_malloc(n); }\n"
+
+
+def lines(*arguments):
+    """{the words of a line: whether it is well}"""
+    found = [re.fullmatch(r"(ok  |look)  (.+)", line) for line in said("doctor", *arguments).splitlines()]
+    assert all(found)
+    return {line[2]: line[1] == "ok  " for line in found}
+
+
+def one(findings, pattern):
+    (found,) = [(text, well) for text, well in findings.items() if re.search(pattern, text)]
+    return found
+
+
+def test_redis_on_hz3_has_a_second_allocator(redis, preload):
+    text, well = one(lines(redis), "^malloc is served by")
+    assert well and str(preload.library) in text and f"lane {preload.lane}" in text
+    text, well = one(lines(redis), "libjemalloc")
+    assert not well and "fragmentation" in text
+    text, well = one(lines("redis-server"), "libjemalloc")
+    assert not well and "is linked in" in text
+
+
+def test_a_process_without_hz3():
+    with resting(*RESTS) as (process, _):
+        text, well = one(lines(process.pid), "^malloc is served by .*libc")
+        assert not well and "hz3 run" in text
+
+
+def test_a_program_that_takes_it():
+    _, well = one(lines("sort"), "^hz3 can serve .*/sort")
+    assert well
+
+
+def test_a_static_program(program):
+    path = program("fixed", "-static", text=MAIN)
+    assert not one(lines(path), "linked statically: nothing can be preloaded")[1]
+    with resting(path, env=WITH_OURS) as (process, _):
+        assert not one(lines(process.pid), "linked statically: nothing can be preloaded")[1]
+
+
+def test_a_program_with_its_own_malloc(program, preload):
+    path = program("own", "-rdynamic", text=OWN + MAIN)
+    assert not one(lines(path), "brings its own malloc")[1]
+    with resting(path, env=preload.env) as (process, _):
+        text, well = one(lines(process.pid), "^malloc is served by")
+        assert not well and path in text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program of another user's set-id")
+def test_a_program_that_gains_rights(program, tmp_path):
+    path = shutil.copy(program("plain", text=MAIN), tmp_path / "gains")
+    os.chown(path, 65534, 65534)
+    os.chmod(path, 0o4755)
+    assert not one(lines(path), "gains rights when it starts")[1]
+
+
+def test_a_program_on_musl(tmp_path, program):
+    if not shutil.which("musl-gcc"):
+        pytest.skip("musl-gcc is not installed")
+    source = tmp_path / "m.c"
+    source.write_text(MAIN)
+    os.spawnlp(os.P_WAIT, "musl-gcc", "musl-gcc", str(source), "-o", str(tmp_path / "m"))
+    assert not one(lines(tmp_path / "m"), "runs on musl")[1]
+    with resting(tmp_path / "m") as (process, _):
+        assert not one(lines(process.pid), "C library is musl")[1]
+
+
+def test_a_script_is_its_interpreter_s(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n:\n")
+    assert one(lines(script), "^hz3 can serve /bin/sh")[1]
+
+
+def test_a_sandbox(program):
+    text = ("#include <linux/seccomp.h>\n#include <stdio.h>\n#include <sys/prctl.h>\n#include <unistd.h>\n"
+            "int main(void) { char c; prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);\n"
+            "write(1, \"there\\n\", 6); read(0, &c, 1); }\n")
+    with resting(program("locked", "-Wno-unused-result", text=text)) as (process, _):
+        assert not one(lines(process.pid), "^it is in a seccomp sandbox")[1]
+    with resting(*RESTS) as (process, _):
+        assert one(lines(process.pid), "^it is in no seccomp sandbox")[1]
+
+
+@pytest.mark.parametrize("files, words, well", [
+    ({"/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n"}, "of everything: .*HZ3_THP=never", False),
+    ({"/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n"}, "on request$", True),
+    ({}, "huge pages are made never$", True),
+    ({"/proc/sys/vm/overcommit_memory": "2\n"}, "never overcommitted: ", False),
+    ({"/proc/sys/vm/overcommit_memory": "0\n"}, "memory is overcommitted$", True),
+])
+def test_the_machine(monkeypatch, files, words, well):
+    monkeypatch.setattr(doctor, "_text", lambda path: files.get(path, ""))
+    (finding,) = [f for f in doctor.machine() if re.search(words, str(f))]
+    assert finding.ok is well
+
+
+def test_mappings_that_run_out(monkeypatch):
+    monkeypatch.setattr(doctor, "_text", lambda _: "1000\n")
+    assert not doctor.mappings(300).ok and "max_map_count" in str(doctor.mappings(300))
+    assert doctor.mappings(200).ok
+
+
+@pytest.mark.parametrize("used, well", [(950, False), (100, True)])
+def test_the_group_with_least_room_counts(monkeypatch, used, well):
+    files = {"/sys/fs/cgroup/a/memory.max": f"{1 << 30}\n", "/sys/fs/cgroup/a/memory.current": f"{used << 20}\n",
+             "/sys/fs/cgroup/a/b/memory.max": "max\n", "/sys/fs/cgroup/a/b/memory.current": f"{used << 19}\n"}
+    monkeypatch.setattr(doctor, "_text", lambda path: files.get(path, ""))
+    finding = doctor.group("0::/a/b\n")
+    assert finding.ok is well and f"{(1024 - used)}.0 MiB left of 1.0 GiB" in str(finding)
+    assert doctor.group("0::/\n") == doctor.Finding(True, "no control group limits its memory")
+
+
+def test_what_there_is_not(tmp_path):
+    assert refused("doctor", "4194305") == "hz3: there is no process 4194305\n"
+    assert refused("doctor", "no-such") == "hz3: there is no process and no program no-such\n"
+    assert refused("doctor", "/etc/passwd") == "hz3: /etc/passwd is not a program of 64-bit Linux\n"
+    (tmp_path / "cut").write_bytes(b"\x7fELF\x02" + bytes(20))
+    assert refused("doctor", tmp_path / "cut") == f"hz3: {tmp_path}/cut is not a program of 64-bit Linux\n"
+
+
+def test_a_name_cannot_write_on_the_terminal(tmp_path):
+    wild = tmp_path / "a\x1b[31m"
+    shutil.copy(shutil.which("true"), wild)
+    assert one(lines(wild), r"^hz3 can serve .*/a\\x1b\[31m")[1]

@@ -1,0 +1,115 @@
+"""hz3 explain: the sum ends in RSS, and names what holds it."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from look_at import resting, said
+
+from lab import ROOT
+
+SUM = re.compile(r"^ *([\d.]+ \w+) +([\d.]+) %  sum$", re.M)
+HOLE = re.compile(r"^ *([\d.]+ \w+) +([\d.]+) %  objects of (\d+) bytes: (\d+) live and (\d+) cached pin it$", re.M)
+OPTIONS = set(re.findall(r"^HZ3_OPTION\((\w+)", (ROOT / "src/api/options.def").read_text(), re.M))
+
+
+def share(text, what):
+    """Of RSS, in per cent; 0 where it is not there."""
+    found = re.search(rf"^ *[\d.]+ \w+ +([\d.]+) %  {what}(?: \(|$)", text, re.M)
+    return float(found[1]) if found else 0
+
+
+def resident(pid):
+    return int(re.search(r"^VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1]) << 10
+
+
+def size(text):
+    number, unit = text.split()
+    return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
+
+
+def lane_env(preload, **options):
+    return {**preload.env, **options}
+
+
+def test_on_redis_the_sum_is_rss(redis):
+    before = resident(redis)
+    text = said("explain", redis)
+    total = size(SUM.search(text)[1])
+    assert abs(total - before) < 0.02 * before and abs(float(SUM.search(text)[2]) - 100) < 2
+    parts = [size(line) for line in re.findall(r"^ *([\d.]+ \w+) +[\d.]+ %  (?!sum|objects of)", text, re.M)]
+    assert abs(sum(parts) - total) < 0.02 * total
+    assert share(text, "live objects") > 30 and share(text, "program and libraries") > 1
+
+
+def test_nine_in_ten_objects_of_a_class_are_freed(preload, program):
+    with resting(program("holes"), env=preload.env) as (process, _):
+        text = said("explain", process.pid)
+    (bytes_, part, objects_of, live, _), *rest = HOLE.findall(text)
+    assert (objects_of, float(part) > 90) == ("320", True)
+    assert abs(int(live) - 40000) < 100
+    assert size(bytes_) > 0.5 * 400000 * 320, "a page holds twelve, so that few pages have none that lives"
+    assert sum(float(h[1]) for h in rest) < 10
+    assert share(text, "free objects in runs in use") > 50
+
+
+WAITS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    enum { BLOCKS = 200, SIZE = 1 << 20 };
+    static char *block[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) block[i] = memset(malloc(SIZE), 1, SIZE);
+    for (int i = 0; i < BLOCKS; i++) free(block[i]);
+    puts("there"); fflush(stdout); getchar();
+}
+"""
+
+
+def test_what_waits_to_go_back_and_what_would_make_it(preload, program):
+    with resting(program("waits", text=WAITS), env=lane_env(preload, HZ3_BACKGROUND="0", HZ3_DECAY="60s")) as (process, _):
+        text = said("explain", process.pid)
+    assert share(text, "waiting to go back") > 80
+    assert re.search(r"^HZ3_RETAIN=\d+M ", text, re.M)
+    assert "60000 ms after it was freed" in text
+
+
+def test_threads_magazines_and_what_is_in_flight(preload, program):
+    with resting(program("rests"), env=lane_env(preload, HZ3_BACKGROUND="0")) as (process, _):
+        text = said("explain", process.pid)
+    assert share(text, "in flight between threads") > 20 and share(text, "threads' magazines") > 0
+    assert re.search(r" %  stacks \(", text)
+    advice = re.findall(r"^(?=\S).*HZ3_\w+.*\.$", text, re.M)
+    assert 1 <= len(advice) <= 3 and {o for line in advice for o in re.findall(r"HZ3_(\w+)", line)} <= OPTIONS
+
+
+def test_every_option_that_may_be_advised_exists():
+    named = set(re.findall(r"HZ3_(\w+)=?", (ROOT / "look/explain.py").read_text())) - {"PAGES_MUCH"}
+    assert named and named <= OPTIONS
+
+
+@pytest.mark.parametrize("lane", ["classic", "memory", "r50", "r90"])
+def test_other_lanes_are_explained_too(lane, program):
+    env = {**os.environ, "LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so")}
+    with resting(program("holes"), env=env) as (process, _):
+        text = said("explain", process.pid)
+    assert HOLE.search(text)[3] == "320" and abs(float(SUM.search(text)[2]) - 100) < 2
+
+
+def test_a_child_of_fork_is_explained(preload):
+    forks = ["/usr/bin/env", "python3", "-c", "import os, time\nx = [bytes(300) for _ in range(200000)]\n"
+             "child = os.fork()\nprint(child or '', flush=True) if child else None\ntime.sleep(60)"]
+    with resting(*forks, env=preload.env, start_new_session=True) as (process, line):
+        try:
+            assert abs(float(SUM.search(said("explain", int(line)))[2]) - 100) < 2
+        finally:
+            os.killpg(process.pid, 9)
+
+
+def test_closing_the_pipe_early_is_no_error(preload, program):
+    with resting(program("holes"), env=preload.env) as (process, _):
+        done = subprocess.run(f"{ROOT}/bin/hz3 explain {process.pid} | head -c 1", shell=True, capture_output=True)
+    assert done.stderr == b""

@@ -1,0 +1,197 @@
+"""hz3 stats: a process that rests says of itself what a reader finds; and every way in which there is nothing to read."""
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from look_at import WITH_OURS, hz3, refused, resting, said
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+
+from lab import ROOT
+from lab.registry import read as read_registry
+from look import LookError
+from look.layout import HEAD, MAGIC, find
+from look.process import Process
+
+ALL_LANES = read_registry().lanes
+
+RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
+BUSY = [sys.executable, "-c", "print('there', flush=True)\nx = []\n"
+        "while True: x = [bytearray(n % 999) for n in range(9999)] + x[:9999]"]
+
+
+def library(lane):
+    return ROOT / f"libhakozuna_hz3_{lane}.so"
+
+
+def on(library, **options):
+    return {**os.environ, "LD_PRELOAD": str(library), **options}
+
+
+@pytest.mark.parametrize("lane", ALL_LANES)
+def test_a_reader_finds_what_the_process_says_of_itself(lane, program):
+    with resting(program("rests"), env=on(library(lane), HZ3_BACKGROUND="0")) as (process, line):
+        own, read = json.loads(line), json.loads(said("stats", "--json", process.pid))
+    refills = read.pop("refills")
+    figures = {name: read[name] if name in read else refills.get(name) for name in own}
+    left_out = {name for name, value in figures.items() if value is None}
+    assert left_out == {name for name in own if name in {
+        "fast": {"stashed", "owner_stash", "stolen"}}.get(lane, set())} | {"kept"} | (
+            set() if lane == "classic" else {"in_central", "central_magazine"})
+    assert {name: value for name, value in own.items() if name not in left_out} == {
+        name: value for name, value in figures.items() if name not in left_out}
+    assert own["allocated"] > 20 << 20 and own["cached"] > 0 and read["threads"] == 4
+    assert not any(own[name] for name in left_out)
+
+
+@pytest.mark.parametrize("lane", ALL_LANES)
+def test_classes_are_counted(lane, program):
+    with resting(program("rests"), env=on(library(lane))) as (process, _):
+        read = json.loads(said("stats", "--json", process.pid))
+    live = sum(c["live"] * c["size"] for c in read["classes"])
+    assert live <= read["allocated"] <= live + 8 * (1 << 20), "the rest is large blocks: four of 1 MiB, and the loader's"
+    expected = sum(1 for i in range(20000) if i % 3 == 0) * 4
+    assert expected <= sum(c["live"] for c in read["classes"]) < expected + 500
+    assert all(c["runs"] and min(c["live"], c["cached"], c["free"]) >= 0 for c in read["classes"])
+
+
+def test_redis_is_read_in_no_time(redis):
+    """A tenth of a second, of this process's and the kernel's time: others may keep the processor from it."""
+
+    def taken():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-E", ROOT / "look", "stats", str(redis)], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(taken() for _ in range(10)) < 0.1
+
+
+def test_text_names_the_figures(redis):
+    text = said("stats", redis)
+    assert re.search(r"^redis-server \(\d+\) on hz3 [\d.]+, lane \w+, \d threads$", text, re.M)
+    assert re.search(r"^allocated +[\d.]+ MiB ", text, re.M)
+    assert re.search(r"^ +320 +\d+ +\d{4,} ", text, re.M)
+
+
+def test_openmetrics_is_what_the_reference_parser_takes(redis):
+    families = {family.name: family for family in parse(said("stats", "--prom", redis))}
+    read = json.loads(said("stats", "--json", redis))
+
+    def value(family):
+        (sample,) = families[family].samples
+        assert sample.labels == {"pid": str(redis), "program": "redis-server"}
+        return sample.value
+
+    assert families["hz3_allocated_bytes"].type == "gauge" and families["hz3_purged_bytes"].type == "counter"
+    assert abs(value("hz3_allocated_bytes") - read["allocated"]) < 1 << 20
+    assert families["hz3"].samples[0].labels["lane"] == read["lane"]
+    assert {s.labels["source"] for s in families["hz3_refills"].samples} == set(read["refills"])
+    states = {s.labels["state"] for s in families["hz3_class_objects"].samples}
+    assert states == {"live", "cached", "free"}
+    assert ("hz3_stashed_bytes" in families) == ("stashed" in read)
+
+
+def test_what_a_process_calls_itself_stays_harmless(preload):
+    name = 'a"}\n\x1b[31m\\'
+    rests = [sys.executable, "-c", f"open('/proc/self/comm', 'w').write({name!r}); print('there', flush=True); input()"]
+    with resting(*rests, env=preload.env) as (process, _):
+        safe = 'a"}\\x0a\\x1b[31m\\'
+        assert said("stats", process.pid).startswith(f"{safe} ({process.pid}) on hz3 ")
+        assert said("explain", process.pid).startswith(f"{safe} ({process.pid}): ")
+        samples = [s for family in parse(said("stats", "--prom", process.pid)) for s in family.samples]
+        assert samples and {s.labels["program"] for s in samples} == {safe}
+
+
+def test_a_process_at_work_can_be_read(preload):
+    with resting(*BUSY, env=preload.env) as (process, _):
+        for _ in range(5):
+            assert json.loads(said("stats", "--json", process.pid))["allocated"] > 0
+
+
+@pytest.mark.parametrize("verb", ["stats", "explain"])
+class TestNothingToRead:
+    def test_no_process(self, verb):
+        with subprocess.Popen(["true"]) as gone:
+            pass
+        assert refused(verb, gone.pid) == f"hz3: there is no process {gone.pid}\n"
+
+    def test_another_user_s(self, verb):
+        if os.geteuid():
+            pid, options = 1, {}
+        else:
+            pid, options = os.getpid(), {"user": 65534, "group": 65534, "extra_groups": []}
+        line = refused(verb, pid, **options)
+        assert line == f"hz3: process {pid} is not this user's to read; ask as its user, or as root\n"
+
+    def test_without_hz3(self, verb):
+        with resting(*RESTS) as (process, _):
+            assert re.fullmatch(rf"hz3: process {process.pid} \(python[\d.]*\) runs without hz3\n", refused(verb, process.pid))
+
+    def test_ended_but_not_waited_for(self, verb):
+        with subprocess.Popen(["true"]) as process:
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            assert " ended " in refused(verb, process.pid)
+
+    def test_no_number(self, verb):
+        done = hz3(verb, "12x")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1 and "'12x'" in done.stderr
+
+    @pytest.mark.parametrize("old, new, line", [
+        ((HEAD.size - 16, b"\1\0\0\0"), b"\7\0\0\0", r" [\d.]+, whose layout is 7: this hz3 reads 1"),
+        ((0, MAGIC), bytes(len(MAGIC)), r" [\d.]+, which is too old: it has no layout for readers"),
+        ((None, b"magazines.area\0"), b"magazines.aera\0", ", but what it says of itself makes no sense"),
+    ], ids=["another layout", "no layout", "nonsense"])
+    def test_a_library_that_says_something_else(self, verb, old, new, line, tmp_path):
+        data = bytearray(library("scale").read_bytes())
+        at = data.index(old[1]) if old[0] is None else data.index(MAGIC) + old[0]
+        assert data[at : at + len(old[1])] == old[1]
+        data[at : at + len(new)] = new
+        changed = tmp_path / "libhz3_changed.so"
+        changed.write_bytes(data)
+        with resting(*RESTS, env=on(changed)) as (process, _):
+            assert re.fullmatch(rf"hz3: process {process.pid} has hz3{line}\n", refused(verb, process.pid))
+
+
+def test_it_ends_while_it_is_read(preload):
+    with resting(*RESTS, env=preload.env) as (process, _), Process(process.pid) as opened:
+        layout = find(opened)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for read in (lambda: layout.value("threads"), lambda: opened.text("maps"), opened.smaps, lambda: opened.pages(0, 9)):
+            with pytest.raises(LookError, match=f"^process {process.pid} (ended before|has ended)"):
+                read()
+
+
+def test_without_prometheus_client(preload):
+    with resting(*RESTS, env=preload.env) as (process, _):
+        for arguments in (["stats", "--prom", str(process.pid)], ["exporter", "--listen", "0"]):
+            done = subprocess.run([sys.executable, "-S", ROOT / "look", *arguments], capture_output=True, text=True)
+            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+            assert done.stderr.startswith("hz3: ") and "python3-prometheus-client" in done.stderr
+
+
+def test_without_python(tmp_path):
+    for needed in ("sh", "dirname", "readlink"):
+        os.symlink(shutil.which(needed), tmp_path / needed)
+    assert refused("stats", 1, env={"PATH": str(tmp_path)}) == "hz3: stats needs python3, which is not installed\n"
+
+
+def test_a_static_program(program, tmp_path):
+    archive = ROOT / "build/scale/libhz3.a"
+    if not archive.is_file():
+        pytest.skip(f"{archive} is not built")
+    text = ("#include <stdio.h>\n#include <stdlib.h>\nint main(void) { void *volatile p = malloc(1000); "
+            "puts(\"there\"); fflush(stdout); getchar(); free(p); }\n")
+    for how in ("-static", "-Wl,--gc-sections"):
+        with resting(program("linked", how, archive, "-ldl", text=text), env=WITH_OURS) as (process, _):
+            read = json.loads(said("stats", "--json", process.pid))
+            assert [c["live"] for c in read["classes"] if c["size"] == 1024] == [1]
+            assert " on hz3 " in said("stats", process.pid)
