@@ -219,7 +219,7 @@ def as_text(process: Process, of: Sum) -> str:
     def row(size: int, whole: int, what: str) -> str:
         return f"{human(size):>10}  {100 * size / max(1, whole):5.1f} %  {what}"
 
-    lines = [f"{process.name} ({process.pid}): where {human(of.rss)} of resident memory are", ""]
+    lines = [f"{process.name} ({process.pid}): where {human(of.rss)} of resident memory is", ""]
     lines += [row(size, of.rss, f"{what} ({note})" if note else what) for what, size, note in of.rows if size]
     lines.append(row(of.total(), of.rss, "sum"))
     if of.holes:

@@ -37,11 +37,9 @@ class Processes(Collector):
             "mallocs that found no magazine, by what served them; and magazines away",
             labels=(*LABELS, "source"),
         )
+        meanings = ", ".join(f"{state} is {meaning}" for state, meaning in OBJECTS.items())
         objects = GaugeMetricFamily(
-            "hz3_class_objects",
-            "objects of a size class, by state: "
-            + ", ".join(f"{state} is {meaning}" for state, meaning in OBJECTS.items()),
-            labels=(*LABELS, "size", "state"),
+            "hz3_class_bytes", f"objects of a size class, by state: {meanings}", labels=(*LABELS, "size", "state")
         )
         runs = GaugeMetricFamily("hz3_class_runs", "runs of a size class", labels=(*LABELS, "size"))
         for label, stats in zip(labels, processes, strict=True):
@@ -52,7 +50,7 @@ class Processes(Collector):
             for c in stats["classes"]:
                 runs.add_metric((*label, str(c["size"])), c["runs"])
                 for state in OBJECTS:
-                    objects.add_metric((*label, str(c["size"]), state), c[state])
+                    objects.add_metric((*label, str(c["size"]), state), c[state] * c["size"])
         yield from (info, threads)
         for name, meaning in MEANING.items():
             family, metric = _bytes(name)

@@ -22,7 +22,7 @@ case $kind in
     deb)
         need dpkg-buildpackage dpkg-dev
         need dh debhelper
-        checkout "$out/hz3" CMakeLists.txt CHANGELOG.md LICENSE README.md bin cmake debian include src
+        checkout "$out/hz3" CMakeLists.txt CHANGELOG.md LICENSE README.md bin cmake debian include look src
         cd "$out/hz3"
         dpkg-buildpackage --build=binary --no-sign --jobs=2 ;;
     crate)

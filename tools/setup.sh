@@ -26,7 +26,7 @@ case $purpose in
         requirements='tests lab' ;; # the tests read the registry with the lab
     packages)
         needed="$needed python3-venv g++ pkg-config"
-        wanted='dpkg-dev debhelper lintian mmdebstrap cargo-web' # Debian 12's cargo is too old, cargo-web is the same, newer
+        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap cargo-web' # Debian 12's cargo is too old, cargo-web is the same, newer
         requirements='tests lab' ;;
     test)
         needed="$needed python3-venv pkg-config"

@@ -251,3 +251,17 @@ def test_the_python_package_runs_what_its_wheel_would_hold(prefix, tmp_path):
     assert run.returncode == 7 and f"this process ran on hz3 {version()} (scale)" in run.stderr
     library = said(sys.executable, "-c", "import hz3; print(hz3.LIBRARY)", cwd=tmp_path).strip()
     assert Path(library).resolve() == (package / "lib/libhz3.so.0").resolve()
+
+
+def test_what_was_installed_looks_into_processes(prefix, tmp_path):
+    library = next(prefix.glob("lib/libhz3.so.0"))
+    waits = [sys.executable, "-c", "print('there', flush=True); input()"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=os.environ | {"LD_PRELOAD": str(library)}) as process:
+        process.stdout.readline()
+        assert f") on hz3 {version()}, lane scale, 1 threads" in said(prefix / "bin/hz3", "stats", str(process.pid))
+        for verb in ("explain", "doctor"):
+            assert str(library) in said(prefix / "bin/hz3", verb, str(process.pid)) or verb == "explain"
+        process.kill()
+    for verb in ("stats", "explain", "doctor", "exporter"):
+        assert f"usage: hz3 {verb} " in said(prefix / "bin/hz3", verb, "--help")

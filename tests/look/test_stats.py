@@ -93,7 +93,7 @@ def test_openmetrics_is_what_the_reference_parser_takes(redis):
     assert abs(value("hz3_allocated_bytes") - read["allocated"]) < 1 << 20
     assert families["hz3"].samples[0].labels["lane"] == read["lane"]
     assert {s.labels["source"] for s in families["hz3_refills"].samples} == set(read["refills"])
-    states = {s.labels["state"] for s in families["hz3_class_objects"].samples}
+    states = {s.labels["state"] for s in families["hz3_class_bytes"].samples}
     assert states == {"live", "cached", "free"}
     assert ("hz3_stashed_bytes" in families) == ("stashed" in read)
 

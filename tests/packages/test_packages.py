@@ -62,8 +62,9 @@ for lane in scale fast memory; do
 done
 LD_PRELOAD=libhz3.so.0 HZ3_STATS=1 ls 2>&1 | grep "this process ran on hz3 {VERSION} (scale)"
 /debs/linked | grep "lane=scale "
+test "$(hz3 stats 1 2>&1)" = "hz3: stats needs python3, which is not installed"
 dpkg -r hz3-tools libhz3
-! ls /usr/lib/*/libhz3* /usr/bin/hz3
+! ls /usr/lib/*/libhz3* /usr/bin/hz3* /usr/share/hz3
 """
 
 
