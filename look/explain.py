@@ -105,25 +105,27 @@ def rounding(figures: Figures) -> int:
     return most
 
 
-def metadata(figures: Figures) -> list[tuple[int, int]]:
-    parts = [part for window in figures.windows for part in window.tables]
-    return [*parts, (figures.area, len(figures.magazines))]
-
-
 def others(figures: Figures, mappings: list[Mapping]) -> Counter[str]:
-    """Resident bytes of what holds nothing of the heap nor of its tables, by kind."""
+    """Resident bytes of mappings by kind; of those that hold a part of the heap, as a whole."""
     at, of = figures.layout, Counter[str]()
-    ours = [(window.base, window.frontier * GRANULE) for window in figures.windows] + metadata(figures)
+    heaps = [(window.base, window.frontier * GRANULE) for window in figures.windows]
+    tables = [part for window in figures.windows for part in window.tables] + [(figures.area, len(figures.magazines))]
     state = [at.at(name) for name in ("heap", "central", "transfer", "stash", "dead") if at.has(name)]
     program = shown(figures.process.link("exe"))
     before = ""
+
+    def holds(m: Mapping, parts: list[tuple[int, int]]) -> bool:
+        return any(m.start < start + size and start < m.end for start, size in parts)
+
     for m in mappings:
         size = m.bytes_of("Rss")
-        of["huge pages"] += m.bytes_of("AnonHugePages") if any(m.start < s + n and s < m.end for s, n in ours) else 0
+        of["huge pages"] += m.bytes_of("AnonHugePages") if holds(m, heaps) else 0
         of["swap"] += m.bytes_of("Swap")
         anonymous = not m.name or m.name.startswith("[anon")
-        if any(m.start < s + n and s < m.end for s, n in ours):
-            of["shared with ours"] += size
+        if holds(m, heaps):
+            of["heap"] += size
+        elif holds(m, tables):
+            of["tables"] += size
         elif (
             m.name == at.library != program
             or (anonymous and before == at.library != program)
@@ -183,17 +185,22 @@ def advice(figures: Figures, of: Counter[str], rss: int) -> list[str]:
 def read(process: Process) -> Sum:
     figures = Figures(find(process))
     of, holes = heap(figures)
-    tables = sum(Pages(process, start, size).all() for start, size in metadata(figures))
     apart = others(figures, process.smaps())
     rss = process.resident()
-    heap_bytes = sum(of.values())
+    # Of a large block that was only read, every page is the one page of zeroes: present, but not resident.
+    of["large"] = max(0, of["large"] - max(0, sum(of.values()) - apart["heap"]))
+    beside = max(0, apart["heap"] - sum(of.values()))
     in_flight = of["outgoing"] + of["stash"] + of["transfer"] + of["central"]
     rows = [
         ("live objects", of["small"], f"rounding up to size classes is {human(rounding(figures))} of it at most"),
         ("live large blocks", of["large"], ""),
         ("free objects in runs in use", of["holes"], ""),
         ("objects never handed out", of["never"], "in pages that had another use before, or huge ones"),
-        ("threads' magazines", of["thread"], f"{len(figures.thread_at)} threads"),
+        (
+            "threads' magazines",
+            of["thread"],
+            f"of {len(figures.thread_at)} threads" if len(figures.thread_at) != 1 else "of 1 thread",
+        ),
         (
             "in flight between threads",
             in_flight,
@@ -201,11 +208,11 @@ def read(process: Process) -> Sum:
         ),
         ("waiting to go back", of["dirty"] + of["large cache"], when(figures)),
         ("free, in huge pages", of["huge"], ""),
-        ("metadata", tables + apart["state"], "tables, magazines, hz3's own variables"),
+        ("metadata", apart["tables"] + apart["state"] + beside, "tables, magazines, hz3's own variables"),
         ("stacks", apart["stacks"], "not hz3's, like all that follows"),
         ("program and libraries", apart["files"], ""),
         ("shared memory", apart["shared memory"], ""),
-        ("other mappings", apart["others"] + max(0, apart["shared with ours"] - heap_bytes - tables), ""),
+        ("other mappings", apart["others"], ""),
     ]
     notes = []
     if apart["huge pages"]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from look import LookError, shown
 
 PAGE = os.sysconf("SC_PAGESIZE")
-MOST = 1 << 32  # bytes read at once: no table of a sane heap is longer
+MOST = 1 << 30  # bytes read at once, pages looked at: what is said to be larger is taken for nonsense
 PAGES_AT_ONCE = 1 << 20
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+ *(.*)")
@@ -133,6 +133,8 @@ class Process:
     def pages(self, start: int, end: int) -> bytes:
         """Of each page of [start, end): 1 if it is present, else 0."""
         first, last = start // PAGE, -(-end // PAGE)
+        if not 0 <= last - first <= MOST:
+            raise ValueError("no such pages")
         parts = []
         with self._reading():
             pagemap = self._open("pagemap")

@@ -65,7 +65,7 @@ def as_json(stats: dict[str, Any]) -> str:
 
 def as_text(stats: dict[str, Any]) -> str:
     lines = [
-        f"{stats['program']} ({stats['pid']}) on hz3 {stats['version']}, lane {stats['lane']}, {stats['threads']} threads",
+        f"{stats['program']} ({stats['pid']}) on hz3 {stats['version']}, lane {stats['lane']}; threads: {stats['threads']}",
         "",
     ]
     lines += [f"{name:<18}{human(stats[name]):>10}  {meaning}" for name, meaning in MEANING.items() if name in stats]

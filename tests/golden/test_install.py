@@ -259,7 +259,7 @@ def test_what_was_installed_looks_into_processes(prefix, tmp_path):
     with subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           env=os.environ | {"LD_PRELOAD": str(library)}) as process:
         process.stdout.readline()
-        assert f") on hz3 {version()}, lane scale, 1 threads" in said(prefix / "bin/hz3", "stats", str(process.pid))
+        assert f") on hz3 {version()}, lane scale; threads: 1" in said(prefix / "bin/hz3", "stats", str(process.pid))
         for verb in ("explain", "doctor"):
             assert str(library) in said(prefix / "bin/hz3", verb, str(process.pid)) or verb == "explain"
         process.kill()

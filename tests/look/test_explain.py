@@ -86,6 +86,22 @@ def test_threads_magazines_and_what_is_in_flight(preload, program):
     assert 1 <= len(advice) <= 3 and {o for line in advice for o in re.findall(r"HZ3_(\w+)", line)} <= OPTIONS
 
 
+def test_what_was_only_read_is_not_resident(preload, program):
+    only_reads = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    enum { SIZE = 200 << 20 };
+    volatile char *p = calloc(1, SIZE);
+    for (int i = 0; i < SIZE; i += 4096) (void)p[i];
+    puts("there"); fflush(stdout); getchar();
+}
+"""
+    with resting(program("reads", text=only_reads), env=preload.env) as (process, _):
+        text = said("explain", process.pid)
+    assert size(SUM.search(text)[1]) < 20 << 20 and abs(float(SUM.search(text)[2]) - 100) < 2
+
+
 def test_every_option_that_may_be_advised_exists():
     named = set(re.findall(r"HZ3_(\w+)=?", (ROOT / "look/explain.py").read_text())) - {"PAGES_MUCH"}
     assert named and named <= OPTIONS

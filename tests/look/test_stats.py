@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from look_at import WITH_OURS, hz3, refused, resting, said
@@ -75,7 +76,7 @@ def test_redis_is_read_in_no_time(redis):
 
 def test_text_names_the_figures(redis):
     text = said("stats", redis)
-    assert re.search(r"^redis-server \(\d+\) on hz3 [\d.]+, lane \w+, \d threads$", text, re.M)
+    assert re.search(r"^redis-server \(\d+\) on hz3 [\d.]+, lane \w+; threads: \d$", text, re.M)
     assert re.search(r"^allocated +[\d.]+ MiB ", text, re.M)
     assert re.search(r"^ +320 +\d+ +\d{4,} ", text, re.M)
 
@@ -115,8 +116,8 @@ def test_a_process_at_work_can_be_read(preload):
             assert json.loads(said("stats", "--json", process.pid))["allocated"] > 0
 
 
-@pytest.mark.parametrize("verb", ["stats", "explain"])
-class TestNothingToRead:
+@pytest.mark.parametrize("verb", ["stats", "explain", "doctor"])
+class TestNoProcess:
     def test_no_process(self, verb):
         with subprocess.Popen(["true"]) as gone:
             pass
@@ -130,14 +131,17 @@ class TestNothingToRead:
         line = refused(verb, pid, **options)
         assert line == f"hz3: process {pid} is not this user's to read; ask as its user, or as root\n"
 
-    def test_without_hz3(self, verb):
-        with resting(*RESTS) as (process, _):
-            assert re.fullmatch(rf"hz3: process {process.pid} \(python[\d.]*\) runs without hz3\n", refused(verb, process.pid))
-
     def test_ended_but_not_waited_for(self, verb):
         with subprocess.Popen(["true"]) as process:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             assert " ended " in refused(verb, process.pid)
+
+
+@pytest.mark.parametrize("verb", ["stats", "explain"])
+class TestNothingToRead:
+    def test_without_hz3(self, verb):
+        with resting(*RESTS) as (process, _):
+            assert re.fullmatch(rf"hz3: process {process.pid} \(python[\d.]*\) runs without hz3\n", refused(verb, process.pid))
 
     def test_no_number(self, verb):
         done = hz3(verb, "12x")
@@ -168,6 +172,17 @@ def test_it_ends_while_it_is_read(preload):
         for read in (lambda: layout.value("threads"), lambda: opened.text("maps"), opened.smaps, lambda: opened.pages(0, 9)):
             with pytest.raises(LookError, match=f"^process {process.pid} (ended before|has ended)"):
                 read()
+
+
+def test_it_ends_at_any_time(preload):
+    """Whatever was read until then, it is told or refused."""
+    for pause in range(0, 80, 8):
+        with resting(*BUSY, env=preload.env) as (process, _):
+            asked = subprocess.Popen([sys.executable, ROOT / "look", "explain", str(process.pid)], text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(pause / 1000)
+        out, said_of_it = asked.communicate(timeout=20)
+        assert (asked.returncode, said_of_it) == (0, "") or (asked.returncode, out, said_of_it.count("\n")) == (1, "", 1)
 
 
 def test_without_prometheus_client(preload):

@@ -124,6 +124,7 @@ def test_the_wheel_runs_programs(tmp_path):
     assert run(*hz3, "version", cwd=tmp_path) == f"hz3 {VERSION}\n"
     said = run(*hz3, "run", "--stats", "--", python, "-c", "print('a' * 3)", cwd=tmp_path)
     assert said.startswith("aaa\n") and f"this process ran on hz3 {VERSION} (scale)" in said
+    assert "usage: hz3 explain " in run(*hz3, "explain", "--help", cwd=tmp_path)
     assert subprocess.run([*hz3, "run", "--", "false"], cwd=tmp_path).returncode == 1
     library = run(python, "-c", "import hz3; print(hz3.LIBRARY)", cwd=tmp_path).strip()
     assert "(scale)" in run("true", env={**os.environ, "LD_PRELOAD": library, "HZ3_STATS": "1"})
