@@ -1,5 +1,5 @@
-"""Looks into running processes from outside: hz3 stats, explain, doctor, exporter.  Needs Python alone; only
-OpenMetrics (--prom, exporter) comes from prometheus-client.  Nothing runs in the process that is looked into."""
+"""Looks into running processes from outside: hz3 stats, explain, top, doctor, exporter.  Needs Python
+alone; only OpenMetrics (--prom, exporter) comes from prometheus-client, and the screen of top from textual.  Nothing runs in the process that is looked into."""
 
 
 class LookError(Exception):

@@ -47,6 +47,21 @@ def show_explain(arguments: argparse.Namespace) -> str:
     return gather(arguments.pid, lambda process: explain.as_text(process, explain.read(process)))
 
 
+def show_top(arguments: argparse.Namespace) -> str:
+    gather(arguments.pid, stats.read)  # what cannot be read is said before the screen is taken
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise LookError("top needs a terminal; hz3 stats prints the figures once")
+    try:
+        from look.top import Top
+    except ImportError:
+        raise LookError("top needs textual: pip install textual") from None
+    app = Top(lambda: gather(arguments.pid, stats.read))
+    app.run()
+    if app.error:
+        raise app.error
+    return ""
+
+
 def show_doctor(arguments: argparse.Namespace) -> str:
     from look import doctor
 
@@ -109,6 +124,10 @@ def parser(verb: str) -> Parser:
         )
         made.add_argument("pid", type=number, metavar="PID")
         made.set_defaults(run=show_explain)
+    elif verb == "top":
+        made = Parser("hz3 top", description="The figures of a running process, each second; needs textual.")
+        made.add_argument("pid", type=number, metavar="PID")
+        made.set_defaults(run=show_top)
     elif verb == "doctor":
         made = Parser(
             "hz3 doctor",
@@ -136,8 +155,8 @@ def run() -> None:
     try:
         verb, *rest = sys.argv[1:]
         arguments = parser(verb).parse_args(rest)
-        print(arguments.run(arguments))
-        sys.stdout.flush()
+        if text := arguments.run(arguments):
+            print(text, flush=True)
     except LookError as error:
         sys.exit(f"hz3: {error}")
     except KeyboardInterrupt:

@@ -263,5 +263,5 @@ def test_what_was_installed_looks_into_processes(prefix, tmp_path):
         for verb in ("explain", "doctor"):
             assert str(library) in said(prefix / "bin/hz3", verb, str(process.pid)) or verb == "explain"
         process.kill()
-    for verb in ("stats", "explain", "doctor", "exporter"):
+    for verb in ("stats", "explain", "top", "doctor", "exporter"):
         assert f"usage: hz3 {verb} " in said(prefix / "bin/hz3", verb, "--help")
