@@ -1,5 +1,6 @@
-"""Looks into running processes from outside: hz3 stats, explain, top, doctor, exporter.  Needs Python
-alone; only OpenMetrics (--prom, exporter) comes from prometheus-client, and the screen of top from textual.  Nothing runs in the process that is looked into."""
+"""Looks into running processes from outside: hz3 stats, explain, top, profile, flows, doctor, exporter.  Needs Python
+alone; only OpenMetrics (--prom, exporter) comes from prometheus-client, the screen of top from textual, and pprof's
+format from protobuf.  Nothing runs in the process that is looked into, but what --start asks for."""
 
 
 class LookError(Exception):

@@ -12,6 +12,7 @@ from look import LookError, stats
 from look.process import Process
 
 TRIES = 3
+PID = r"[1-9]\d{0,9}"
 T = TypeVar("T")
 
 
@@ -65,9 +66,57 @@ def show_top(arguments: argparse.Namespace) -> str:
 def show_doctor(arguments: argparse.Namespace) -> str:
     from look import doctor
 
-    if re.fullmatch(r"[1-9]\d{0,9}", arguments.what):
+    if re.fullmatch(PID, arguments.what):
         return doctor.as_text(gather(int(arguments.what), doctor.of_process))
     return doctor.as_text(doctor.of_program(arguments.what))
+
+
+def profile_of(what: str) -> Any:
+    from look import profile
+
+    return gather(int(what), profile.of_process) if re.fullmatch(PID, what) else profile.read(what)
+
+
+def show_profile(arguments: argparse.Namespace) -> str:
+    from look import profile
+
+    if arguments.start is not None or arguments.stop:
+        rate, pid = 0 if arguments.stop else arguments.start, arguments.what
+        if not re.fullmatch(PID, pid):
+            raise LookError(f"'{pid}' is not the number of a process")
+        gather(int(pid), lambda process: profile.want(process, rate))
+        does = f"samples one byte in {rate}" if rate else "samples no more"
+        return f"hz3: process {pid} {does}, from one of its next slow calls on"
+    found = profile_of(arguments.what)
+    if not arguments.output:
+        return profile.as_text(found)
+    try:
+        from look import pprof
+    except ImportError:
+        raise LookError(
+            "pprof's format needs protobuf: apt install python3-protobuf, or pip install protobuf"
+        ) from None
+    try:
+        pprof.write(found, arguments.output)
+    except OSError as error:
+        raise LookError(f"{arguments.output}: {error.strerror}") from None
+    return f"hz3: {arguments.output} is written, for pprof"
+
+
+def show_flows(arguments: argparse.Namespace) -> str:
+    from look import profile
+
+    return profile.flows_as_text(profile_of(arguments.what))
+
+
+def rate(text: str) -> int:
+    from look.profile import MAX_RATE
+
+    match = re.fullmatch(r"([1-9]\d{0,12})([KMG]?)", text)
+    found = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else 0
+    if not 0 < found <= MAX_RATE:
+        raise argparse.ArgumentTypeError(f"'{text}' is no rate, as 512K is")
+    return found
 
 
 def on_hz3() -> Iterator[int]:
@@ -100,7 +149,7 @@ def exporter(arguments: argparse.Namespace) -> str:
 
 
 def number(text: str) -> int:
-    if not re.fullmatch(r"[1-9]\d{0,9}", text):
+    if not re.fullmatch(PID, text):
         raise argparse.ArgumentTypeError(f"'{text}' is not the number of a process")
     return int(text)
 
@@ -146,6 +195,21 @@ def parser(verb: str) -> Parser:
             "pids", type=number, metavar="PID", nargs="*", help="all processes with a library of hz3's, unless given"
         )
         made.set_defaults(run=exporter)
+    elif verb == "profile":
+        made = Parser("hz3 profile", description="A heap profile: the stacks that hold most, or a file for pprof.")
+        made.add_argument("what", metavar="PID|FILE", help="a process that samples, or what HZ3_PROFILE left")
+        made.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="writes it for pprof; needs protobuf")
+        switch = made.add_mutually_exclusive_group()
+        switch.add_argument("--start", nargs="?", const=512 << 10, type=rate, metavar="RATE",
+                            help="the process begins to sample one byte in RATE (512K unless given)")  # fmt: skip
+        switch.add_argument("--stop", action="store_true", help="it samples no more; what it has stays")
+        made.set_defaults(run=show_profile)
+    elif verb == "flows":
+        made = Parser(
+            "hz3 flows", description="Who frees whose memory: a heap profile by the threads of malloc and free."
+        )
+        made.add_argument("what", metavar="PID|FILE")
+        made.set_defaults(run=show_flows)
     else:
         raise LookError(f"no verb '{verb}'")
     return made

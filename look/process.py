@@ -97,6 +97,14 @@ class Process:
                 size -= len(part)
         return b"".join(parts)
 
+    def write(self, address: int, data: bytes) -> None:
+        with self._reading():
+            memory = os.open("mem", os.O_WRONLY | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                os.pwrite(memory, data, address)
+            finally:
+                os.close(memory)
+
     def string(self, address: int, most: int) -> bytes:
         """Without its NUL; cut off where it is longer."""
         text = b""

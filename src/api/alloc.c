@@ -67,10 +67,10 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     if (!size) return hz3_free(p), NULL;
     if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size, &call);
     size_t usable = hz3_block_usable(p, cls);
-    if (cls == HZ3_CLASS_LARGE) return realloc_large(p, usable, size);
+    if (usable > HZ3_SMALL_MAX) return realloc_large(p, usable, size);
     bool fits = size <= usable;
     /* Shrinking by less than half is not worth a move, nor is one into the same class. */
-    if (fits && (size > usable / 2 || hz3_class_of(size) == cls)) return p;
+    if (fits && (size > usable / 2 || hz3_class_of(size) == hz3_class_of(usable))) return p;
     return move(p, usable, size);
 }
 

@@ -69,5 +69,6 @@ __attribute__((constructor(101))) static void constructed(void)
     if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
     hz3_report_start();
     if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start_guards(hz3_options.GUARD);
-    if (hz3_options.PROFILE && hz3_profile_start()) hz3_sample_start(hz3_options.PROFILE);
+    hz3_set(hz3_profile_wanted, hz3_options.PROFILE);
+    if (hz3_options.PROFILE) hz3_profile_set(hz3_options.PROFILE);
 }

@@ -66,6 +66,15 @@ static void *large_or_sampled(size_t size, size_t alignment, bool zero)
     return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
 }
 
+/* What is due after a slow path. */
+static void visit(void)
+{
+    if (likely(!hz3_thread.due)) return;
+    hz3_reclaim_visit_slow();
+    size_t rate = hz3_get(hz3_profile_wanted);
+    if (unlikely(rate != hz3_sample_rate())) hz3_profile_set(rate);
+}
+
 static HZ3_COLD void *small_at_last(unsigned cls)
 {
     if (!hz3_gate_turned_away()) {
@@ -79,20 +88,23 @@ static HZ3_COLD void *small_at_last(unsigned cls)
     return hz3_no_memory();
 }
 
-/* NULL: it is not looked at. */
-static HZ3_NOINLINE void *watched(size_t size, size_t alignment)
+/* NULL: it is not looked at.  A program that asks how much is usable finds what it would without being watched. */
+static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
-    return !p && hz3_sample_chooses(size) ? sampled(size, alignment, false) : p;
+    if (p || !hz3_sample_chooses(size)) return p;
+    p = sampled(size, alignment, false);
+    if (p) hz3_large_set_usable(p, hz3_class_size(cls));
+    return p;
 }
 
 static void *small(unsigned cls, size_t size, size_t alignment)
 {
-    void *chosen = unlikely(hz3_get(hz3_sampling)) ? watched(size, alignment) : NULL;
+    void *chosen = unlikely(hz3_get(hz3_sampling)) ? watched(cls, size, alignment) : NULL;
     if (unlikely(chosen)) return chosen;
     void *p = hz3_cache_malloc(cls);
     if (unlikely(!p)) return small_at_last(cls);
-    hz3_reclaim_visit();
+    visit();
     return hz3_mark_live(p, cls);
 }
 
@@ -211,7 +223,7 @@ static void free_any(void *p, const void *from)
         hz3_remote_free(p, cls, hz3_owner_at(p));
     else
         hz3_cache_free(p, cls);
-    hz3_reclaim_visit();
+    visit();
 }
 
 static void free_from(void *p, const void *from)
@@ -239,6 +251,6 @@ HZ3_NOINLINE void hz3_free_home(void *p)
     if (likely(hz3_remote_free_quick(p, cls, owner))) return;
     hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
     hz3_remote_free(p, cls, owner);
-    hz3_reclaim_visit();
+    visit();
     hz3_thread.by_loader = false;
 }

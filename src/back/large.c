@@ -95,6 +95,13 @@ void hz3_large_free(void *p)
     hz3_large_cache_put(span);
 }
 
+void hz3_large_set_usable(const void *p, size_t bytes)
+{
+    struct hz3_span *span = hz3_span_at(p);
+    hz3_add(hz3_large_bytes, bytes - span->bytes);
+    span->bytes = bytes;
+}
+
 void hz3_large_set_sample(const void *p, uint32_t sample)
 {
     hz3_set(hz3_span_at(p)->sample, sample);

@@ -31,6 +31,8 @@ bool hz3_large_is_live(const void *p);
 /* Whether p, whose tag is NONE, lies in a live large block.  Walks: for last words only. */
 bool hz3_large_covers(const void *p);
 
+/* From now on so many bytes, and no more, are usable at p, the start of a block that has them. */
+void hz3_large_set_usable(const void *p, size_t bytes);
 /* The number of the sample that p, the start of a block, is (0: none); taken, it has none any more. */
 void hz3_large_set_sample(const void *p, uint32_t sample);
 uint32_t hz3_large_take_sample(const void *p);

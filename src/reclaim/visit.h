@@ -9,12 +9,9 @@ void hz3_reclaim_start(uint32_t decay_ms);
 /* Now and then, with no lock held: runs what is due of a pass.  Returns the epoch. */
 uint32_t hz3_reclaim_tick(void);
 
-/* After a slow path of this thread's cache: a tick, if it is time for one, and what follows from it and from growth. */
+/* After a slow path of this thread's cache that found hz3_thread.due: a tick, and what follows from it and from growth.
+ */
 void hz3_reclaim_visit_slow(void);
-HZ3_INLINE void hz3_reclaim_visit(void)
-{
-    if (unlikely(hz3_thread.due)) hz3_reclaim_visit_slow();
-}
 /* This thread took so many bytes of pages that were not there, beside what its cache counts: inside the gate. */
 void hz3_reclaim_grew(size_t bytes);
 /* After a thread's end. */

@@ -10,12 +10,13 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "variants/central_magazines.h"
+#include "watch/profile.h"
 
 /* What another lane would have stays out. */
 static const struct hz3_place *const places[] = {
-    hz3_sizeclass_places, hz3_gauge_places,  hz3_limits_places,   hz3_large_places,
-    hz3_map_places,       hz3_arena_places,  hz3_magazine_places, hz3_central_places,
-    hz3_transfer_places,  hz3_outbox_places, hz3_threads_places,  hz3_handoff_places,
+    hz3_sizeclass_places, hz3_gauge_places,    hz3_limits_places,  hz3_large_places,    hz3_map_places,
+    hz3_arena_places,     hz3_magazine_places, hz3_central_places, hz3_transfer_places, hz3_outbox_places,
+    hz3_threads_places,   hz3_handoff_places,  hz3_profile_places,
 #if HZ3_S44_OWNER_STASH
     hz3_stash_places,
 #endif

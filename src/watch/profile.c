@@ -34,14 +34,14 @@ struct stack {
 struct cell {
     uint64_t bytes, count; /* count 0: free */
     uint32_t stack;
-    uint16_t from, to;
+    uint16_t by, to;
     uint8_t age;
 };
 
 struct sample {
     size_t bytes;
     uint32_t stack, born, died; /* ms */
-    uint16_t from, to;
+    uint16_t by, to;
     uint32_t next; /* in the list of the free or the freed */
 };
 
@@ -57,6 +57,9 @@ static struct tables {
     struct thread threads[THREADS];
 } *tables;
 
+HZ3_ATOMIC(size_t) hz3_profile_wanted;
+static HZ3_ATOMIC(size_t) rate_of_samples; /* the last that was not 0 */
+
 /* All under the lock, which is taken inside the gate, but for `freed` and the threads. */
 static struct hz3_lock lock;
 static uint32_t used_samples = 1, free_samples, used_stacks, used_cells;
@@ -65,13 +68,28 @@ static HZ3_ATOMIC(uint32_t) freed; /* samples, in a list that only grows until i
 static HZ3_ATOMIC(uint32_t) thread_count;
 static _Thread_local uint16_t thread_index;
 
-bool hz3_profile_start(void)
+static bool make_tables(void)
 {
+    if (tables) return true;
     uintptr_t at = hz3_os_reserve(sizeof *tables);
     if (!at || hz3_os_map_reserved(at, sizeof *tables) != HZ3_MAPPED) return false;
     tables = (struct tables *)at;
     hz3_os_stack_start();
     return true;
+}
+
+void hz3_profile_set(size_t rate)
+{
+    static struct hz3_lock setting;
+    if (!hz3_trylock(&setting)) return; /* another thread does, or this one, which allocates for it */
+    hz3_sample_pause();
+    if (rate) hz3_set(rate_of_samples, rate);
+    if (!rate || make_tables())
+        hz3_sample_start(rate);
+    else
+        hz3_set(hz3_profile_wanted, 0);
+    hz3_sample_go_on();
+    hz3_unlock(&setting);
 }
 
 static uint16_t this_thread(void)
@@ -124,7 +142,7 @@ static bool count(struct cell what)
     struct cell *cell;
     uint32_t i = hash_of(&what, sizeof what) % CELLS;
     for (; (cell = &tables->cells[i])->count; i = (i + 1) % CELLS)
-        if (cell->bytes == what.bytes && cell->stack == what.stack && cell->from == what.from && cell->to == what.to &&
+        if (cell->bytes == what.bytes && cell->stack == what.stack && cell->by == what.by && cell->to == what.to &&
             cell->age == what.age)
             return cell->count++, true;
     if (is_crowded(used_cells, CELLS)) return false;
@@ -146,7 +164,7 @@ static struct cell cell_of(const struct sample *sample)
     memset(&cell, 0, sizeof cell); /* what lies between its fields is hashed too */
     cell.bytes = sample->bytes;
     cell.stack = sample->stack;
-    cell.from = sample->from;
+    cell.by = sample->by;
     return cell;
 }
 
@@ -176,13 +194,12 @@ static uint32_t new_sample(void)
 }
 
 /* The number of the new sample, or 0: no room. */
-static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t from)
+static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t by)
 {
     count_freed();
     uint32_t stack = stack_of(frames, depth), i = stack ? new_sample() : 0;
     if (!i) return 0;
-    tables->samples[i] =
-        (struct sample){.bytes = bytes, .stack = stack, .born = (uint32_t)hz3_os_now_ms(), .from = from};
+    tables->samples[i] = (struct sample){.bytes = bytes, .stack = stack, .born = (uint32_t)hz3_os_now_ms(), .by = by};
     if (count(cell_of(&tables->samples[i]))) return i;
     tables->samples[i].next = free_samples;
     free_samples = i;
@@ -190,12 +207,12 @@ static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t 
 }
 
 /* What comes while another thread forks, or lists, is lost. */
-static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, uint16_t from)
+static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, uint16_t by)
 {
     uint32_t sample = 0;
     if (!hz3_gate_enter()) return 0;
     if (hz3_trylock(&lock)) {
-        sample = add(frames, depth, bytes, from);
+        sample = add(frames, depth, bytes, by);
         lost += !sample;
         hz3_unlock(&lock);
     }
@@ -286,7 +303,7 @@ static void write_cells(struct line *line, void (*put)(const char *text, size_t 
         if (!cell->count) continue;
         struct hz3_text *text = begin(line);
         hz3_print(text, cell->to ? "freed" : "allocated");
-        hz3_print(text, " %zu %u %zu %u", (size_t)cell->count, cell->stack, (size_t)cell->bytes, cell->from);
+        hz3_print(text, " %zu %u %zu %u", (size_t)cell->count, cell->stack, (size_t)cell->bytes, cell->by);
         if (cell->to) hz3_print(text, " %u %u", cell->to, cell->age);
         end(line, put);
     }
@@ -297,7 +314,7 @@ static void write_table(void (*put)(const char *text, size_t length))
     struct line line;
     struct hz3_text *text = begin(&line);
     count_freed();
-    hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_sample_rate(), hz3_os.pid,
+    hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(rate_of_samples), hz3_os.pid,
               (size_t)lost);
     print_name(text, program_invocation_short_name);
     end(&line, put);
@@ -315,3 +332,37 @@ void hz3_profile_write(void (*put)(const char *text, size_t length))
     hz3_unlock(&lock);
     hz3_gate_leave();
 }
+
+const struct hz3_place hz3_profile_places[] = {
+    HZ3_PLACE("profile.wanted", hz3_profile_wanted),
+    HZ3_PLACE("profile", tables),
+    HZ3_PLACE("profile.rate", rate_of_samples),
+    HZ3_PLACE("profile.freed", freed),
+    HZ3_PLACE("profile.lost", lost),
+    HZ3_NUMBER("profile.stack.size", sizeof(struct stack)),
+    HZ3_NUMBER("profile.cell.size", sizeof(struct cell)),
+    HZ3_NUMBER("profile.sample.size", sizeof(struct sample)),
+    HZ3_NUMBER("profile.thread.size", sizeof(struct thread)),
+    HZ3_FIELD("profile.stacks", struct tables, stacks),
+    HZ3_FIELD("profile.cells", struct tables, cells),
+    HZ3_FIELD("profile.samples", struct tables, samples),
+    HZ3_FIELD("profile.threads", struct tables, threads),
+    HZ3_FIELD("stack.depth", struct stack, depth),
+    HZ3_FIELD("stack.frames", struct stack, frames),
+    HZ3_FIELD("cell.bytes", struct cell, bytes),
+    HZ3_FIELD("cell.count", struct cell, count),
+    HZ3_FIELD("cell.stack", struct cell, stack),
+    HZ3_FIELD("cell.by", struct cell, by),
+    HZ3_FIELD("cell.to", struct cell, to),
+    HZ3_FIELD("cell.age", struct cell, age),
+    HZ3_FIELD("sample.bytes", struct sample, bytes),
+    HZ3_FIELD("sample.stack", struct sample, stack),
+    HZ3_FIELD("sample.born", struct sample, born),
+    HZ3_FIELD("sample.died", struct sample, died),
+    HZ3_FIELD("sample.by", struct sample, by),
+    HZ3_FIELD("sample.to", struct sample, to),
+    HZ3_FIELD("sample.next", struct sample, next),
+    HZ3_FIELD("profile.tid", struct thread, tid),
+    HZ3_FIELD("profile.name", struct thread, name),
+    HZ3_PLACES_END,
+};

@@ -7,10 +7,12 @@
 #ifndef HZ3_WATCH_PROFILE_H
 #define HZ3_WATCH_PROFILE_H
 
-#include "base/types.h"
+#include "base/layout.h"
 
-/* Makes room for the tables; false: there is none.  Once. */
-bool hz3_profile_start(void);
+/* Samples one byte in `rate` (0: none any more), if there is room for the tables. */
+void hz3_profile_set(size_t rate);
+/* The rate that is wanted: whoever takes a slow path sees to it.  hz3 profile writes it, from outside. */
+extern HZ3_ATOMIC(size_t) hz3_profile_wanted;
 /* p, of a large block's, was just allocated for so many bytes, and chosen.  To be called outside the gate. */
 void hz3_profile_allocated(void *p, size_t bytes);
 /* A sample (0: none) was freed.  Takes no lock. */
@@ -19,4 +21,5 @@ void hz3_profile_freed(uint32_t sample);
 void hz3_profile_resized(void *p, uint32_t sample, size_t bytes_before, size_t bytes);
 /* Writes the table, line by line: `put` gets whole lines. */
 void hz3_profile_write(void (*put)(const char *text, size_t length));
+extern const struct hz3_place hz3_profile_places[]; /* for readers outside: base/layout */
 #endif

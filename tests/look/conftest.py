@@ -29,13 +29,15 @@ def redis_on(tmp_path_factory):
     """redis_on(library): a Redis with 200000 values of 300 bytes, and some gone again."""
 
     @contextmanager
-    def started(library):
+    def started(library, busy=None):
         server, load, port = require("redis-server", "redis-server"), require("redis-benchmark", "redis-tools"), free_port()
         options = {"cwd": tmp_path_factory.mktemp("redis"), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         argv = [server, "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--io-threads", "2"]
         with subprocess.Popen(argv, env={**os.environ, "LD_PRELOAD": str(library)}, **options) as process:
             try:
                 wait_until(lambda: answers(port), "redis-server")
+                if busy:
+                    busy(process.pid)
                 for size in ("300", "100"):
                     words = ["-t", "set", "-n", "300000", "-r", "200000", "-d", size, "-P", "50", "-q"]
                     subprocess.run([load, "-p", str(port), *words], check=True, stdout=subprocess.DEVNULL)

@@ -46,14 +46,15 @@ static struct line sum(const char *kind, size_t bytes)
 static int begin(void **state)
 {
     (void)state;
-    hz3_sample_start(1); /* every allocation */
+    hz3_profile_set(1); /* every allocation */
+    assert_int_equal(hz3_sample_rate(), 1);
     return 0;
 }
 
 static int finish(void **state)
 {
     (void)state;
-    hz3_sample_start(0);
+    hz3_profile_set(0);
     return 0;
 }
 
@@ -133,10 +134,17 @@ static void samples_are_used_again(void **state)
     assert_non_null(strstr(table, "hz3 heap profile 1"));
 }
 
-static int start(void **state)
+/* As from outside: some slow call later. */
+static void it_is_what_is_wanted(void **state)
 {
-    unit_start(state);
-    return hz3_profile_start() ? 0 : -1;
+    (void)state;
+    void *p[600];
+    for (int round = 0; round < 2; round++) {
+        hz3_set(hz3_profile_wanted, round ? 0 : 4096);
+        for (int i = 0; i < 600; i++) p[i] = hz3_malloc(2500);
+        for (int i = 0; i < 600; i++) hz3_free(p[i]);
+        assert_int_equal(hz3_sample_rate(), round ? 0 : 4096);
+    }
 }
 
 #define PROFILED(test) cmocka_unit_test_setup_teardown(test, begin, finish)
@@ -149,6 +157,7 @@ int main(void)
         PROFILED(sizes_and_ways_of_all_kinds_are_seen),
         PROFILED(a_resize_is_a_free_and_an_allocation),
         PROFILED(samples_are_used_again),
+        cmocka_unit_test(it_is_what_is_wanted),
     };
-    return cmocka_run_group_tests(tests, start, NULL);
+    return cmocka_run_group_tests(tests, unit_start, NULL);
 }

@@ -1,0 +1,298 @@
+"""The heap profile, out of the file that HZ3_PROFILE leaves or out of a running process: weighted, named and summed up.
+
+One byte in `rate` chose the allocation it lies in, so that one of s bytes was chosen with a probability of
+1 - exp(-s / rate); it stands for as many as the inverse of that."""
+
+import math
+import re
+import shutil
+import struct
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from look import LookError, shown
+from look.elf import LOAD, File
+from look.layout import ORDER, Layout, find
+from look.process import Mapping, Process
+from look.stats import human
+
+HEAD = "hz3 heap profile 1"
+OURS = re.compile(r"/lib(hakozuna_)?hz3[^/]*\.so")
+# Of the allocator itself, where it is linked in.
+OF_ALLOCATOR = (
+    r"hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace"
+)
+TOP = 10
+STACKS_AT, OTHERS = 1, 1  # stacks are numbered from 1 on; the thread that stands for those without a number
+MAX_RATE = 1 << 40  # bytes
+
+
+class Cell(NamedTuple):
+    """So many samples of one kind; to == 0: not freed yet."""
+
+    samples: int
+    stack: int
+    size: int
+    by: int
+    to: int
+    age: int  # below 2 ** age ms
+
+
+class Profile:
+    def __init__(self) -> None:
+        self.rate = self.pid = self.lost = 0
+        self.program = ""
+        self.threads: dict[int, str] = {OTHERS: "(others)"}
+        self.stacks: dict[int, list[int]] = {}
+        self.allocated: list[Cell] = []
+        self.freed: list[Cell] = []
+        self.mappings: list[Mapping] = []
+        self.whole = False
+
+    def weight(self, size: int) -> float:
+        return 1 / -math.expm1(-size / self.rate)
+
+    def live(self) -> list[Cell]:
+        left: Counter[tuple[int, int, int]] = Counter()
+        for cell in self.allocated:
+            left[cell.stack, cell.size, cell.by] += cell.samples
+        for cell in self.freed:
+            left[cell.stack, cell.size, cell.by] -= cell.samples
+        return [Cell(count, *which, 0, 0) for which, count in left.items() if count > 0]
+
+    def bytes(self, cells: Iterable[Cell]) -> float:
+        return sum(cell.samples * cell.size * self.weight(cell.size) for cell in cells)
+
+    def mapping_of(self, address: int) -> Mapping | None:
+        return next((m for m in self.mappings if m.start <= address < m.end), None)
+
+    def calls(self, stack: int) -> list[int]:
+        """Of the stack's return addresses those outside a library of hz3's, each one less: inside the call."""
+        addresses = [address - 1 for address in self.stacks[stack]]
+        while addresses and (mapping := self.mapping_of(addresses[0])) and OURS.search(mapping.name):
+            del addresses[0]
+        return addresses
+
+    def name_of(self, thread: int) -> str:
+        return shown(self.threads.get(thread, "?"))
+
+
+def read(path: str) -> Profile:
+    """What is there, where the end is missing."""
+    try:
+        with open(path, errors="replace") as file:
+            text = file.read()
+    except OSError as error:
+        raise LookError(f"{path}: {error.strerror}") from None
+    lines = text.split("\n")
+    if lines[0] != HEAD:
+        other = lines[0].startswith("hz3 heap profile ")
+        raise LookError(f"{path}: {'written by another version of hz3' if other else 'no heap profile of hz3'}")
+    profile = Profile()
+    end = lines.index("maps") if "maps" in lines else len(lines) - 1
+    for i, line in enumerate(lines[:-1]):
+        try:
+            if 0 < i < end:
+                _take(profile, line)
+            elif i > end:
+                _map(profile, line)
+        except (ValueError, IndexError, TypeError):
+            raise LookError(f"{path}: line {i + 1} makes no sense") from None
+    profile.whole = "maps" in lines and text.endswith("\n")
+    if not profile.rate:
+        raise LookError(f"{path}: it says no rate")
+    known = profile.stacks.keys()
+    profile.allocated = [cell for cell in profile.allocated if cell.stack in known]
+    profile.freed = [cell for cell in profile.freed if cell.stack in known]
+    return profile
+
+
+def _take(profile: Profile, line: str) -> None:
+    word, _, rest = line.partition(" ")
+    if word in ("rate", "pid", "lost"):
+        setattr(profile, word, int(rest))
+    elif word == "program":
+        profile.program = rest
+    elif word == "thread":
+        index, _, name = rest.split(" ", 2)
+        profile.threads[int(index)] = name
+    elif word == "stack":
+        index, *frames = rest.split()
+        profile.stacks[int(index)] = [int(frame, 16) for frame in frames]
+    elif word == "allocated":
+        count, stack, size, by = map(int, rest.split())
+        profile.allocated.append(Cell(count, stack, size, by, 0, 0))
+    elif word == "freed":
+        profile.freed.append(Cell(*map(int, rest.split())))
+    else:
+        raise ValueError(word)
+
+
+def _map(profile: Profile, line: str) -> None:
+    span, access, offset, _, _, *path = line.split(maxsplit=5)
+    start, end = (int(word, 16) for word in span.split("-"))
+    if path and path[0].startswith("/") and "x" in access:
+        profile.mappings.append(Mapping(start, end, access, int(offset, 16), path[0], {}))
+
+
+# ---- out of a process ----
+
+
+def of_process(process: Process) -> Profile:
+    at = find(process)
+    if not at.has("profile") or not at.value("profile"):
+        raise LookError(f"process {process.pid} keeps no heap profile: hz3 profile {process.pid} --start begins one")
+    profile = Profile()
+    profile.pid, profile.program, profile.whole = process.pid, process.name, True
+    profile.rate, profile.lost = at.value("profile.rate"), at.value("profile.lost")
+    profile.mappings = [m for m in process.maps if m.name.startswith("/") and "x" in m.rights]
+    _take_tables(profile, at, at.value("profile"))
+    known = profile.stacks.keys()
+    profile.allocated = [cell for cell in profile.allocated if cell.stack in known]
+    profile.freed = [cell for cell in profile.freed if cell.stack in known]
+    return profile
+
+
+def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
+    def table(name: str) -> tuple[bytes, int]:
+        return at.process.read(tables + at.at(f"profile.{name}s"), at.size(f"profile.{name}s")), at.at(
+            f"profile.{name}.size"
+        )
+
+    data, size = table("thread")
+    for i in range(OTHERS + 1, len(data) // size):
+        if at.field("profile.tid", data, i * size):
+            start = i * size + at.at("profile.name")
+            profile.threads[i] = data[start : start + at.size("profile.name")].split(b"\0")[0].decode(errors="replace")
+    data, size = table("stack")
+    most = at.size("stack.frames") // 8
+    for i in range(len(data) // size):
+        if depth := min(at.field("stack.depth", data, i * size), most):
+            profile.stacks[i + STACKS_AT] = list(at.fields("stack.frames", data, depth, i * size))
+    data, size = table("cell")
+    names = [f"cell.{name}" for name in ("count", "stack", "bytes", "by", "to", "age")]
+    for base in range(0, len(data), size):
+        if at.field(names[0], data, base):
+            cell = Cell(*(at.field(name, data, base) for name in names))
+            (profile.freed if cell.to else profile.allocated).append(cell)
+    size, left = at.at("profile.sample.size"), at.size("profile.samples") // at.at("profile.sample.size")
+    i = at.value("profile.freed")  # what nobody has added up yet
+    while i and left:
+        data, left = at.process.read(tables + at.at("profile.samples") + i * size, size), left - 1
+        stack, byte_count, by, to, born, died, i = (
+            at.field(f"sample.{name}", data) for name in ("stack", "bytes", "by", "to", "born", "died", "next")
+        )
+        profile.freed.append(Cell(1, stack, byte_count, by, to, ((died - born) & 0xFFFFFFFF).bit_length()))
+
+
+def want(process: Process, rate: int) -> None:
+    """The process samples at this rate from some slow call of malloc or free on; 0: no more."""
+    at = find(process)
+    if not at.has("profile.wanted"):
+        raise LookError(f"process {process.pid} has an hz3 without heap profiles")
+    process.write(at.at("profile.wanted"), struct.pack(ORDER + "Q", rate))
+
+
+# ---- names of functions ----
+
+
+def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
+    """By addr2line, where it is installed and the file has symbols; else module+offset."""
+    found, by_file = {}, defaultdict(list)
+    for address in addresses:
+        mapping = profile.mapping_of(address)
+        found[address] = (
+            f"{shown(mapping.name.rsplit('/', 1)[-1])}+0x{address - mapping.start + mapping.offset:x}"
+            if mapping
+            else f"0x{address:x}"
+        )
+        if mapping:
+            by_file[mapping.name].append((address, mapping))
+    for path, inside in by_file.items() if shutil.which("addr2line") else ():
+        base = _load_bias(path, inside[0][1])
+        argv = ["addr2line", "-f", "-C", "-e", path, *(hex(address - base) for address, _ in inside)]
+        lines = subprocess.run(argv, capture_output=True, text=True).stdout.splitlines()
+        for (address, _), name in zip(inside, lines[::2], strict=False):
+            if not name.startswith("?"):
+                found[address] = shown(name)
+    return found
+
+
+def _load_bias(path: str, mapping: Mapping) -> int:
+    """What the loader added to the addresses in the file: by the program header of the mapping."""
+    try:
+        for segment in File(path).segments:
+            if segment.kind == LOAD and segment.offset <= mapping.offset < segment.offset + max(segment.size, 1):
+                return mapping.start - mapping.offset - (segment.address - segment.offset)
+    except (OSError, ValueError):
+        pass
+    return mapping.start - mapping.offset
+
+
+# ---- as text ----
+
+
+def as_text(profile: Profile) -> str:
+    """The stacks that hold most, each by its innermost calls."""
+    live, total = profile.live(), profile.allocated
+    of_stack: defaultdict[tuple[int, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for i, cells in enumerate((live, total)):
+        for cell in cells:
+            of_stack[tuple(profile.calls(cell.stack))][i] += cell.samples * cell.size * profile.weight(cell.size)
+    most = sorted(of_stack.items(), key=lambda item: -item[1][0])[:TOP]
+    known = names(profile, {address for calls, _ in most for address in calls})
+    now, ever = (human(round(profile.bytes(cells))) for cells in (live, total))
+    samples = sum(cell.samples for cell in total)
+    lines = [
+        f"{shown(profile.program)} ({profile.pid}): {now} live of {ever} allocated;"
+        f" {samples} samples, one in {human(profile.rate)}"
+    ]
+    if not profile.whole:
+        lines.append("the end of the file is missing: this is what comes before")
+    if profile.lost:
+        lines.append(f"{profile.lost} samples found no room in the table")
+    lines.append(f"{'live':>10} {'allocated':>10}  allocated by")
+    for calls, sizes in most:
+        said = [known[address] for address in calls]
+        while len(said) > 1 and re.fullmatch(OF_ALLOCATOR, said[0]):
+            del said[0]
+        live_bytes, all_bytes = (human(round(size)) for size in sizes)
+        lines.append(f"{live_bytes:>10} {all_bytes:>10}  {' < '.join(said[:4]) or '?'}")
+    return "\n".join(lines)
+
+
+def flows(profile: Profile) -> dict[tuple[str, str], list[Cell]]:
+    """What was freed, by the names of the threads that allocated and freed it.  A thread is "itself" by number."""
+    found = defaultdict(list)
+    for cell in profile.freed:
+        found[profile.name_of(cell.by), profile.name_of(cell.to)].append(cell)
+    return found
+
+
+def flows_as_text(profile: Profile) -> str:
+    of, freed = flows(profile), profile.bytes(profile.freed)
+    if not freed:
+        return f"{shown(profile.program)} ({profile.pid}): nothing that was sampled was freed"
+    own = profile.bytes(cell for cell in profile.freed if cell.by == cell.to)
+    lines = [
+        f"{shown(profile.program)} ({profile.pid}): {human(round(freed))} freed,"
+        f" {own / freed:.0%} by the thread that allocated it",
+        f"{'bytes':>10} {'share':>6} {'objects':>9} {'mean size':>10} {'half live':>10}  allocated by -> freed by",
+    ]
+    for (by, to), cells in sorted(of.items(), key=lambda item: -profile.bytes(item[1])):
+        size = profile.bytes(cells)
+        count = sum(cell.samples * profile.weight(cell.size) for cell in cells)
+        mean, age = human(round(size / count)), _median_age(cells)
+        lines.append(f"{human(round(size)):>10} {size / freed:6.1%} {count:9.0f} {mean:>10} {age:>10}  {by} -> {to}")
+    return "\n".join(lines)
+
+
+def _median_age(cells: list[Cell]) -> str:
+    half, seen = sum(cell.samples for cell in cells) / 2, 0
+    for cell in sorted(cells, key=lambda cell: cell.age):
+        seen += cell.samples
+        if seen >= half:
+            break
+    return f"< {2**cell.age} ms"

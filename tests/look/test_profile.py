@@ -1,0 +1,152 @@
+"""Heap profiles: the right function with the right bytes, who frees whose, from files and from running processes, and
+in the tools that others have for them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LEAKED, MOVED = 400 * 500000, 1024 * 400 * 1000  # bytes, as leak.c has them
+PPROF = "github.com/google/pprof@v0.0.0-20260709232956-b9395ee17fa0"
+
+
+def hz3(*words, status=0, **env):
+    done = subprocess.run(
+        [ROOT / "bin/hz3", *map(str, words)], env={**os.environ, **env}, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def size(text):
+    number, unit = text.split()
+    return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
+
+
+def rows(text):
+    """(live, allocated, calls) of each stack."""
+    found = [re.fullmatch(r" *([\d.]+ \w+) +([\d.]+ \w+)  (.+)", line) for line in text.splitlines()]
+    return [(size(row[1]), size(row[2]), row[3].split(" < ")) for row in found if row]
+
+
+@pytest.fixture(scope="module")
+def table(preload, program, tmp_path_factory):
+    target = tmp_path_factory.mktemp("profile") / "of.profile"
+    hz3("run", "--lane", preload.lane, "--profile", target, "--", program("leak"), HZ3_PROFILE="32K")
+    return target
+
+
+def test_what_leaks_is_named_with_its_bytes(table):
+    live, allocated, calls = rows(hz3("profile", table))[0]
+    assert calls[0] == "leaks" and "main" in calls
+    assert live == pytest.approx(LEAKED, rel=0.05)
+    assert allocated == pytest.approx(LEAKED, rel=0.05)
+    others = {row[2][0]: row for row in rows(hz3("profile", table))[1:]}
+    assert others["leaks_nothing"][0] == others["make"][0] == 0
+    assert others["make"][1] == pytest.approx(MOVED, rel=0.05)
+
+
+def test_flows_go_from_those_who_allocate_to_those_who_free(table):
+    first, *lines = hz3("flows", table).splitlines()
+    found = {line.split("  ")[-1]: line.split()[:2] for line in lines[1:]}
+    assert size(" ".join(found["maker -> taker"])) == pytest.approx(MOVED, rel=0.05)
+    assert "leak -> leak" in found and len(found) == 2
+    assert 0 < int(re.search(r"(\d+)% by the thread that allocated it", first)[1]) < 70
+
+
+def test_pprof_reads_it(table, tmp_path):
+    pytest.importorskip("google.protobuf")
+    if not shutil.which("go"):
+        pytest.skip("go is not installed: pprof comes from its module proxy")
+    bins = ROOT / "build/go"
+    if not (bins / "pprof").exists():
+        got = subprocess.run(
+            ["go", "install", PPROF], env={**os.environ, "GOBIN": str(bins)}, capture_output=True, text=True
+        )
+        if got.returncode:
+            pytest.skip(f"pprof cannot be had: {got.stderr.strip().splitlines()[-1]}")
+    hz3("profile", table, "-o", tmp_path / "out.pb.gz", PATH=f"{ROOT}/.venv/bin:{os.environ['PATH']}")
+
+    def pprof(*words):
+        argv = [bins / "pprof", *words, "-unit=B", tmp_path / "out.pb.gz"]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+    top = next(line.split() for line in pprof("-top").splitlines() if line.endswith("leaks"))
+    assert float(top[0].removesuffix("B")) == pytest.approx(LEAKED, rel=0.05)
+    assert "freed_by" in pprof("-tags", "-sample_index=alloc_space") and "taker" in pprof(
+        "-tags", "-sample_index=alloc_space"
+    )
+
+
+def test_a_running_process_begins_and_ends(preload, program):
+    with subprocess.Popen([program("leak"), "wait"], env=preload.env, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        refused = hz3("profile", process.pid, status=1)
+        assert (
+            refused
+            == f"hz3: process {process.pid} keeps no heap profile: hz3 profile {process.pid} --start begins one\n"
+        )
+        assert "samples one byte in 4096" in hz3("profile", process.pid, "--start", "4K")
+        process.kill()
+
+
+def test_redis_is_profiled_while_it_runs(redis_on, preload):
+    with redis_on(preload.library, busy=lambda pid: hz3("profile", pid, "--start", "64K")) as pid:
+        text = hz3("profile", pid)
+        live = sum(row[0] for row in rows(text))
+        assert any("createStringObject" in row[2] for row in rows(text)) and live > 10 << 20
+        assert "samples no more" in hz3("profile", pid, "--stop")
+
+
+def test_a_file_without_its_end_is_read_up_to_there(table, tmp_path):
+    text = table.read_text()
+    cut = tmp_path / "cut"
+    cut.write_text(text[: text.index("\nmaps\n") - 5])
+    assert "the end of the file is missing" in hz3("profile", cut)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file or directory"),
+        ("", "no heap profile of hz3"),
+        ("hz3 heap profile 2\n", "written by another version of hz3"),
+        ("hz3 heap profile 1\nrate 1\nfreed 1 x\nmaps\n", "line 3 makes no sense"),
+        ("hz3 heap profile 1\nmaps\n", "it says no rate"),
+    ],
+)
+def test_what_is_no_profile_is_told_in_one_line(tmp_path, text, said):
+    path = tmp_path / "it"
+    if text is not None:
+        path.write_text(text)
+    assert hz3("profile", path, status=1) == f"hz3: {path}: {said}\n"
+
+
+def test_names_cannot_write_on_the_terminal(tmp_path):
+    path = tmp_path / "wild"
+    path.write_text(
+        "hz3 heap profile 1\nrate 1\npid 1\nprogram a\x1b[31m\nthread 2 1 b\x1b]\nfreed 1 1 16 2 2 0\nstack 1 0x1\nmaps\n"
+    )
+    assert "\x1b" not in hz3("profile", path) + hz3("flows", path)
+
+
+def test_a_profile_that_cannot_be_written_stops_nothing(preload, tmp_path):
+    env = {**preload.env, "HZ3_PROFILE": "1K", "HZ3_PROFILE_FILE": f"{tmp_path}/none/x"}
+    done = subprocess.run(["/bin/echo", "there"], env=env, capture_output=True, text=True)
+    line = f"hz3: warning: cannot write the heap profile to {tmp_path}/none/x: No such file or directory\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "there\n", line * 2)
+
+
+def test_children_write_files_of_their_own(preload, tmp_path):
+    env = {**preload.env, "HZ3_PROFILE": "1K"}
+    script = "import os; p = os.fork(); x = [bytes(i) for i in range(5000)]; p and os.waitpid(p, 0)"
+    subprocess.run([sys.executable, "-c", script], env=env, cwd=tmp_path, check=True)
+    files = list(tmp_path.glob("hz3.*.profile"))
+    assert len(files) == 2
+    for file in files:
+        assert f"({file.name.split('.')[1]})" in hz3("profile", file)
