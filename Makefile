@@ -123,7 +123,7 @@ setup-build setup-check setup-run setup-test setup-packages setup-coverage setup
 	@tools/setup.sh $*
 setup-fuzz setup-vm: setup-test
 
-# make setup [FOR=build|run|check|test|packages|coverage|fuzz|vm|peers|lab]: installs what that needs, by sudo.  No other
+# make setup [FOR=build|run|check|test|packages|coverage|fuzz|vm|peers|programs|lab]: installs what that needs, by sudo.  No other
 # command installs Debian packages, unless root runs it.
 FOR ?= test
 setup:

@@ -7,6 +7,7 @@
     peers       the other allocators
     planning    from what is asked to a plan
     measure     one run of one arm, and the proof that the arm served it
+    programs    the same of real programs under loads of their own
     session     all runs, in randomised paired blocks; resumes
     samples     the file of raw samples; archive compresses it
     results     what is kept of runs: results/
@@ -22,6 +23,7 @@
     goals       of these: how far each lane is from what was set
     report      everything as one HTML file; its pictures are made in plots
     page        the same tables as a page of the documentation
+    headline    of real programs: what the README leads with
     readme      the figures of the README
     conform     the tests of tests/ on any allocator
     pack        a folder to measure with elsewhere; packed is the program in it

@@ -4,6 +4,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lab import (
     measure,
     pack,
     planning,
+    programs,
     registry,
     results,
     samples,
@@ -165,7 +167,9 @@ def peers_verb(
     reference = reference_of(plan, to)
     show.peers(plan)
     if cells:
-        show.comparison(conduct(plan, RESULTS / plan.name, resume, measure.Bench(plan.programs)), reference)
+        real = programs.are_real(plan.cells)
+        with programs.taker() if real else nullcontext(measure.Bench(plan.programs)) as taker:
+            show.comparison(conduct(plan, RESULTS / plan.name, resume, taker), reference)
 
 
 @main.command("compare", context_settings={"ignore_unknown_options": True})
@@ -199,6 +203,8 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
             plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
         else:
             plan = planning.of_cells(file, only, scale, blocks or BLOCKS, say)
+            if programs.are_real(plan.cells):
+                raise LabError(f"{file}: programs cannot be packed: they are installed where they run")
             show.peers(plan)
             plans[plan.name] = plan
     pack.pack(folder, plans)
@@ -255,7 +261,7 @@ def conform_verb(libraries: tuple[str, ...], file: Path | None) -> None:
             click.echo(conform.line(outcome))
         click.echo(conform.closing(name, found[name]))
     if file:
-        results.write_json(file, {name: conform.to_json(arms[name], of) for name, of in found.items()}, 4)
+        results.write_json(file, {name: conform.to_json(arms[name], of) for name, of in found.items()}, 3)
     sys.exit(any(outcome.word == conform.FAILED for of in found.values() for outcome in of))
 
 

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from itertools import takewhile
 
-from lab import Json, machine
+from lab import Json, machine, programs
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.peers import LIMIT, older
 from lab.plots import SHARES, Palette
@@ -24,6 +24,7 @@ ANSWERS = {  # what answers a program's own question, where speed and peak RSS d
     "bench_false_sharing": "sharing_threads",
     "bench_startup": "main_kib first_malloc_kib",
 }
+OF_REAL = "cpu_s wall_s after_kib"  # what answers that of real programs
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Comparison:
         # With --latency the clock is most of what a call takes: such a cell says nothing of ops/s.
         self.timed = [cell for cell in measured if self.parameters(cell).get("latency")]
         self.cells = [cell for cell in measured if cell not in self.timed]
+        self.real = programs.are_real(run.plan.cells)
         self.blocks = min((len(run.blocks(cell, "ab")) for cell in measured), default=0)
 
     def figures(self, cell: str, figure: str) -> dict[str, Figure]:
@@ -76,6 +78,9 @@ class Comparison:
     def touches(self, cell: str) -> bool:
         """Whether its program writes to its objects; those that have no choice do."""
         return self.parameters(cell).get("touch") != "none"
+
+    def answers(self, cell: str) -> list[str]:
+        return (OF_REAL if self.real else ANSWERS.get(self.run.plan.cells[cell].group, "")).split()
 
     def percentiles(self, cell: str, call: str) -> dict[str, list[float]]:
         """Of each arm, ns at each of SHARES."""
@@ -151,7 +156,7 @@ def answers(comparison: Comparison) -> Table:
     """Without the limit, which says nothing of memory."""
     arms, rows = [*comparison.lanes, *comparison.peers], []
     for cell in comparison.cells:
-        for figure in ANSWERS.get(comparison.run.plan.cells[cell].group, "").split():
+        for figure in comparison.answers(cell):
             if found := comparison.figures(cell, figure):
                 small = figure.endswith("_kib") and min(mine.median for mine in found.values()) < 1024
                 said = {a: f"{f.median:.1f} KiB" if small else human(figure, f.median) for a, f in found.items()}

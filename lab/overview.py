@@ -1,4 +1,4 @@
-"""What the README says of hz3 beside its peers: six rows in plain words, one picture, and where it does worst."""
+"""What is said of hz3 beside its peers in small programs: six rows in plain words, one picture, and where it does worst."""
 
 import re
 from collections import defaultdict

@@ -17,6 +17,7 @@ LIMIT = "limit"  # out/limit.so, the ceiling: bench/limit.c
 # Whom every comparison that is published has, or names as missing: of each line of peers the newest.
 PEERS = "glibc jemalloc-5.3.1 tcmalloc-minimal tcmalloc-google mimalloc-2.3 mimalloc-3.4 snmalloc rpmalloc"
 PUBLISHED = {"scale", "fast", "r90", *PEERS.split()}
+OF_PROGRAMS = {*PUBLISHED, "memory"} - {"tcmalloc-google", "snmalloc", "rpmalloc"}  # the same of real programs
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,13 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
 
 
 def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
-    """A command of a benchmark program on each line, with the number that is scaled in braces; # begins a comment."""
+    """A command of a benchmark, or of programs.py, on each line, with the number that is scaled in braces; # begins a comment."""
     try:
         text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), text_of(file))
         commands = [shlex.split(line, comments=True) for line in text.splitlines()]
     except ValueError as error:  # a quote that is not closed
         raise LabError(f"{file}: {error}") from None
-    found = {shlex.join(argv).removeprefix("bench_"): Cell(argv, argv[0]) for argv in commands if argv}
+    found = {re.sub("^(bench|program)_", "", shlex.join(argv)): Cell(argv, argv[0]) for argv in commands if argv}
     if not found:
         raise LabError(f"{file}: no commands")
     return found

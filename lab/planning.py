@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lab import ROOT, LabError, build, experiment, measure, peers, registry, session, show
+from lab import ROOT, LabError, build, experiment, measure, peers, programs, registry, session, show
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
@@ -52,13 +52,24 @@ def of_cells(
     """Lanes, peers and the limit, on the cells of a file; without one, who there is.  Each has proved that it takes."""
     builder = build.Builder(registry.read(), say=say)
     cells = peers.cells(file, scale) if file else {}
-    programs = sorted({cell.argv[0] for cell in cells.values()})
-    experiment.check_programs(programs)
+    real, names = programs.are_real(cells), sorted({cell.argv[0] for cell in cells.values()})
+    digests = programs.check(cells) if real else {}
+    if not real:
+        experiment.check_programs(names)
     plan = Plan("peers", f"peers-{file.stem}" if file else "peers", {}, cells, blocks, scale=scale)
     check(plan)
-    built = builder.benches(programs)
-    arms, missing = _that_take(*peers.arms(builder, only), measure.Command(builder.tools()), say)
-    return replace(plan, arms=arms, programs=built, missing=missing, commit=commit())
+    digests = digests or builder.benches(names)
+    arms, missing = peers.arms(builder, only)
+    if real:
+        leave_out_limit(arms, missing)
+    arms, missing = _that_take(arms, missing, measure.Command(builder.tools()), say)
+    return replace(plan, arms=arms, programs=digests, missing=missing, commit=commit())
+
+
+def leave_out_limit(arms: dict[str, Arm], missing: dict[str, str]) -> None:
+    """It is no allocator for programs."""
+    arms.pop(peers.LIMIT, None)
+    missing.pop(peers.LIMIT, None)
 
 
 def _that_take(
@@ -79,7 +90,7 @@ def _that_take(
 def of_command(
     command: list[str], only: tuple[str, ...], blocks: int, say: build.Say, check: Check = lambda plan: None
 ) -> tuple[Plan, measure.Command]:
-    """Lanes and peers, on any program; the limit is no allocator for programs."""
+    """Lanes and peers, on any program."""
     program = shutil.which(command[0])
     if not program:
         raise LabError(f"'{command[0]}' was not found, or cannot be executed")
@@ -88,7 +99,6 @@ def of_command(
     builder = build.Builder(registry.read(), say=say)
     taker = measure.Command(builder.tools(), program=Path(program))
     arms, missing = peers.arms(builder, only)
-    for of in (arms, missing):
-        of.pop(peers.LIMIT, None)
+    leave_out_limit(arms, missing)
     arms, missing = _that_take(arms, missing, taker, say)
     return replace(plan, arms=arms, programs={plan.name: taker.sha256}, missing=missing, commit=commit()), taker

@@ -116,7 +116,7 @@ def spread(
             axis.plot([], [], "D", color=palette[lane], label=f"{kind}{lane}")
         for row, by_lane in enumerate(reversed(groups.values())):
             for place, (lane, values) in enumerate(by_lane.items()):
-                y = row + 0.4 * ((len(lanes) - 1) / 2 - place)
+                y = row + min(0.4, 0.8 / len(lanes)) * ((len(lanes) - 1) / 2 - place)
                 axis.plot(values, [y] * len(values), "o", color=palette[lane], markersize=4, alpha=0.35)
                 if values:
                     axis.plot(geometric_mean(values), y, "D", color=palette[lane], markersize=7)

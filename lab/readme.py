@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import geometric_mean
 
-from lab import LabError, conform, machine
+from lab import LabError, conform, headline, machine
 from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
 from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, group, panels, table, worst
@@ -89,11 +89,12 @@ def spreads(folder: Path, speeds: Groups, memories: Groups) -> str:
     return lines
 
 
-def figures(overview: Overview, folder: Path) -> str:
-    """The README's: one picture, a row for each kind of program, and where it does worst."""
+def figures(overview: Overview, folder: Path, at: str = f"{RESULTS}/") -> str:
+    """Of the small programs: one picture, a row for each kind, and where hz3 does worst; from a page that has all `at` a
+    place."""
     label = "hz3 beside the best other allocator in each test"
     height = 1.2 + 0.35 * len(overview.rows[SPEED])
-    picture = drawn(folder, PICTURE, label, panels(overview), height, at=f"{RESULTS}/")
+    picture = drawn(folder, PICTURE, label, panels(overview), height, at)
     return f"""How lane scale, the default, compares with {overview.peers} other allocators. In each test its speed is held
 beside the fastest of them, and its peak memory beside the smallest of those that are about as fast. "50 % slower" means
 half the speed. The machines are shared ({"; ".join(overview.machines)}): a few per cent mean nothing.
@@ -102,8 +103,8 @@ half the speed. The machines are shared ({"; ".join(overview.machines)}): a few 
 It does worst in these programs:
 
 {worst(overview)}
-[What is measured](docs/results/README.md), [by program](docs/results/programs.md),
-[every test](docs/results/peers.md).
+[What is measured]({at}README.md), [by program]({at}programs.md),
+[every test]({at}peers.md).
 
 {picture}"""
 
@@ -122,7 +123,8 @@ def write(runs: list[Samples], root: Path) -> None:
     if BEGIN not in text or END not in text:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
     comparisons, folder = [Comparison(run) for run in runs], root / RESULTS
-    every = [(some, against_peers(some)) for some in by_cpus(comparisons)]
+    real = [c for c in comparisons if c.real and c.cells]
+    every = [(some, against_peers(some)) for some in by_cpus([c for c in comparisons if not c.real])]
     found = [(some, groups) for some, groups in every if groups[0]]
     if not found:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
@@ -131,11 +133,20 @@ def write(runs: list[Samples], root: Path) -> None:
     if conform.RESULT.is_file():
         (folder / "conformance.md").write_text(conform.page(read_json(conform.RESULT)))
     (small, groups), *larger = found
+    overview = Overview.of([comparison for some, _ in found for comparison in some])
     parts = [f"{HEAD}\n{left_out(comparisons)}".strip() + "\n"]
+    if real:
+        parts.append(figures(overview, folder, at=""))
+        (folder / headline.PAGE).write_text(headline.page(real))
     parts += [section(small, groups), spreads(folder, *groups), *(section(*one) for one in larger)]
     for comparison in [c for c in comparisons if c.run.plan.name == SCALING][-1:]:  # on the largest machine
         parts.append(drawn(folder, "scaling", "speed over threads", scaling_panels(comparison), 3.4))
     (folder / "programs.md").write_text("\n".join(parts))
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    block = figures(Overview.of([comparison for some, _ in found for comparison in some]), folder)
+    if real:
+        panels_of, height = headline.panels(real[0])
+        picture = drawn(folder, headline.PICTURE, headline.LABEL, panels_of, height, at=f"{RESULTS}/")
+        block = headline.block(real[0], picture, f"{RESULTS}/")
+    else:
+        block = figures(overview, folder)
     (root / "README.md").write_text(f"{before}{BEGIN}\n{block}\n{END}{after}")

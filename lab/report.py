@@ -57,7 +57,8 @@ def speed_panels(comparison: Comparison) -> dict[str, list[plots.Panel]]:
     panels = defaultdict(list)
     for cell in comparison.cells:
         if speed := comparison.figures(cell, SPEED):
-            draw = plots.intervals(speed, comparison.palette, 1e6, "M ops/s")
+            unit = (1.0, "runs per second of CPU time") if comparison.real else (1e6, "M ops/s")
+            draw = plots.intervals(speed, comparison.palette, *unit)
             panels[comparison.run.plan.cells[cell].group].append((cell, draw))
     return panels
 
@@ -66,7 +67,7 @@ def pareto_panels(comparison: Comparison) -> list[plots.Panel]:
     return [
         (cell, plots.pareto(speed, comparison.figures(cell, MEMORY), comparison.palette))
         for cell in comparison.cells
-        if (speed := comparison.figures(cell, SPEED))
+        if (speed := comparison.figures(cell, SPEED)) and not comparison.real
     ]
 
 

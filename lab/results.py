@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lab import ROOT, Json, LabError, archive, experiment, samples, summary, text_of
-from lab.peers import PUBLISHED
+from lab import ROOT, Json, LabError, archive, experiment, programs, samples, summary, text_of
+from lab.peers import OF_PROGRAMS, PUBLISHED
 from lab.plan import NOT_A_PLAN, Plan
 from lab.samples import Samples
 from lab.session import remaining
@@ -36,7 +36,8 @@ def counts(run: Samples) -> bool:
     plan = run.plan
     if plan.kind == "peers":
         trial = plan.blocks < LEAST_BLOCKS or weight(plan) < LEAST_WEIGHT
-        whole = not (trial or PUBLISHED - plan.arms.keys() - plan.missing.keys())
+        wanted = OF_PROGRAMS if programs.are_real(plan.cells) else PUBLISHED
+        whole = not (trial or wanted - plan.arms.keys() - plan.missing.keys())
     else:
         whole = bool(plan.experiment)
     return whole and not remaining(run)

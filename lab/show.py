@@ -105,7 +105,7 @@ def steps(verb: str, items: Sequence[T], name: Callable[[T], str], say: Callable
 
 def human(figure: str, value: float) -> str:
     if figure.endswith("_per_s"):
-        return f"{value / 1e6:.2f} M" if value >= 1e5 else f"{value:.0f}"
+        return f"{value / 1e6:.2f} M" if value >= 1e5 else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
     return f"{value / 1024:.1f} MiB" if figure.endswith("_kib") else f"{value:.4g}"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import Json, LabError, machine
-from lab.comparison import ANSWERS, Comparison
+from lab.comparison import Comparison
 from lab.experiment import MEMORY as FIGURES
 from lab.experiment import Experiment, Gate, from_table
 from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent
@@ -184,8 +184,7 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
         return ["seconds", *(f"{call}_{share}_ns" for call in ("malloc", "free") for share in SHARES)]
     short = ["seconds"] * (cell in short_cells(comparison.run))
     overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
-    answers = ANSWERS.get(comparison.run.plan.cells[cell].group, "").split()
-    return list(dict.fromkeys([*short, SPEED, MEMORY, *answers, *overflowed]))
+    return list(dict.fromkeys([*short, SPEED, MEMORY, *comparison.answers(cell), *overflowed]))
 
 
 def _cell_to_json(comparison: Comparison, name: str) -> Json:

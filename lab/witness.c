@@ -1,10 +1,27 @@
 /* Preloaded after an allocator: says in a file, from inside every process, who serves malloc there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* Where a program that is not PIE takes malloc's address, others are sent to its own stub first, which calls the first
+ * library that has one. */
+static void find_server(Dl_info *server)
+{
+    const ElfW(Sym) *symbol = NULL;
+    struct link_map *library = NULL;
+    if (!dladdr1(dlsym(RTLD_DEFAULT, "malloc"), server, (void **)&symbol, RTLD_DL_SYMENT)) return;
+    if (!symbol || symbol->st_shndx != SHN_UNDEF || dlinfo(dlopen(NULL, RTLD_LAZY), RTLD_DI_LINKMAP, &library)) return;
+    while ((library = library->l_next)) {
+        void *handle = dlopen(library->l_name, RTLD_LAZY | RTLD_NOLOAD),
+             *found = handle ? dlsym(handle, "malloc") : NULL;
+        if (found && dladdr(found, server) && server->dli_fbase == (void *)library->l_addr) return;
+    }
+}
 
 __attribute__((constructor)) static void testify(void)
 {
@@ -12,7 +29,7 @@ __attribute__((constructor)) static void testify(void)
     int file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (file < 0) return;
     Dl_info server = {.dli_fname = "nobody"};
-    dladdr(dlsym(RTLD_DEFAULT, "malloc"), &server);
+    find_server(&server);
     const char *(*config)(void) = NULL;
     *(void **)&config = dlsym(RTLD_DEFAULT, "hz3_config_string");
     dprintf(file, "%s\t%s\n", server.dli_fname, config ? config() : "");

@@ -1,8 +1,9 @@
 #!/bin/sh
-# setup.sh [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|lab]: brings what building needs, or building
-# and the demo, a minute's tests, all tests, the packages, the table of coverage, the fuzzer, the tests in a virtual
-# machine, the peers or the lab; says nothing when all is there.  Python packages come into .venv.  Debian's are
-# installed where root asks, or whoever says --install (make setup), by sudo; for others it says which command would.
+# setup.sh [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|programs|lab]: brings what building needs, or
+# building and the demo, a minute's tests, all tests, the packages, the table of coverage, the fuzzer, the tests in a virtual
+# machine, the peers, the real programs that are measured, or the lab; says nothing when all is there.  Python packages come
+# into .venv.  Debian's are installed where root asks, or whoever says --install (make setup), by sudo; for others it says
+# which command would.
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -40,7 +41,12 @@ case $purpose in
         needed="$needed python3-venv"
         requirements=tests
         wanted="g++ cargo-web $debian_peers" ;;
-    *) echo "usage: $0 [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|lab]" >&2; exit 2 ;;
+    programs)
+        needed="$needed python3-venv"
+        requirements='lab bench'
+        wanted='redis-server redis-tools memcached postgresql nginx-light rocksdb-tools perl lua5.4 ruby sqlite3 g++ z3
+            ghostscript git' ;;
+    *) echo "usage: $0 [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|programs|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -70,6 +76,8 @@ is_here() { # PACKAGE: it or its equal, however it came
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
         nginx-light) command -v nginx ;;
+        rocksdb-tools) command -v db_bench ;;
+        ghostscript) command -v gs ;;
         cargo-web) command -v cargo ;;
         libjemalloc2) loader_finds libjemalloc.so.2 ;;
         libtcmalloc-minimal4) loader_finds libtcmalloc_minimal.so.4 ;;

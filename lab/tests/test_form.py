@@ -9,7 +9,7 @@ import pytest
 
 from lab import ROOT
 
-LOCKS = {"lab": "lab/requirements.txt", "test": "tests/requirements.txt"}
+LOCKS = {"lab": "lab/requirements.txt", "test": "tests/requirements.txt", "programs": "bench/requirements.txt"}
 
 
 @pytest.mark.parametrize("argv", [
@@ -25,7 +25,7 @@ def test_a_tool_has_nothing_to_say(argv):
 @pytest.mark.parametrize("part", LOCKS)
 def test_the_lock_has_what_is_asked_for_and_a_digest_of_every_package(part):
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = asked["dependency-groups"]["test"] if part == "test" else asked["project"]["dependencies"]
+    wanted = asked["project"]["dependencies"] if part == "lab" else asked["dependency-groups"][part]
     text = (ROOT / LOCKS[part]).read_text()
     entries = re.findall(r"^([a-z0-9-]+==\S+)((?:[^\\\n]|\\\n)*)", text, re.MULTILINE)
     locked = {name for name, _ in entries}

@@ -1,0 +1,9 @@
+"""Rows to text and back, as a web service does; argument: how many times."""
+import json
+import sys
+
+for _ in range(int(sys.argv[1])):
+    rows = [{"id": n, "name": "x" * (n % 700), "tags": [str(n), str(n * 3)]} for n in range(20000)]
+    text = json.dumps(rows)
+    assert len(json.loads(text)) == 20000
+    words = {word: len(word) for word in text.split()}

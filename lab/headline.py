@@ -1,0 +1,141 @@
+"""Real programs on every allocator: what the README leads with, and a page with each program."""
+
+from statistics import geometric_mean
+
+import numpy as np
+
+from lab import LabError, machine
+from lab.ahead import LANE
+from lab.comparison import Comparison
+from lab.overview import memory_said
+from lab.page import markdown
+from lab.plots import Palette, Panel, spread
+from lab.programs import PREFIX
+from lab.versus import MEMORY, paired
+
+REFERENCE = "glibc"
+CPU, AFTER = "cpu_s", "after_kib"
+FIGURES = {CPU: "CPU time", MEMORY: "peak memory", AFTER: "memory after the load"}
+PAGE, PICTURE, LABEL = "real-programs.md", "real-programs", "hz3 and other allocators in real programs, beside glibc"
+WORDS = {  # what each does, to follow "where"
+    "redis": "Redis serves strings, lists, sets and hashes, sixteen requests at a time",
+    "memcached": "memcached serves values of up to 64 KiB",
+    "postgres": "PostgreSQL serves pgbench's transactions",
+    "nginx": "nginx serves and compresses files, some by way of a proxy",
+    "rocksdb": "RocksDB writes and reads keys in two threads",
+    "json": "Python turns rows to JSON and back",
+    "dicts": "Python keeps small objects in dictionaries, all by malloc",
+    "perl": "Perl grows strings in a hash and matches them",
+    "lua": "Lua builds and drops trees of tables",
+    "ruby": "Ruby makes a report of hashes and strings",
+    "sqlite": "SQLite inserts, joins and groups rows",
+    "duckdb": "DuckDB joins and groups columns in two threads",
+    "gcc": "gcc compiles C with optimisation",
+    "g++": "g++ compiles templates",
+    "z3": "z3 solves a problem of bits",
+    "ghostscript": "Ghostscript turns pages into PDF",
+    "git": "git shows what each commit changed",
+}
+Ratios = dict[str, float]  # of each program
+
+
+def program(comparison: Comparison, cell: str) -> str:
+    name = comparison.run.plan.cells[cell].group.removeprefix(PREFIX)
+    if name not in WORDS:
+        raise LabError(f"lab/headline.py has no plain words for '{name}'")
+    return name
+
+
+def ratios(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> Ratios:
+    """Of the programs that have the figure on both."""
+    found = {}
+    for cell in comparison.cells:
+        of = paired(comparison.run, cell, figure, arm, reference)
+        if of is not None:
+            found[program(comparison, cell)] = float(np.median(of))
+    return found
+
+
+def mean_said(of: Ratios) -> str:
+    return memory_said(geometric_mean(of.values())) if of else "-"
+
+
+def others(comparison: Comparison) -> list[str]:
+    return [peer for peer in comparison.peers if peer != REFERENCE]
+
+
+def table(comparison: Comparison) -> str:
+    rows = [
+        [f"**hz3, lane {arm}**" if arm == LANE else f"hz3, lane {arm}" if arm in comparison.lanes else arm]
+        + [mean_said(ratios(comparison, figure, arm)) for figure in FIGURES]
+        for arm in (*comparison.lanes, *others(comparison))
+    ]
+    return markdown([f"beside {REFERENCE}", *FIGURES.values()], rows)
+
+
+def worst(comparison: Comparison) -> str:
+    """The programs in which LANE is furthest behind the best of the peers: two in CPU time, one in peak memory."""
+    lines = ""
+    for figure, count in ((CPU, 2), (MEMORY, 1)):
+        against = [ratios(comparison, figure, LANE, peer) for peer in comparison.peers]
+        behind = {name: max(of[name] for of in against if name in of) for name in set().union(*against)}
+        for name in sorted(behind, key=lambda name: -behind[name])[:count]:
+            lines += f"- {memory_said(behind[name])} {FIGURES[figure]} where {WORDS[name]}\n"
+    return lines
+
+
+def panels(comparison: Comparison) -> tuple[list[Panel], float]:
+    """CPU time and peak memory, a row for each program; and how high they are."""
+    arms, found = [LANE, *others(comparison)], []
+    for figure in (CPU, MEMORY):
+        of = {arm: ratios(comparison, figure, arm) for arm in arms}
+        groups = {
+            name: {arm: [of[arm][name]] if name in of[arm] else [] for arm in arms}
+            for name in (program(comparison, cell) for cell in comparison.cells)
+        }
+        label = f"times that on {REFERENCE} (left is better)"
+        found.append((FIGURES[figure].capitalize(), spread(groups, Palette([LANE], others(comparison)), label, "")))
+    return found, 1.2 + 0.45 * len(comparison.cells)
+
+
+def block(comparison: Comparison, picture: str, at: str) -> str:
+    """The README's."""
+    return f"""{len(comparison.cells)} real programs, servers under load among them, ran on hz3 and on
+{len(comparison.peers)} other allocators, by turns, {comparison.blocks} times. The table has CPU time (user and system) and
+peak memory beside those on {REFERENCE}, in the geometric mean over the programs; of servers also the memory 3 s after their
+load. The machine is shared ({machine.name(comparison.run.machine)}): a few per cent mean nothing.
+
+{table(comparison)}
+Beside the best of the others lane {LANE} does worst in these:
+
+{worst(comparison)}
+[Each program]({at}{PAGE}), [what is measured]({at}README.md), [small programs that ask one question
+each]({at}programs.md), [every test]({at}peers.md).
+
+{picture}"""
+
+
+def page(comparisons: list[Comparison]) -> str:
+    parts = [
+        f"""# Real programs
+
+Made by `hz3 report --readme`, not to be edited by hand. Each figure is a multiple of that on {REFERENCE}, as the median over
+the blocks; less is better. Memory is the RSS of the largest process: at its peak, and of servers 3 s after their load.
+[lab/programs.py](../../lab/programs.py) and [bench/programs](../../bench/programs) say what each program is given.
+"""
+    ]
+    for comparison in comparisons:
+        arms = [*comparison.lanes, *others(comparison)]
+        parts.append(f"## {machine.name(comparison.run.machine)}\n")
+        for figure, words in FIGURES.items():
+            of = {arm: ratios(comparison, figure, arm) for arm in arms}
+            rows = [
+                [f"{name}: {WORDS[name]}", *(f"{of[arm][name]:.2f}x" if name in of[arm] else "-" for arm in arms)]
+                for name in (program(comparison, cell) for cell in comparison.cells)
+                if any(name in each for each in of.values())
+            ]
+            means = [f"{geometric_mean(each.values()):.2f}x" if each else "-" for each in of.values()]
+            parts.append(
+                f"### {words.capitalize()}\n\n{markdown(['program', *arms], [*rows, ['geometric mean', *means]])}"
+            )
+    return "\n".join(parts)

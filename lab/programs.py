@@ -1,0 +1,464 @@
+"""Real programs: what each costs on a library.  A witness in each of their processes says who served malloc.
+
+Their inputs are made here by fixed seeds, once, and their scripts are in bench/programs."""
+
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from lab import ROOT, Json, LabError, build, measure
+from lab.plan import Arm, Cell, digest
+
+SCRIPTS, PREFIX = ROOT / "bench/programs", "program_"
+POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
+PATH = os.pathsep.join(["/usr/bin", os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *POSTGRES])
+PATIENCE = 120.0  # seconds; only what hangs takes so long
+REST = 3.0  # seconds after a server's load, until its memory is looked at
+Command = Sequence[str | Path]
+FILES = 24  # of nginx
+NOBODY = "nobody"  # for what refuses root
+
+
+@dataclass
+class Stage:
+    """Where a program runs: its library, the environment that preloads it, and a folder."""
+
+    folder: Path
+    env: dict[str, str]
+    work: int
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def once(self, name: str, make: Callable[[Path], None]) -> Path:
+        """An input, of which there is one for each amount of work."""
+        file = self.path(f"{self.work}-{name}")
+        if not file.exists():
+            make(file)
+        return file
+
+
+def found(program: str) -> str:
+    path = shutil.which(program, path=PATH)
+    if not path:
+        raise LabError(f"{program} is not installed: make setup FOR=programs")
+    return path
+
+
+def quietly(*command: str | Path, **options: Any) -> None:
+    """A load or a preparation, on the process's own malloc."""
+    env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+    measure.check_status(done.returncode, str(command[0]), done.stderr)
+
+
+def start(stage: Stage, command: Command, **options: Any) -> subprocess.Popen[bytes]:
+    """By launch, and not as a child of this process, whose own size would count in the child's peak."""
+    env = {**stage.env}
+    launch: Command = [stage.path("launch"), stage.path("usage"), env.pop("LD_PRELOAD", "")]
+    null = subprocess.DEVNULL
+    return subprocess.Popen(
+        [*launch, *command], env=env, cwd=stage.folder, stdin=null, stdout=null, start_new_session=True, **options
+    )
+
+
+def cost(stage: Stage, command: Command, child: subprocess.Popen[bytes] | None = None) -> Json:
+    """Of a command that ends well, and the children that it waited for."""
+    with tempfile.TemporaryFile() as said:
+        child = child or start(stage, command, stderr=said)
+        try:
+            status = child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"{command[0]} does not end") from None
+        finally:
+            measure.end_session(child)
+        said.seek(0)
+        measure.check_status(status, str(command[0]), said.read().decode(errors="replace"))
+    used = {key: float(value) for key, value in measure.words(stage.path("usage").read_text()).items()}
+    return {"seconds": used["cpu_s"], "ops_per_s": 1 / used["cpu_s"], **used}
+
+
+def served(
+    stage: Stage,
+    command: Command,
+    ready: Callable[[], bool],
+    load: Callable[[], None],
+    stop: int = signal.SIGTERM,
+    **options: Any,
+) -> Json:
+    """The same of a server under load, with the wall time of the load, and its RSS when it has rested."""
+    server = start(stage, command, stderr=subprocess.DEVNULL, **options)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not ready():
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise LabError(f"{command[0]} does not serve: status {server.returncode}")
+            time.sleep(0.02)
+        began = time.monotonic()
+        load()
+        wall = time.monotonic() - began
+        time.sleep(REST)
+        (process,) = children(server.pid)
+        after = max(map(rss_kib, family(process)))
+        os.kill(process, stop)
+        return {**cost(stage, command, server), "wall_s": wall, "after_kib": after}
+    finally:
+        measure.end_session(server)
+
+
+def children(pid: int) -> list[int]:
+    lists = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
+    return [int(child) for each in lists for child in each.read_text().split()]
+
+
+def family(pid: int) -> Iterator[int]:
+    yield pid
+    for child in children(pid):
+        yield from family(child)
+
+
+def rss_kib(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((float(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0.0)
+
+
+def answers_at(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def as_nobody(stage: Stage) -> dict[str, Any]:
+    """Who has to read the library there, and to write."""
+    if os.geteuid() != 0:
+        return {}
+    shutil.chown(stage.folder, NOBODY)
+    user = pwd.getpwnam(NOBODY)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def script(name: str, *program: str) -> Callable[[Stage], Json]:
+    """A program with a script and an amount of work."""
+    return lambda stage: cost(stage, [found(program[0]), *program[1:], SCRIPTS / name, str(stage.work)])
+
+
+def redis(stage: Stage) -> Json:
+    """Requests, sixteen at a time."""
+    path = stage.path("redis")
+    path.unlink(missing_ok=True)
+    asked = [
+        "-q",
+        "-n",
+        str(stage.work // 6),
+        "-P",
+        "16",
+        "-d",
+        "300",
+        "-r",
+        "50000",
+        "-t",
+        "set,get,lpush,lpop,sadd,hset",
+    ]
+    command: Command = [found("redis-server"), "--port", "0", "--unixsocket", path, "--dir", stage.folder, "--save", ""]
+    return served(
+        stage, command, lambda: answers_at(path), lambda: quietly(found("redis-benchmark"), "-s", path, *asked)
+    )
+
+
+def memcached(stage: Stage) -> Json:
+    """Requests over four connections at once: values of 1 byte to 64 KiB, set, read, deleted."""
+    path = stage.path("memcached")
+
+    def talk(worker: int) -> None:
+        dice = random.Random(worker)
+        with socket.socket(socket.AF_UNIX) as line, line.makefile("rb") as answers:
+            line.connect(str(path))
+            for batch in range(stage.work // 4 // 30):
+                keys = [f"{worker}-{batch}-{i}".encode() for i in range(10)]
+                values = [bytes(int(2 ** dice.uniform(0, 16))) for _ in keys]
+                sets = [b"set %s 0 0 %d\r\n%s\r\n" % (k, len(v), v) for k, v in zip(keys, values, strict=True)]
+                line.sendall(
+                    b"".join([*sets, *(b"get %s\r\n" % k for k in keys), *(b"delete %s\r\n" % k for k in keys[::2])])
+                )
+                said = [answers.readline() for _ in keys]
+                for value in values:
+                    answers.readline(), answers.read(len(value) + 2), answers.readline()
+                if said + [answers.readline() for _ in keys[::2]] != [b"STORED\r\n"] * 10 + [b"DELETED\r\n"] * 5:
+                    raise LabError(f"memcached said {said}")
+
+    def load() -> None:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(talk, range(4)))
+
+    path.unlink(missing_ok=True)
+    command: Command = [
+        found("memcached"),
+        "-s",
+        path,
+        "-t",
+        "4",
+        "-m",
+        "512",
+        *(["-u", "root"] if os.geteuid() == 0 else []),
+    ]
+    return served(stage, command, lambda: answers_at(path), load)
+
+
+def postgres(stage: Stage) -> Json:
+    """pgbench's transactions over four connections."""
+    data, user = stage.path("data"), as_nobody(stage)
+    pgbench: Command = [found("pgbench"), "-h", stage.folder, "-U", "lab", "-n", "postgres"]
+    fresh = not data.exists()
+    if fresh:
+        quietly(found("initdb"), "-D", data, "-U", "lab", "-A", "trust", "--no-sync", **user)
+
+    def ready() -> bool:
+        return subprocess.run([found("pg_isready"), "-q", "-h", stage.folder]).returncode == 0
+
+    def load() -> None:
+        quietly(*pgbench, "-i", "-q")
+        quietly(*pgbench, "-c", "4", "-t", str(stage.work // 4), "--random-seed=1")
+
+    server: Command = [found("postgres"), "-D", data, "-k", stage.folder, "-h", "", "-F", "-c", "shared_buffers=16MB"]
+    return served(stage, server, ready, load, signal.SIGINT, **user)
+
+
+def nginx(stage: Stage) -> Json:
+    """Requests over connections of a hundred each, four at once: files of 1 byte to 64 KiB, half of them compressed, some
+    by way of a proxy."""
+    www, port = stage.path("www"), free_port()
+    if not www.exists():
+        dice = random.Random(2)
+        www.mkdir()
+        for i in range(FILES):
+            (www / f"f{i}").write_bytes(bytes(dice.choices(b"abcdefgh \n", k=1 << i * 16 // FILES)))
+    words = {"USER": "user root;" if os.geteuid() == 0 else "", "FOLDER": str(stage.folder), "PORT": str(port)}
+    text = (SCRIPTS / "nginx.conf").read_text()
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    stage.path("nginx.conf").write_text(text)
+    stage.path("front").unlink(missing_ok=True)
+
+    def asked(i: int) -> bytes:
+        compressed, last = "Accept-Encoding: gzip\r\n" * (i % 2), "Connection: close\r\n" * (i % 100 == 99)
+        where = f"{'/again' * (i % 5 == 0)}/f{i % FILES}"
+        return f"GET {where} HTTP/1.1\r\nHost: localhost\r\n{compressed}{last}\r\n".encode()
+
+    def ask(first: int) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as line, line.makefile("rb") as answers:
+            line.sendall(b"".join(map(asked, range(first, first + 100))))
+            if (right := answers.read().count(b"HTTP/1.1 200 OK")) != 100:
+                raise LabError(f"nginx answered {right} of 100 requests")
+
+    def load() -> None:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(ask, range(0, stage.work, 100)))
+
+    command: Command = [found("nginx"), "-p", stage.folder, "-c", "nginx.conf", "-e", "error.log"]
+    return served(stage, command, stage.path("pid").exists, load, signal.SIGQUIT)
+
+
+def rocksdb(stage: Stage) -> Json:
+    """Keys written and read by two threads."""
+    shutil.rmtree(stage.path("rocksdb"), ignore_errors=True)
+    asked = ["--benchmarks=fillrandom,readrandom", "--threads=2", "--seed=1", "--value_size=200", "--disable_wal"]
+    return cost(stage, [found("db_bench"), *asked, f"--num={stage.work // 4}", f"--db={stage.path('rocksdb')}"])
+
+
+def sqlite(stage: Stage) -> Json:
+    """Rows inserted, joined and grouped."""
+    return cost(
+        stage, [found("sqlite3"), ":memory:", (SCRIPTS / "tables.sql").read_text().replace("@WORK@", str(stage.work))]
+    )
+
+
+def write_c(file: Path, functions: int) -> None:
+    lines = ["#include <string.h>"]
+    for i in range(functions):
+        lines.append(
+            f"static int f_{i}[8];\nstatic int f{i}(int a, const char *s) {{ int r = a; for (int i = 0; i < {i % 17 + 3}; "
+            f"i++) r = r * {i * 2 + 1} + (int)strlen(s) % (i + 1); return r > {i} ? r - f_{i}[r & 7] : r; }}"
+        )
+    calls = " ".join(f'r += f{i}(r, "{i}");' for i in range(functions))
+    file.write_text("\n".join([*lines, f"int main(void) {{ int r = 0; {calls} return r; }}\n"]))
+
+
+def gcc(stage: Stage) -> Json:
+    """Functions in C, optimised."""
+    source = stage.once("source.c", lambda file: write_c(file, stage.work))
+    return cost(stage, [found("gcc"), "-O2", "-c", "-o", stage.path("c.o"), source])
+
+
+def write_cpp(file: Path, types: int) -> None:
+    lines = ["#include <algorithm>", "#include <map>", "#include <string>", "#include <vector>"]
+    for i in range(types):
+        lines.append(
+            f"struct T{i} {{ int a[{i % 9 + 1}]; std::string s; bool operator<(const T{i} &o) const {{ return s < o.s; }} }};\n"
+            f"int f{i}(std::vector<T{i}> v) {{ std::map<T{i}, std::vector<T{i}>> m; for (auto &x : v) m[x].push_back(x);\n"
+            f"std::sort(v.begin(), v.end()); return (int)(m.size() + v.size()); }}"
+        )
+    file.write_text("\n".join(lines) + "\n")
+
+
+def gpp(stage: Stage) -> Json:
+    """Templates in C++, not optimised, each for a type of its own."""
+    source = stage.once("source.cpp", lambda file: write_cpp(file, stage.work))
+    return cost(stage, [found("g++"), "-c", "-o", stage.path("cpp.o"), source])
+
+
+def primes_below(limit: int) -> Iterator[int]:
+    return (n for n in range(limit - 1, 2, -1) if all(n % i for i in range(2, int(n**0.5) + 1)))
+
+
+def z3(stage: Stage) -> Json:
+    """Of products of two primes of 16 bits, which numbers they are of, as questions of their bits."""
+
+    def write(file: Path) -> None:
+        lines = ["(set-logic QF_BV)", *(f"(declare-const {name} (_ BitVec 32))" for name in "xy")]
+        for name in "xy":
+            lines += [f"(assert (bvult {name} (_ bv{1 << 16} 32)))", f"(assert (bvugt {name} (_ bv1 32)))"]
+        primes = zip(range(stage.work), primes_below(1 << 16), primes_below(3 << 14), strict=False)
+        lines += [f"(push) (assert (= (bvmul x y) (_ bv{p * q} 32))) (check-sat) (pop)" for _, p, q in primes]
+        file.write_text("\n".join(lines) + "\n")
+
+    return cost(stage, [found("z3"), stage.once("bits.smt2", write)])
+
+
+def write_postscript(file: Path, pages: int) -> None:
+    dice = random.Random(4)
+    lines = ["%!PS", "/Times-Roman findfont 9 scalefont setfont"]
+    for page in range(pages):
+        for _ in range(150):
+            points = " ".join(str(dice.randrange(600)) for _ in range(6))
+            colour = f"{dice.random():.3f} {dice.random():.3f} {dice.random():.3f} setrgbcolor"
+            lines.append(f"{colour} newpath 300 400 moveto {points} curveto closepath fill")
+            lines.append(f"0 setgray {dice.randrange(500)} {dice.randrange(800)} moveto (word {dice.random()}) show")
+        lines.append(f"% {page}\nshowpage")
+    file.write_text("\n".join(lines) + "\n")
+
+
+def ghostscript(stage: Stage) -> Json:
+    """Pages of curves and words, to pixels and to PDF."""
+    source = stage.once("pages.ps", lambda file: write_postscript(file, stage.work))
+    devices = ["-sDEVICE=pdfwrite", f"-sOutputFile={stage.path('pages.pdf')}"]
+    return cost(stage, [found("gs"), "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", *devices, source])
+
+
+def write_repository(folder: Path, commits: int) -> None:
+    dice = random.Random(5)
+    files = {f"{i % 20}/f{i}": [f"line {n}" for n in range(i % 90 + 10)] for i in range(200)}
+    lines = []
+    for commit in range(commits):
+        changed = list(files) if not commit else dice.sample(list(files), 4)
+        lines.append(f"commit refs/heads/main\ncommitter A <a@example.org> {1700000000 + 60 * commit} +0000\ndata 1\nx")
+        for name in changed:
+            files[name][dice.randrange(len(files[name]))] = f"changed in {commit}"
+            text = "\n".join(files[name])
+            lines.append(f"M 100644 inline {name}\ndata {len(text)}\n{text}")
+    quietly(found("git"), "init", "-q", "--bare", folder)
+    subprocess.run(
+        [found("git"), "-C", folder, "fast-import", "--quiet"], input="\n".join(lines) + "\n", text=True, check=True
+    )
+
+
+def git(stage: Stage) -> Json:
+    """The log of commits, with what each changed."""
+    repository = stage.once("repository.git", lambda folder: write_repository(folder, stage.work))
+    return cost(stage, [found("git"), "-C", repository, "log", "--stat", "-M", "main"])
+
+
+PROGRAMS: dict[str, tuple[Callable[[Stage], Json], str]] = {  # and the file whose digest says which it was
+    "redis": (redis, "redis-server"),
+    "memcached": (memcached, "memcached"),
+    "postgres": (postgres, "postgres"),
+    "nginx": (nginx, "nginx"),
+    "rocksdb": (rocksdb, "db_bench"),
+    "json": (script("json_rows.py", "python3"), "python3"),
+    "dicts": (script("dicts.py", "env", "PYTHONMALLOC=malloc", "python3"), "python3"),
+    "perl": (script("words.pl", "perl"), "perl"),
+    "lua": (script("trees.lua", "lua5.4"), "lua5.4"),
+    "ruby": (script("objects.rb", "ruby"), "ruby"),
+    "sqlite": (sqlite, "sqlite3"),
+    "duckdb": (script("columns.py", str(ROOT / ".venv/bin/python")), str(ROOT / ".venv/bin/python")),
+    "gcc": (gcc, "gcc"),
+    "g++": (gpp, "g++"),
+    "z3": (z3, "z3"),
+    "ghostscript": (ghostscript, "gs"),
+    "git": (git, "git"),
+}
+
+
+def are_real(cells: dict[str, Cell]) -> bool:
+    """Whether the cells are of real programs: all, or none."""
+    real = [name for name, cell in cells.items() if cell.group.startswith(PREFIX)]
+    if real and len(real) < len(cells):
+        raise LabError(f"a list has real programs or benchmarks, not both: {', '.join(real)}")
+    return bool(real)
+
+
+def check(cells: dict[str, Cell]) -> dict[str, str]:
+    """The digest of each program's file, where all are known and here."""
+    digests, missing = {}, []
+    for cell in cells.values():
+        name = cell.group.removeprefix(PREFIX)
+        if name not in PROGRAMS or len(cell.argv) != 2 or not cell.argv[1].isdigit():
+            raise LabError(f"'{' '.join(cell.argv)}' is no program of lab/programs.py with a number")
+        file = shutil.which(PROGRAMS[name][1], path=PATH)
+        if not file or (name == "duckdb" and not find_spec(name)):
+            missing.append(name)
+        else:
+            digests[cell.argv[0]] = digest(Path(file))
+    if missing:
+        raise LabError(f"not installed: {', '.join(missing)}: make setup FOR=programs")
+    return digests
+
+
+class Taker:
+    """Runs a program on a library, both in one folder, and lets nothing pass that another library served."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        build.build_tools(folder)
+        folder.chmod(0o755)
+
+    def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
+        library, testimony = measure.check_library(name, arm, ROOT), self.folder / "testimony"
+        if library:  # a copy, where users of servers can read it; names of one length, since LD_PRELOAD moves the stack
+            copy = self.folder / f"{(arm.sha256 or '')[:16]}.so"
+            library = copy if copy.exists() else Path(shutil.copy(library, copy))
+        for file in (testimony, self.folder / "usage"):  # which another user may have written
+            file.unlink(missing_ok=True)
+        preload = [library or Path("libc.so.6"), self.folder / "witness.so"]  # Debian's Redis would bring jemalloc
+        env = measure.environment(arm, cell, preload) | {"LAB_WITNESS": str(testimony), "PATH": PATH, "LC_ALL": "C"}
+        program, _ = PROGRAMS[cell.group.removeprefix(PREFIX)]
+        what = f"{cell.argv[0].removeprefix(PREFIX)} under {name}"
+        try:
+            figures = program(Stage(self.folder, env, int(cell.argv[1])))
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise LabError(f"{what}: {error}") from None
+        processes = measure.check_testimony(what, testimony, name, arm, library)
+        return {**figures, "processes": float(processes)}
+
+
+@contextmanager
+def taker() -> Iterator[Taker]:
+    with tempfile.TemporaryDirectory(prefix="hz3-") as folder:
+        yield Taker(Path(folder).resolve())

@@ -1,0 +1,179 @@
+"""Real programs: what is measured of them is what it says, or the run ends; and what is told of them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from synthetic import MACHINE
+
+from lab import (
+    ROOT,
+    LabError,
+    comparison,
+    headline,
+    overview,
+    peers,
+    planning,
+    programs,
+    readme,
+    results,
+    samples,
+    summary,
+)
+from lab.measure import Command
+from lab.plan import Arm, Cell, Plan, library_arm
+from lab.samples import Samples
+
+SCALE = ROOT / "libhakozuna_hz3_scale.so"
+JEMALLOC = Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
+CELLS = peers.cells(ROOT / "bench/cells-programs.txt")
+
+
+@pytest.fixture
+def taker(tmp_path, monkeypatch):
+    run = programs.script("/dev/null", "true")
+    monkeypatch.setitem(programs.PROGRAMS, "true", (run, "true"))
+    return programs.Taker(tmp_path)
+
+
+def test_who_served_is_proved(taker, tmp_path):
+    true = Cell(["program_true", "1"], "program_true")
+    found = taker("hz3", library_arm(SCALE, ROOT), true)
+    assert found["peak_kib"] < 20000, "its own, and not the caller's"
+    assert taker("glibc", Arm(), true)["ops_per_s"] == pytest.approx(1 / taker("glibc", Arm(), true)["cpu_s"], rel=9)
+    subprocess.run(["cc", "-shared", "-xc", "/dev/null", "-o", tmp_path / "empty"], check=True)
+    with pytest.raises(LabError, match="libc.so.* served malloc"):
+        taker("other", library_arm(tmp_path / "empty", ROOT), true)
+
+
+def test_a_program_that_is_not_pie_and_takes_mallocs_address_is_served_all_the_same(taker, tmp_path):
+    source = "#include <stdlib.h>\nvoid *(*volatile get)(size_t) = malloc;\nint main(void) { return !get(9); }"
+    argv = ["cc", "-xc", "-", "-no-pie", "-fno-pie", "-o", tmp_path / "program"]
+    subprocess.run(argv, input=source, text=True, check=True)
+    assert Command(tmp_path)("hz3", library_arm(SCALE, ROOT), Cell([str(tmp_path / "program")]))["processes"] == 1
+    own = source + "\nvoid *__libc_malloc(size_t);\nvoid *malloc(size_t n) { return __libc_malloc(n); }"
+    own += "\nvoid free(void *p) { (void)p; }"
+    subprocess.run([*argv, "-rdynamic", "-fno-builtin"], input=own, text=True, check=True)
+    with pytest.raises(LabError, match="program served malloc"):
+        Command(tmp_path)("hz3", library_arm(SCALE, ROOT), Cell([str(tmp_path / "program")]))
+
+
+@pytest.mark.parametrize("command, ready, said", [
+    ("exit 3", False, "does not serve: status 3"),
+    ("sleep 60", False, "does not serve"),
+    ("trap : TERM; while :; do sleep 0.1; done", True, "does not end"),
+    ("trap 'exit 4' TERM; while :; do sleep 0.1; done", True, "ended with status 4"),
+])  # fmt: skip
+def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command, ready, said):
+    monkeypatch.setattr(programs, "PATIENCE", 0.5)
+    monkeypatch.setattr(programs, "REST", 0.2)
+    stage, began = programs.Stage(tmp_path, {**os.environ}, 1), time.monotonic()
+    with pytest.raises(LabError, match=said):
+        programs.served(stage, ["sh", "-c", command], lambda: ready, lambda: None, signal.SIGTERM)
+    assert time.monotonic() - began < 5
+
+
+def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypatch):
+    """It holds 64 MiB while it is asked, 32 MiB when it has rested."""
+    monkeypatch.setattr(programs, "REST", 0.5)
+    serve = (
+        "import os, signal, time, pathlib\n"
+        "signal.signal(signal.SIGTERM, lambda *_: os._exit(0))\n"
+        "kept, more = bytearray(b'x') * (32 << 20), bytearray(b'x') * (32 << 20)\n"
+        "pathlib.Path('ready').touch()\n"
+        "while not os.path.exists('asked'): time.sleep(0.01)\n"
+        "del more\n"
+        "while True: time.sleep(1)\n"
+    )
+    ready = (tmp_path / "ready").exists
+    stage = programs.Stage(tmp_path, {**os.environ}, 1)
+    found = programs.served(stage, [sys.executable, "-c", serve], ready, (tmp_path / "asked").touch)
+    assert found["peak_kib"] > 64 << 10 and 32 << 10 < found["after_kib"] < found["peak_kib"] - (28 << 10)
+
+
+def test_every_cell_is_a_program_with_plain_words_and_there_are_enough():
+    names = [cell.group.removeprefix(programs.PREFIX) for cell in CELLS.values()]
+    assert names == list(programs.PROGRAMS) == list(headline.WORDS) and len(names) >= 14
+    assert programs.are_real(CELLS)
+
+
+def test_what_is_no_list_of_programs_is_refused(monkeypatch, tmp_path):
+    with pytest.raises(LabError, match="not both"):
+        programs.are_real({"a": Cell(["program_perl", "1"], "program_perl"), "b": Cell(["bench_x"], "bench_x")})
+    for argv in (["program_emacs", "1"], ["program_perl"], ["program_perl", "many"]):
+        with pytest.raises(LabError, match="is no program"):
+            programs.check({"a": Cell(argv, argv[0])})
+    monkeypatch.setattr(programs, "PATH", str(tmp_path))
+    with pytest.raises(LabError, match="not installed: redis, .*git: make setup FOR=programs"):
+        programs.check({name: cell for name, cell in CELLS.items() if "duckdb" not in name})
+
+
+@pytest.mark.skipif(not JEMALLOC.exists(), reason="libjemalloc2 is not installed")
+@pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="redis-tools is not installed")
+def test_a_server_is_compared_on_two_allocators(tmp_path, monkeypatch):
+    monkeypatch.setattr(programs, "REST", 0.1)
+    (tmp_path / "cells.txt").write_text("program_redis {6000}\n")
+    plan = planning.of_cells(tmp_path / "cells.txt", (f"hz3={SCALE}", f"jemalloc={JEMALLOC}"), 1.0, 1, print)
+    run = Samples.create(samples.new_path(tmp_path), plan, MACHINE)
+    with programs.taker() as taker:
+        planning.session.run(run, taker)
+    (block,) = run.blocks("redis 6000", "ab")
+    assert run.unable == {} and set(block) == {"hz3", "jemalloc"}
+    for figures in block.values():
+        assert all(figures[figure] > 0 for figure in ("cpu_s", "wall_s", "peak_kib", "after_kib", "ops_per_s"))
+
+
+def measured(**more) -> Samples:
+    """scale takes 0.9 times glibc's CPU time in all, and the peer 0.8 times in the first."""
+    lane = library_arm(SCALE, ROOT)
+    arms = dict.fromkeys(("scale", "fast", "r90", "memory"), lane)
+    arms |= {name: Arm(name, version="1") for name in peers.OF_PROGRAMS - arms.keys()}
+    cells = {
+        "redis 6": Cell(["program_redis", "6"], "program_redis"),
+        "perl 2": Cell(["program_perl", "2"], "program_perl"),
+    }
+    plan = Plan("peers", "peers-cells-programs", arms, cells, 3, 0, **more)
+    run = Samples(Path("20260101T000000Z.jsonl"), plan, MACHINE)
+    for phase, block in (("warmup", 0), *(("ab", block) for block in range(3))):
+        for cell in cells:
+            for arm in arms:
+                cpu = 0.9 if arm == "scale" else 0.8 if (arm, cell) == ("mimalloc-3.4", "redis 6") else 1.0
+                figures = {"seconds": cpu, "ops_per_s": 1 / cpu, "wall_s": 1.0, "cpu_s": cpu,
+                           "peak_kib": 3000.0 if arm == "scale" else 2000.0}  # fmt: skip
+                figures |= {"after_kib": 500.0 if arm == "scale" else 1000.0} if cell == "redis 6" else {}
+                run._take({"phase": phase, "block": block, "cell": cell, "attempt": 0, "arm": arm, "figures": figures})
+    return run
+
+
+def test_the_readme_leads_with_real_programs_where_they_were_measured(tmp_path):
+    from synthetic import peers as loops
+
+    real, (file, folder) = measured(), (tmp_path / "README.md", tmp_path / "docs/results")
+    assert results.counts(real)
+    again = summary.comparison_from_json(real.path, real.machine, summary.comparison_to_json(real))
+    file.write_text(f"{readme.BEGIN}{readme.END}")
+    readme.write([loops(), again], tmp_path)
+    text, page = file.read_text(), (folder / headline.PAGE).read_text()
+    assert "| **hz3, lane scale** | 10 % less | 50 % more | 50 % less |" in text
+    assert "| mimalloc-3.4 | 11 % less | as much | as much |" in text
+    assert f"- 12 % more CPU time where {headline.WORDS['redis']}" in text
+    assert f"- 50 % more peak memory where {headline.WORDS['perl']}" in text or headline.WORDS["redis"] in text
+    assert f"({readme.RESULTS}/{headline.PICTURE}.svg)" in text and (folder / f"{headline.PICTURE}.svg").is_file()
+    assert not any(words in text for words in overview.ROWS), "the small programs are in docs"
+    assert any(words in (folder / "programs.md").read_text() for words in overview.ROWS)
+    assert f"| redis: {headline.WORDS['redis']} | 0.90x |" in page and "| geometric mean | 0.90x |" in page
+    assert "program_redis" not in page and "redis 6" in (folder / "peers.md").read_text()
+    rows = comparison.answers(comparison.Comparison(again)).rows
+    assert [row[:2] for row in rows] == [["redis 6", "cpu_s"], ["redis 6", "wall_s"], ["redis 6", "after_kib"],
+                                         ["perl 2", "cpu_s"], ["perl 2", "wall_s"]]  # fmt: skip
+
+
+def test_a_program_without_words_is_refused(monkeypatch):
+    monkeypatch.delitem(headline.WORDS, "redis")
+    with pytest.raises(LabError, match="no plain words for 'redis'"):
+        headline.table(comparison.Comparison(measured()))
