@@ -261,7 +261,7 @@ def conform_verb(libraries: tuple[str, ...], file: Path | None) -> None:
             click.echo(conform.line(outcome))
         click.echo(conform.closing(name, found[name]))
     if file:
-        results.write_json(file, {name: conform.to_json(arms[name], of) for name, of in found.items()}, 3)
+        results.write_json(file, conform.to_json(arms, found), 4)
     sys.exit(any(outcome.word == conform.FAILED for of in found.values() for outcome in of))
 
 

@@ -51,9 +51,10 @@ def tried(*arguments):
     return subprocess.run([ROOT / "bin/hz3", "conform", *arguments], capture_output=True, text=True)
 
 
-def failing(of):
+def failing(outcomes):
     """Without bite: there time decides, too."""
-    return {row["name"] for row in of["rows"] if row["word"] == "not held" and not row["name"].startswith("bite.")}
+    names = {outcome.row.name for outcome in outcomes if outcome.word == conform.FAILED}
+    return {name for name in names if not name.startswith("bite.")}
 
 
 @pytest.mark.timeout(900)
@@ -61,11 +62,13 @@ def test_each_row_that_an_allocator_does_not_hold_is_told(tmp_path):
     toy = compile_c(TOY, tmp_path / "toy.so")
     done = tried("--json", tmp_path / "table.json", SCALE, "glibc", toy)
     assert done.returncode == 1 and done.stderr == ""
-    hz3, glibc, broken = json.loads((tmp_path / "table.json").read_text()).values()
-    assert [row["name"] for row in hz3["rows"] if row["word"] != "held"] == []
-    assert all(row["promise"] in conform.GLIBC or row["promise"] in conform.OWN
-               for row in glibc["rows"] if row["word"] == "not held")
+    table = json.loads((tmp_path / "table.json").read_text())
+    hz3, glibc, broken = conform.from_json(table).values()
+    assert [outcome.row.name for outcome in hz3 if outcome.word != conform.HELD] == []
+    assert [outcome.row.name for outcome in glibc
+            if outcome.word == conform.FAILED and outcome.row.promise in conform.STANDARDS] == []
     assert failing(broken) - failing(glibc) == BROKEN
+    assert f"| {toy} |" in conform.page(table | {"allocators": {"scale": table["allocators"][str(SCALE)], **table["allocators"]}})
     said = done.stdout.splitlines()
     assert [line.partition(":")[0] for line in said if " rows of the standards held, " in line] == [str(SCALE), "glibc", str(toy)]
     assert "not held  misuse.interior_plus_1: free of a pointer 1 byte into a block ends the program. (hz3; " in done.stdout
