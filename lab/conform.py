@@ -68,7 +68,10 @@ def named(text: str, builder: build.Builder) -> Arm:
     elif text == "glibc":
         arm = Arm(version=os.confstr("CS_GNU_LIBC_VERSION") or "")
     else:
-        arms, missing = peers.arms(builder, (text,))
+        try:
+            arms, missing = peers.arms(builder, (text,))
+        except LabError as error:
+            raise LabError(f"{text} is no lane, and among the peers: {error}") from None
         if missing:
             raise LabError(f"{text}: {missing[text]}")
         arm = arms[text]
