@@ -21,6 +21,7 @@ from lab import (
     machine,
     measure,
     pack,
+    peers,
     planning,
     programs,
     registry,
@@ -176,11 +177,15 @@ def peers_verb(
 @comparing
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
-    """Run COMMAND on every lane and every peer: wall time, CPU time and peak RSS."""
+    """Run COMMAND on lanes scale, fast and memory and on every peer there is (Debian's, and after `make peers` more):
+    wall time, CPU time and peak RSS."""
+    peers.find()
     plan, taker = planning.of_command(list(command), only, blocks, show.console.print, resuming(resume, COMPARED))
     reference = reference_of(plan, to)
     show.peers(plan)
-    show.comparison(conduct(plan, COMPARED / plan.name, resume, taker), reference)
+    run = conduct(plan, COMPARED / plan.name, resume, taker)
+    show.comparison(run, reference)
+    show.closing(run, reference)
 
 
 @main.command("pack")

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,6 +49,15 @@ def read(root: Path = ROOT) -> list[Peer]:
         raise LabError(f"{file.name} is not a list of peers: {error!r}") from None
 
 
+def find(root: Path = ROOT) -> None:
+    """Sees to it that there is a list: where nobody made the peers, of those that the machine has."""
+    if (root / "build/peers/peers.json").is_file():
+        return
+    done = subprocess.run([sys.executable, root / "peers/build.py", "--found"], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"the machine's allocators cannot be found: {done.stderr.strip()}")
+
+
 def older(plans: Iterable[Plan], root: Path = ROOT) -> list[str]:
     """The peers of which PUBLISHED has a newer version, and that none of the plans has."""
     had = PUBLISHED.union(*(plan.arms.keys() | plan.missing.keys() for plan in plans))
@@ -54,9 +65,11 @@ def older(plans: Iterable[Plan], root: Path = ROOT) -> list[str]:
     return [name for name in named if name not in had]
 
 
-def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], dict[str, str]]:
+def arms(
+    builder: Builder, only: tuple[str, ...] = (), usual: tuple[str, ...] = ()
+) -> tuple[dict[str, Arm], dict[str, str]]:
     """What can be measured, and of the rest, why it cannot.  Only what is named so, if anything is: lanes, peers, and
-    libraries as name=path."""
+    libraries as name=path; else all peers, and the usual lanes or all."""
     names = [text.partition("=")[0] for text in only]
     if twice := {name for name in names if names.count(name) > 1}:
         raise LabError(f"given twice: {', '.join(sorted(twice))}")
@@ -76,9 +89,10 @@ def arms(builder: Builder, only: tuple[str, ...] = ()) -> tuple[dict[str, Arm], 
     limit = builder.root / "out" / f"{LIMIT}.so"
     found[LIMIT] = library_arm(limit, builder.root) if limit.is_file() else None
     said[LIMIT] = "not built: cmake -S bench -B build/bench && cmake --build build/bench"
-    lanes = [lane for lane in builder.registry.lanes if not only or lane in named]
+    lanes = [lane for lane in builder.registry.lanes if lane in (named if only else usual or builder.registry.lanes)]
     if unknown := named - set(builder.registry.lanes) - found.keys():
-        raise LabError(f"neither a lane nor a peer: {', '.join(sorted(unknown))}")
+        there = ", ".join([*builder.registry.lanes, *found])
+        raise LabError(f"neither a lane nor a peer: {', '.join(sorted(unknown))} (there are {there})")
     chosen = own | {lane: builder.variant(Variant(lane, lane)) for lane in lanes}
     chosen |= {name: arm for name, arm in found.items() if arm and (not only or name in named)}
     missing = {name: said[name] for name, arm in found.items() if not arm and (not only or name in named)}

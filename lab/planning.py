@@ -87,10 +87,13 @@ def _that_take(
     return {name: arm for name, arm in arms.items() if name not in failing}, missing | failing
 
 
+INSTALLED = ("scale", "fast", "memory")
+
+
 def of_command(
     command: list[str], only: tuple[str, ...], blocks: int, say: build.Say, check: Check = lambda plan: None
 ) -> tuple[Plan, measure.Command]:
-    """Lanes and peers, on any program."""
+    """The lanes that are installed, and peers, on any program."""
     program = shutil.which(command[0])
     if not program:
         raise LabError(f"'{command[0]}' was not found, or cannot be executed")
@@ -98,7 +101,7 @@ def of_command(
     check(plan)
     builder = build.Builder(registry.read(), say=say)
     taker = measure.Command(builder.tools(), program=Path(program))
-    arms, missing = peers.arms(builder, only)
+    arms, missing = peers.arms(builder, only, INSTALLED)
     leave_out_limit(arms, missing)
     arms, missing = _that_take(arms, missing, taker, say)
     return replace(plan, arms=arms, programs={plan.name: taker.sha256}, missing=missing, commit=commit()), taker

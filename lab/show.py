@@ -230,6 +230,30 @@ def comparison(samples: Samples, reference: str) -> None:
     short_runs(samples)
 
 
+def least(samples: Samples, cell: str, figure: str, reference: str) -> str:
+    """Who needs least of it, as far as that can be told."""
+    ratios = {a: f.ratio for a, f in compare(samples, cell, figure, reference).items() if f.ratio and a != reference}
+    what = {"cpu_s": "CPU time", "peak_kib": "peak memory"}[figure]
+    if not ratios:
+        return f"{what} is not compared"
+    best = min(ratios, key=lambda arm: ratios[arm])
+    _, low, high = ratios[best]
+    if high < 1:
+        return f"least {what} on {best}: {multiple(ratios[best])} of {reference}'s"
+    if low > 1:
+        return f"least {what} on {reference}: {best}, the next, needs {multiple(ratios[best])}"
+    return f"in {what} none is told from {reference}: {best} needs {multiple(ratios[best])}"
+
+
+def closing(samples: Samples, reference: str) -> None:
+    """The one sentence of a comparison."""
+    for cell in filter(lambda cell: samples.blocks(cell, "ab"), samples.plan.cells):
+        said = "; ".join(least(samples, cell, figure, reference) for figure in ("cpu_s", "peak_kib"))
+        console.print(
+            f"hz3: {said} (medians, 95 % intervals, {len(samples.blocks(cell, 'ab'))} runs each)", highlight=False
+        )
+
+
 def environment(facts: Json) -> None:
     console.print(
         f"{machine.name(facts)}; {facts['cores']} cores, {facts['sockets']} sockets, "

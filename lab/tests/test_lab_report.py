@@ -16,7 +16,7 @@ from synthetic import MEMORIES, SPEEDS, experiment, peers, samples
 from lab import ROOT, LabError, ahead, cli, comparison, goals, judge, overview, pack, readme, report, show, versus
 from lab.page import markdown
 from lab.peers import cells
-from lab.plan import Plan
+from lab.plan import Arm, Cell, Plan
 from lab.results import newest
 from lab.samples import Round, Samples
 
@@ -73,6 +73,32 @@ def test_the_summary_compares_with_the_fastest_peer():
     assert ratio[0] == pytest.approx(0.5, rel=0.03)  # 2 to 4, by construction
     (row,) = (row for row in comparison.summary(run).rows if row[0] == "mt 2")
     assert row[1] == "jemalloc" and re.match(r"0\.(49|50|51)x \[", row[3])
+
+
+def of_a_program(cpu):
+    """Five runs of one program: CPU seconds of each allocator, up to 4 % off; "small" has half of the others' peak."""
+    plan = Plan("compare", "prog", {arm: Arm() for arm in cpu}, {"prog": Cell(["prog"])}, 5)
+    run = Samples(Path("x.jsonl"), plan, {})
+    for block, off in enumerate((0.98, 1.0, 1.04, 0.99, 1.02)):
+        for i, (arm, seconds) in enumerate(cpu.items()):
+            figures = {"cpu_s": seconds * (off if i else 1.0), "peak_kib": 500.0 if arm == "small" else 1000.0}
+            run._take({"phase": "ab", "block": block, "cell": "prog", "attempt": 0, "arm": arm, "figures": figures})
+    return run
+
+
+@pytest.mark.parametrize(
+    ("cpu", "said"),
+    [
+        ({"glibc": 1.0, "small": 0.8}, "least CPU time on small: 0.80x [0.78 0.83] of glibc's"),
+        ({"glibc": 1.0, "small": 1.5}, "least CPU time on glibc: small, the next, needs 1.50x [1.47 1.56]"),
+        ({"glibc": 1.0, "small": 1.0}, "in CPU time none is told from glibc: small needs 1.00x [0.98 1.04]"),
+    ],
+)
+def test_a_comparison_ends_in_a_sentence(capsys, cpu, said):
+    show.closing(of_a_program(cpu), "glibc")
+    assert " ".join(capsys.readouterr().out.split()) == (
+        f"hz3: {said}; least peak memory on small: 0.50x [0.50 0.50] of glibc's (medians, 95 % intervals, 5 runs each)"
+    )
 
 
 def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_path, monkeypatch):
