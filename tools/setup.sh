@@ -32,7 +32,8 @@ case $purpose in
     test)
         needed="$needed python3-venv pkg-config"
         requirements='tests lab'
-        wanted="g++ clang-19 clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck redis-server redis-tools memcached
+        wanted="g++ clang-19 clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev redis-server
+            redis-tools memcached
             sqlite3 nginx-light wrk heaptrack postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     fuzz) needed="$needed afl++" ;;
@@ -58,6 +59,7 @@ is_here() { # PACKAGE: it or its equal, however it came
         gcc) command -v cc ;;
         libc6-dev) echo '#include <stdlib.h>' | cc -E - ;;
         libcmocka-dev) echo '#include <cmocka.h>' | cc -E - ;;
+        systemtap-sdt-dev) echo '#include <sys/sdt.h>' | cc -E - ;;
         relacy-dev) echo '#include <relacy/base.hpp>' | c++ -x c++ -E - ;;
         cmake) command -v cmake || [ -x .venv/bin/cmake ] ;;
         binutils) command -v objdump ;;

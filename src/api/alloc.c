@@ -50,7 +50,7 @@ static void *realloc_large(void *p, size_t usable, size_t size)
     hz3_reclaim_tick(); /* shrinking may have freed much */
     hz3_gate_leave();
     if (!to) return move(p, usable, size);
-    hz3_profile_resized(to, sample, usable, size);
+    hz3_profile_resized(p, to, sample, usable, size);
     return to;
 }
 

@@ -191,7 +191,7 @@ size_t hz3_usable_foreign(const void *p)
 
 static void free_large(void *p)
 {
-    hz3_profile_freed(hz3_large_take_sample(p));
+    hz3_profile_freed(p, hz3_large_take_sample(p));
     if (unlikely(!hz3_gate_enter())) {
         hz3_fork_reserve_put(p);
         return;

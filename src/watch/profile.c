@@ -14,6 +14,17 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+/* What OpenTelemetry's memory profiling listens to, from outside: alloc(pointer, bytes, bytes it stands for) and
+ * free(pointer), of samples alone.  A probe that nobody listens to is one nop. */
+#if __has_include(<sys/sdt.h>)
+#include <sys/sdt.h>
+#define TELL_ALLOC(p, bytes) DTRACE_PROBE3(otel_memory, alloc, p, bytes, stands_for(bytes))
+#define TELL_FREE(p)         DTRACE_PROBE1(otel_memory, free, p)
+#else
+#define TELL_ALLOC(p, bytes) ((void)(p), (void)(bytes), (void)stands_for)
+#define TELL_FREE(p)         ((void)(p))
+#endif
+
 /* Address space; pages are touched as they are needed. */
 enum {
     FRAMES = 30,
@@ -220,18 +231,29 @@ static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, ui
     return sample;
 }
 
+/* bytes / (1 - e^(-bytes / rate)), e^x by its limit, to 1 %. */
+static uint64_t stands_for(size_t bytes)
+{
+    enum { SQUARES = 10 };
+    double rate = (double)hz3_get(rate_of_samples), power = 1 + (double)bytes / rate / (1 << SQUARES);
+    for (int i = 0; i < SQUARES; i++) power *= power;
+    return (uint64_t)((double)bytes / (1 - 1 / power));
+}
+
 HZ3_NOINLINE void hz3_profile_allocated(void *p, size_t bytes)
 {
     void *frames[FRAMES];
+    TELL_ALLOC(p, bytes);
     hz3_sample_pause();
     unsigned depth = hz3_os_stack(frames, FRAMES);
     if (depth) hz3_large_set_sample(p, add_inside(frames, depth, bytes, this_thread()));
     hz3_sample_go_on();
 }
 
-void hz3_profile_freed(uint32_t i)
+void hz3_profile_freed(const void *p, uint32_t i)
 {
     if (likely(!i)) return;
+    TELL_FREE(p);
     struct sample *sample = &tables->samples[i];
     sample->died = (uint32_t)hz3_os_now_ms();
     sample->to = this_thread();
@@ -240,9 +262,9 @@ void hz3_profile_freed(uint32_t i)
     while (!hz3_cas_weak(freed, &head, i, memory_order_release, memory_order_relaxed));
 }
 
-void hz3_profile_resized(void *p, uint32_t sample, size_t bytes_before, size_t bytes)
+void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes)
 {
-    hz3_profile_freed(sample);
+    hz3_profile_freed(before, sample);
     bool chosen = bytes > bytes_before && hz3_sample_chooses(bytes - bytes_before);
     if (sample || chosen) hz3_profile_allocated(p, bytes);
 }

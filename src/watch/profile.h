@@ -15,10 +15,10 @@ void hz3_profile_set(size_t rate);
 extern HZ3_ATOMIC(size_t) hz3_profile_wanted;
 /* p, of a large block's, was just allocated for so many bytes, and chosen.  To be called outside the gate. */
 void hz3_profile_allocated(void *p, size_t bytes);
-/* A sample (0: none) was freed.  Takes no lock. */
-void hz3_profile_freed(uint32_t sample);
+/* A sample (0: none), which is at p, is being freed.  Takes no lock. */
+void hz3_profile_freed(const void *p, uint32_t sample);
 /* A large block was resized, and is now at p; sample: that which it was, or 0. */
-void hz3_profile_resized(void *p, uint32_t sample, size_t bytes_before, size_t bytes);
+void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes);
 /* Writes the table, line by line: `put` gets whole lines. */
 void hz3_profile_write(void (*put)(const char *text, size_t length));
 extern const struct hz3_place hz3_profile_places[]; /* for readers outside: base/layout */

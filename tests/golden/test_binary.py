@@ -112,6 +112,16 @@ def test_only_the_dlopen_variant_does_without_static_tls(library, lane, build_di
     assert "STATIC_TLS" not in output("readelf", "-dW", str(dlopen))
 
 
+def test_probes_are_those_that_opentelemetry_listens_to(library):
+    if subprocess.run(["cc", "-E", "-"], input="#include <sys/sdt.h>", text=True, capture_output=True).returncode:
+        pytest.skip("systemtap-sdt-dev is not installed")
+    told = output("readelf", "-nW", str(library))
+    found = re.findall(r"Provider: (\S+)\s+Name: (\S+)\s+Location.*\s+Arguments: (.*)", told)
+    arguments = {(provider, name): arguments.split() for provider, name, arguments in found}
+    assert {probe: len(of) for probe, of in arguments.items()} == {("otel_memory", "alloc"): 3, ("otel_memory", "free"): 1}
+    assert all(argument.startswith("8@") for of in arguments.values() for argument in of)
+
+
 def test_config_string_names_the_lane_and_every_flag(library, lane):
     assert f" lane={lane} " in config(library)
     assert dict(re.findall(r" (HZ3_\w+)=(\d+)", config(library))) == {
