@@ -1,0 +1,149 @@
+/* Proves that hz3 serves what fits under whatever limit a process may have, and refuses the rest: of address space, in
+ * twelve sizes; of stack, for the process and for its threads; of processes and threads; of what is locked.
+ *
+ *     limits ADDRESS_LIMIT [MOST]     the program tests/api/bite/address_limit; MiB */
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "churn.h"
+#include "hardship.h"
+#include "support.h"
+
+enum { LARGEST = MIB(4), NOBODY = 65534, PATIENCE = 60 };
+
+static size_t tried;
+
+static void run_limited(int resource, size_t limit, const char *const argv[])
+{
+    struct rlimit before, now;
+    CHECK(getrlimit(resource, &before) == 0);
+    now = (struct rlimit){limit, before.rlim_max};
+    CHECK(setrlimit(resource, &now) == 0);
+    struct program_run run = run_program(argv, (const char *const[]){NULL}, PATIENCE);
+    CHECK(setrlimit(resource, &before) == 0);
+    if (run.status != 0) dprintf(STDERR_FILENO, "%s under %zu bytes: %s\n", argv[0], limit, run.err);
+    CHECK(run.status == 0);
+    tried++;
+}
+
+static void with_little_address_space(const char *program, size_t most)
+{
+    static const size_t sizes[] = {16, 20, 24, 32, 40, 48, 64, 96, 128, 256, 512, 1024};
+    for (size_t i = 0; i < COUNT_OF(sizes) && sizes[i] <= most; i++) {
+        char bytes[24];
+        snprintf(bytes, sizeof(bytes), "%zu", MIB(sizes[i]));
+        run_limited(RLIMIT_AS, MIB(sizes[i]), (const char *const[]){program, "0", bytes, NULL});
+    }
+}
+
+/* ---- stacks ---- */
+
+/* All that does not itself need much of a stack. */
+static void *use_little_stack(void *unused)
+{
+    for (size_t size = 1; size < MIB(2); size += size / 2 + 1) {
+        void *p = malloc(size), *q = calloc(1, size), *r = aligned_alloc(64, size);
+        CHECK(p != NULL && q != NULL && r != NULL);
+        fill_sparsely(p, size, KIB(4), size);
+        p = realloc(p, 2 * size);
+        CHECK(p != NULL && is_filled_sparsely(p, size, KIB(4), size, size));
+        free(p);
+        free(q);
+        free(r);
+    }
+    malloc_trim(0);
+    return unused;
+}
+
+static void with_the_least_stack(void)
+{
+    pthread_attr_t attributes;
+    pthread_t threads[8];
+    CHECK(pthread_attr_init(&attributes) == 0);
+    CHECK(pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) == 0);
+    for (size_t i = 0; i < COUNT_OF(threads); i++)
+        CHECK(pthread_create(&threads[i], &attributes, use_little_stack, NULL) == 0);
+    for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+    tried++;
+}
+
+/* Of the main thread, and by default of others: the process begins with it. */
+static int live_with_little_stack(void)
+{
+    use_little_stack(NULL);
+    join_thread(start_thread(use_little_stack, NULL));
+    return 0;
+}
+
+/* ---- processes ---- */
+
+static void give_back_by_oneself(void)
+{
+    enum { BLOCKS = 50000, BYTES = 1000 };
+    static void *p[BLOCKS];
+    size_t before = resident_bytes();
+    for (size_t i = 0; i < BLOCKS; i++) {
+        CHECK((p[i] = malloc(BYTES)) != NULL);
+        memset(p[i], 1, BYTES);
+    }
+    for (size_t i = 0; i < BLOCKS; i++) free(p[i]);
+    for (double until = now() + 10; resident_bytes() > before + MIB(10) && now() < until; sleep_for(0.001)) {
+        for (size_t i = 0; i < 200; i++) p[i] = malloc(64);
+        for (size_t i = 0; i < 200; i++) free(p[i]);
+    }
+    CHECK(resident_bytes() <= before + MIB(10));
+}
+
+static void live_alone(void *unused)
+{
+    struct rlimit limit;
+    (void)unused;
+    if (geteuid() == 0) CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0); /* root is not limited */
+    CHECK(getrlimit(RLIMIT_NPROC, &limit) == 0);
+    CHECK(setrlimit(RLIMIT_NPROC, &(struct rlimit){0, limit.rlim_max}) == 0);
+    CHECK(fork() == -1 && errno == EAGAIN);
+    CHECK(endure(LARGEST) == 1); /* the thread that it cannot start */
+    give_back_by_oneself();
+    CHECK(status_number("Threads:") == 1);
+    CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
+    CHECK(endure(LARGEST) == 0);
+}
+
+/* ---- locked ---- */
+
+static void live_locked(void *unused)
+{
+    struct busy busy[2];
+    (void)unused;
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        CHECK(errno == ENOMEM || errno == EPERM); /* RLIMIT_MEMLOCK */
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(busy); i++) busy_start(&busy[i]);
+    CHECK(endure(LARGEST) == 0);
+    for (size_t i = 0; i < COUNT_OF(busy); i++) busy_stop(&busy[i]);
+    CHECK(munlockall() == 0);
+    CHECK(endure(LARGEST) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc > 1);
+    if (strcmp(argv[1], "stack") == 0) return live_with_little_stack();
+    with_little_address_space(argv[1], argc > 2 ? strtoul(argv[2], NULL, 10) : 64);
+    with_the_least_stack();
+    for (size_t stack = 64; stack <= 256; stack *= 2)
+        run_limited(RLIMIT_STACK, KIB(stack), (const char *const[]){"/proc/self/exe", "stack", NULL});
+    expect_success(in_child(live_alone, NULL), PATIENCE);
+    expect_success(in_child(live_locked, NULL), PATIENCE);
+    tried += 2;
+    printf("tried=%zu held=%zu\n", tried, tried);
+}
