@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MOST_LETTERS = MAILBOX + 64 };
+enum { MOST_LETTERS = MAILBOX + 4096 };
 
 static struct letter letters[MOST_LETTERS], *mailbox[MAILBOX];
 static size_t used;
