@@ -40,7 +40,7 @@ static void with_little_address_space(const char *program, size_t most)
     for (size_t i = 0; i < COUNT_OF(sizes) && sizes[i] <= most; i++) {
         char bytes[24];
         snprintf(bytes, sizeof(bytes), "%zu", MIB(sizes[i]));
-        run_limited(RLIMIT_AS, MIB(sizes[i]), (const char *const[]){program, "0", bytes, NULL});
+        run_limited(RLIMIT_AS, MIB(sizes[i]), (const char *const[]){program, "64_mib", bytes, NULL});
     }
 }
 

@@ -38,7 +38,8 @@ ROWS = [
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks", "forks", ("400", "{seed}", "60")),
     Row("threads", "threads", ("10000", "5000", "{seed}")),
-    Row("prefork", "prefork", ("32",), lanes=("scale", "fast", "classic", "r50", "r90")),  # memory keeps nothing free
+    Row("prefork", "prefork", ("write",), {"HZ3_DECAY": "1000s"}),
+    Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(ROOT / "build/scale/tests/api/bite/bite_address_limit"), "1024")),
     Row("soak", "soak", ("600", "{seed}"), lanes=("scale",), seconds=700),
     Row("accounting", "lanes/conserve.c", ("20", "6", "{seed}", "10000")),

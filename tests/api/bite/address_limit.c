@@ -1,6 +1,7 @@
 /* Proves that hz3 starts and works under RLIMIT_AS, says ENOMEM when it is reached, threads included, has everything
  * back once memory is freed, and that what is free stands in nobody's way. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -183,18 +184,20 @@ static const struct {
     {"forks", forks_cost_nothing, MIB(256)},
 };
 
-/* The limit is one that the whole process lives under, its start included. */
+/* address_limit CASE [BYTES]: under that limit already.  The whole process lives under it, its start included. */
 int main(int argc, char **argv)
 {
+    char bytes[24];
     CHECK(argc == 2 || argc == 3);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         if (strcmp(argv[1], cases[i].name) != 0) continue;
         if (argc == 3) {
-            cases[i].live(cases[i].limit);
+            cases[i].live(strtoul(argv[2], NULL, 10));
             return 0;
         }
         CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){cases[i].limit, RLIM_INFINITY}) == 0);
-        execv("/proc/self/exe", (char *const[]){argv[0], argv[1], "limited", NULL});
+        snprintf(bytes, sizeof(bytes), "%zu", cases[i].limit);
+        execv("/proc/self/exe", (char *const[]){argv[0], argv[1], bytes, NULL});
         return 127;
     }
     CHECK(!"a case of that name");
