@@ -184,18 +184,19 @@ class Figures:
     def _threads(self) -> None:
         at, process = self.layout, self.process
         self._sum(process.read(at.at("dead"), at.size("dead")), 0)
-        address, seen = at.value("threads"), set[int]()
-        while address and address not in seen and len(seen) < THREADS_MAX:
-            seen.add(address)
+        entry, seen = at.value("threads"), set[int]()
+        while entry and entry not in seen and len(seen) < THREADS_MAX:
+            seen.add(entry)
+            links = process.read(entry, at.at("entry.size"))
+            entry, address = at.field("entry.next", links), at.field("entry.thread", links)
             try:
                 data = process.read(address, at.at("thread.size"))
                 self._bins(data, at.at("thread.bins"))
                 self._sum(data, at.at("thread.bins") + at.at("bins.stats"))
                 self._outbox(struct.unpack(ORDER + "Q", process.read(at.field("thread.outbox", data), 8))[0])
             except ValueError:
-                break  # it has ended meanwhile, and the rest of the list is not to be found from it
+                continue  # it has ended meanwhile
             self.thread_at.append(address)
-            address = at.field("thread.next", data)
         slots = at.array("handoff", at.at("handoffs"))
         for slot in range(at.at("handoffs")):
             base = slot * at.size("handoff")

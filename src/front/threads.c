@@ -7,6 +7,7 @@
 #include "front/handoff.h"
 #include "front/heap.h"
 #include "front/outgoing.h"
+#include "front/roll.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
@@ -21,7 +22,6 @@ enum {
 
 struct hz3_lock hz3_threads_lock;
 HZ3_ATOMIC(uint32_t) hz3_threads_none;
-static struct hz3_thread *threads;
 static unsigned joined;             /* threads now; under hz3_threads_lock, as the two below */
 static unsigned crowd;              /* the most since a crowd dispersed */
 static struct hz3_cache_stats dead; /* the counters of threads that left */
@@ -66,6 +66,31 @@ static void close_bins(struct hz3_bins *bins)
     add_stats(&dead, &bins->stats);
 }
 
+static void set_nobody_left(bool nobody)
+{
+    hz3_set(hz3_threads_none, nobody);
+    if (nobody) hz3_os_wake(&hz3_threads_none);
+}
+
+/* A thread that ended without its destructors: its memory may not be looked at, and what it had cached is lost. */
+static void strike_off_lost(struct hz3_roll_entry *entry)
+{
+    hz3_heap_leave(entry->heap);
+    hz3_roll_strike(entry);
+    joined--;
+}
+
+/* Before anybody looks at all threads; hz3_threads_lock is held. */
+static void call_roll(void)
+{
+    unsigned before = joined;
+    for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
+        next = entry->next;
+        if (hz3_roll_is_gone(entry)) strike_off_lost(entry);
+    }
+    if (joined != before && !joined) set_nobody_left(true);
+}
+
 /* Takes a thread, whose magazines are away, off the books. */
 static void strike_off(struct hz3_thread *thread)
 {
@@ -74,8 +99,7 @@ static void strike_off(struct hz3_thread *thread)
     *thread->outbox = NULL;
     hz3_budget_forget(thread);
     hz3_heap_leave(thread->heap);
-    *(thread->prev ? &thread->prev->next : &threads) = thread->next;
-    if (thread->next) thread->next->prev = thread->prev;
+    hz3_roll_strike(thread->entry);
     if (HZ3_BOXES_ON) bury_counters(thread->counters, thread->rmw);
     joined--;
 }
@@ -118,12 +142,6 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
     }
 }
 
-static void set_nobody_left(bool nobody)
-{
-    hz3_set(hz3_threads_none, nobody);
-    if (nobody) hz3_os_wake(&hz3_threads_none);
-}
-
 struct hz3_departure hz3_cache_depart(void)
 {
     struct hz3_thread *self = &hz3_thread;
@@ -140,6 +158,7 @@ struct hz3_departure hz3_cache_depart(void)
     hz3_transfer_settle();
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
+    hz3_roll_close(self->entry);
     strike_off(self);
     departure.dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
     departure.last = !joined;
@@ -160,17 +179,21 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         self->state = HZ3_THREAD_LEFT;
         return;
     }
+    self->entry = hz3_roll_open();
+    if (!self->entry) {
+        self->state = HZ3_THREAD_NEW; /* there may be memory the next time */
+        return;
+    }
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
+    struct hz3_roll_entry *lost = hz3_roll_find(self);
+    if (lost) strike_off_lost(lost);
     take_handoff(self, heap);
     self->self = pthread_self();
     self->outbox = &hz3_outbox;
     if (HZ3_BOXES_ON) self->counters = &hz3_counters;
     if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
-    self->next = threads;
-    self->prev = NULL;
-    if (threads) threads->prev = self;
-    threads = self;
+    hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
@@ -180,16 +203,19 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
 
 void hz3_cache_start(void (*at_end)(void *))
 {
+    hz3_roll_start();
     has_exit_key = pthread_key_create(&exit_key, at_end) == 0;
 }
 
 void hz3_cache_after_fork(bool whole)
 {
-    struct hz3_thread *self = &hz3_thread, *next;
+    struct hz3_thread *self = &hz3_thread;
     enum hz3_thread_state state = self->state;
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
-    for (struct hz3_thread *gone = threads; gone; gone = next) {
-        next = gone->next;
+    call_roll();
+    for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
+        struct hz3_thread *gone = entry->thread;
+        next = entry->next;
         if (gone == self) continue;
         if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) {
             hz3_evict_all(gone);
@@ -201,6 +227,7 @@ void hz3_cache_after_fork(bool whole)
     }
     hz3_handoff_after_fork(whole);
     self->state = state;
+    if (state == HZ3_THREAD_JOINED) hz3_roll_after_fork(self->entry);
     crowd = joined;
     /* Others may have been about to join, or to change their part of the budget. */
     bool counts = state == HZ3_THREAD_JOINED;
@@ -211,7 +238,8 @@ void hz3_cache_after_fork(bool whole)
 void hz3_cache_lend(void)
 {
     if (!hz3_trylock(&hz3_threads_lock)) return;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) hz3_budget_lend(thread);
+    call_roll();
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) hz3_budget_lend(entry->thread);
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -230,7 +258,9 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     clockid_t clock;
     int found = 0;
     if (!hz3_trylock(&hz3_threads_lock)) return 0;
-    for (struct hz3_thread *thread = threads; thread && !found; thread = thread->next) {
+    call_roll();
+    for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
+        const struct hz3_thread *thread = entry->thread;
         bool here = holds(thread->bins.top[cls], p) || holds(thread->bins.previous[cls], p);
         /* The number of a thread's clock is made of the thread's own: no system call tells that of another. */
         if (here && pthread_getcpuclockid(thread->self, &clock) == 0) found = (int)~(clock >> 3);
@@ -242,8 +272,10 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
 HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
+    call_roll();
     *sum = dead;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_stats(sum, &thread->bins.stats);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+        add_stats(sum, &entry->thread->bins.stats);
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -257,8 +289,9 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
 {
     size_t objects = 0;
     hz3_lock(&hz3_threads_lock);
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next)
-        objects += hz3_bins_objects(&thread->bins, cls) + outbox_objects(*thread->outbox, cls);
+    call_roll();
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+        objects += hz3_bins_objects(&entry->thread->bins, cls) + outbox_objects(*entry->thread->outbox, cls);
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
         const struct hz3_bins *left = hz3_handoff_look(i);
         if (left) objects += hz3_bins_objects(left, cls);
@@ -270,18 +303,21 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
 void hz3_cache_counters_sum(struct hz3_counters *sum)
 {
     hz3_lock(&hz3_threads_lock);
+    call_roll();
     *sum = dead_counters;
-    for (struct hz3_thread *thread = threads; thread; thread = thread->next) add_counters(sum, thread);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) add_counters(sum, entry->thread);
     hz3_unlock(&hz3_threads_lock);
 }
 
 const struct hz3_place hz3_threads_places[] = {
-    HZ3_PLACE("threads", threads),
+    HZ3_PLACE("threads", hz3_roll),
+    HZ3_FIELD("entry.next", struct hz3_roll_entry, next),
+    HZ3_FIELD("entry.thread", struct hz3_roll_entry, thread),
+    HZ3_NUMBER("entry.size", sizeof(struct hz3_roll_entry)),
     HZ3_PLACE("joined", joined),
     HZ3_PLACE("dead", dead),
     HZ3_NUMBER("thread.size", sizeof(struct hz3_thread)),
     HZ3_FIELD("thread.bins", struct hz3_thread, bins),
-    HZ3_FIELD("thread.next", struct hz3_thread, next),
     HZ3_FIELD("thread.outbox", struct hz3_thread, outbox),
     HZ3_FIELD("bins.top", struct hz3_bins, top),
     HZ3_FIELD("bins.previous", struct hz3_bins, previous),

@@ -3,6 +3,7 @@
 #define HZ3_OS_LIBC_H
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,17 @@ static inline bool hz3_libc_refuses_odd_alignment(void)
 {
     const char *version = gnu_get_libc_version ? gnu_get_libc_version() : "musl";
     return version[0] != '2' || version[1] != '.' || version[2] > '3' || (version[2] == '3' && version[3] > '7');
+}
+
+/* A mutex so made is marked by the kernel when the thread that holds it ends.  Not musl's, which makes a system call
+ * for that in each thread that locks one. */
+static inline void hz3_libc_make_robust(pthread_mutexattr_t *kind)
+{
+#ifdef __GLIBC__
+    pthread_mutexattr_setrobust(kind, PTHREAD_MUTEX_ROBUST);
+#else
+    (void)kind;
+#endif
 }
 
 #ifndef __GLIBC__

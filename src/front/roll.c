@@ -1,0 +1,83 @@
+#define _GNU_SOURCE
+#include "front/roll.h"
+
+#include "os/libc.h"
+
+#include <errno.h>
+
+enum { BUCKETS = 1024, FIRST_WORD = 2 /* of a magazine: its header stays as stacks want it */ };
+_Static_assert(sizeof(struct hz3_roll_entry) <= HZ3_MAGAZINE_BYTES - FIRST_WORD * sizeof(void *), "it fits a magazine");
+
+struct hz3_roll_entry *hz3_roll;
+static struct hz3_roll_entry *buckets[BUCKETS];
+static pthread_mutexattr_t kind;
+
+static struct hz3_roll_entry **bucket_of(const struct hz3_thread *thread)
+{
+    return &buckets[((uintptr_t)thread >> 12) * 0x9e3779b97f4a7c15u >> 54];
+}
+
+void hz3_roll_start(void)
+{
+    pthread_mutexattr_init(&kind);
+    hz3_libc_make_robust(&kind);
+}
+
+struct hz3_roll_entry *hz3_roll_open(void)
+{
+    struct hz3_magazine *magazine = hz3_magazine_get(0);
+    if (!magazine) return NULL;
+    struct hz3_roll_entry *entry = (struct hz3_roll_entry *)&magazine->word[FIRST_WORD];
+    pthread_mutex_init(&entry->there, &kind);
+    pthread_mutex_lock(&entry->there);
+    return entry;
+}
+
+void hz3_roll_close(struct hz3_roll_entry *entry)
+{
+    pthread_mutex_unlock(&entry->there);
+}
+
+void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, struct hz3_heap *heap)
+{
+    struct hz3_roll_entry **bucket = bucket_of(thread);
+    entry->thread = thread;
+    entry->heap = heap;
+    entry->same_bucket = *bucket;
+    *bucket = entry;
+    entry->prev = NULL;
+    entry->next = hz3_roll;
+    if (hz3_roll) hz3_roll->prev = entry;
+    hz3_roll = entry;
+}
+
+void hz3_roll_strike(struct hz3_roll_entry *entry)
+{
+    struct hz3_roll_entry **link = bucket_of(entry->thread);
+    while (*link != entry) link = &(*link)->same_bucket;
+    *link = entry->same_bucket;
+    *(entry->prev ? &entry->prev->next : &hz3_roll) = entry->next;
+    if (entry->next) entry->next->prev = entry->prev;
+    hz3_magazine_put(0, (struct hz3_magazine *)((uintptr_t)entry & ~(uintptr_t)(HZ3_MAGAZINE_BYTES - 1)));
+}
+
+struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread)
+{
+    struct hz3_roll_entry *entry = *bucket_of(thread);
+    while (entry && entry->thread != thread) entry = entry->same_bucket;
+    return entry;
+}
+
+bool hz3_roll_is_gone(struct hz3_roll_entry *entry)
+{
+    if (pthread_mutex_trylock(&entry->there) != EOWNERDEAD) return false;
+    pthread_mutex_consistent(&entry->there);
+    pthread_mutex_unlock(&entry->there);
+    return true;
+}
+
+void hz3_roll_after_fork(struct hz3_roll_entry *own)
+{
+    pthread_mutex_init(&own->there, &kind);
+    pthread_mutex_lock(&own->there);
+}

@@ -1,0 +1,66 @@
+/* Proves that threads which end by the system call, without their destructors, leave the process whole: others take
+ * their stacks, or these are unmapped, while it forks, trims and asks about all threads. */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "churn.h"
+
+enum { TOGETHER = 12, ROUNDS = 60 }; /* together: more stacks of 8 MiB than glibc keeps */
+
+static pthread_barrier_t all_have;
+
+static void *end_raw(void *seed)
+{
+    churn((uintptr_t)seed, 20);
+    pthread_barrier_wait(&all_have);
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static void *end_well(void *seed)
+{
+    churn((uintptr_t)seed, 20);
+    return NULL;
+}
+
+static void live_as_a_child(void *unused)
+{
+    (void)unused;
+    join_thread(start_thread(end_well, (void *)1));
+    churn(2, 60);
+}
+
+static void ask(FILE *paper)
+{
+    malloc_trim(0);
+    CHECK(malloc_info(0, paper) == 0);
+    CHECK(mallinfo2().uordblks > 0);
+    expect_success(in_child(live_as_a_child, NULL), 10);
+}
+
+static void run(void *unused)
+{
+    (void)unused;
+    FILE *paper = fopen("/dev/null", "w");
+    CHECK(paper != NULL);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        pthread_t threads[TOGETHER];
+        unsigned count = round % 4 == 0 ? TOGETHER : 1 + round % 3;
+        CHECK(pthread_barrier_init(&all_have, NULL, count) == 0);
+        for (size_t i = 0; i < count; i++) threads[i] = start_thread(end_raw, (void *)i);
+        if (round % 2) ask(paper);
+        for (size_t i = 0; i < count; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+        if (round % 3 == 0) join_thread(start_thread(end_well, (void *)3));
+        ask(paper);
+    }
+    CHECK(fclose(paper) == 0);
+}
+
+/* Nobody waits for ever for threads that are gone. */
+int main(void)
+{
+    expect_success(in_child(run, NULL), 30);
+}
