@@ -266,15 +266,18 @@ class Figures:
             def of(name: str, base: int = base) -> int:
                 return at.field(f"window.{name}", data, base)
 
+            def steps(size: int) -> int:
+                return -(-size // at.at("table.step")) * at.at("table.step")
+
             spans, mapped = of("spans"), of("spans_mapped")
             windows_tables = [
-                (spans, mapped * at.at("span.size")),
-                (at.field("window.free", data, base), of("free_mapped") * at.at("free.size")),
+                (spans, steps(mapped * at.at("span.size"))),
+                (at.field("window.free", data, base), steps(of("free_mapped") * at.at("free.size"))),
                 (of("tags"), of("tags_writable") * at.at("tag.size")),
             ]
             for table, shift in enumerate((4, 8)[:tables]):
                 (granules,) = struct.unpack_from(ORDER + "I", data, base + at.at("window.states_mapped") + 4 * table)
-                windows_tables.append((states + (of("base") >> shift), granules * (GRANULE >> shift)))
+                windows_tables.append((states + (of("base") >> shift), steps(granules * (GRANULE >> shift))))
             found.append(Window(of("base"), of("bytes"), windows_tables, of("frontier"), spans, mapped))
         return found
 

@@ -280,5 +280,6 @@ size_t hz3_arena_metadata_bytes(void)
 const struct hz3_place hz3_arena_places[] = {
     HZ3_PLACE("magazines.area", hz3_magazine_area),
     HZ3_PLACE("magazines.mapped", magazine_mapped),
+    HZ3_NUMBER("table.step", TABLE_STEP),
     HZ3_PLACES_END,
 };
