@@ -22,7 +22,7 @@ def gather(pid: int, make: Callable[[Process], T]) -> T:
         for _ in range(TRIES):
             try:
                 return make(process)
-            except (ValueError, KeyError, IndexError, OverflowError, MemoryError, struct.error):
+            except (ValueError, LookupError, ArithmeticError, MemoryError, struct.error):
                 continue
         raise LookError(f"process {pid} has hz3, but what it says of itself makes no sense")
 

@@ -156,7 +156,7 @@ def when(figures: Figures) -> str:
     return f"{decay} ms after it was freed, as the program comes by malloc or free; of {human(MUCH)} and more by itself"
 
 
-def advice(figures: Figures, of: Counter[str], rss: int) -> list[str]:
+def advice(figures: Figures, of: Counter[str], huge_pages: int, rss: int) -> list[str]:
     least, found = WORTH * rss, list[tuple[int, str]]()
 
     def say(size: int, sentence: str) -> None:
@@ -173,7 +173,8 @@ def advice(figures: Figures, of: Counter[str], rss: int) -> list[str]:
         f"HZ3_CACHE_TOTAL={max(1, of['thread'] >> 21)}M bounds what the threads' magazines hold ({human(of['thread'])}).",
     )
     say(of["transfer"], f"HZ3_TRANSFER_CACHE=1M bounds what the transfer cache holds ({human(of['transfer'])}).")
-    say(of["huge"], f"HZ3_THP=never keeps the system from filling free ranges with huge pages ({human(of['huge'])}).")
+    parts = min(of["huge"] + of["holes"], huge_pages)
+    say(parts, f"HZ3_THP=never lets free pages go back alone that are now parts of huge pages ({human(parts)}).")
     idle = min(of["holes"], figures.gauge("idle"))
     say(
         idle,
@@ -219,7 +220,7 @@ def read(process: Process) -> Sum:
         notes.append(f"{human(apart['huge pages'])} of the heap are in huge pages.")
     if apart["swap"]:
         notes.append(f"{human(apart['swap'])} more are in swap.")
-    return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, rss))
+    return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, apart["huge pages"], rss))
 
 
 def as_text(process: Process, of: Sum) -> str:

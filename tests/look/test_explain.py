@@ -11,6 +11,7 @@ from look_at import resting, said
 from lab import ROOT
 
 SUM = re.compile(r"^ *([\d.]+ \w+) +([\d.]+) %  sum$", re.M)
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 HOLE = re.compile(r"^ *([\d.]+ \w+) +([\d.]+) %  objects of (\d+) bytes: (\d+) live and (\d+) cached pin it$", re.M)
 OPTIONS = set(re.findall(r"^HZ3_OPTION\((\w+)", (ROOT / "src/api/options.def").read_text(), re.M))
 
@@ -100,6 +101,15 @@ int main(void) {
     with resting(program("reads", text=only_reads), env=preload.env) as (process, _):
         text = said("explain", process.pid)
     assert size(SUM.search(text)[1]) < 20 << 20 and abs(float(SUM.search(text)[2]) - 100) < 2
+
+
+@pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
+                    reason="the system makes no huge pages")
+def test_huge_pages_are_told_and_advised_against(preload, program):
+    with resting(program("holes"), env=lane_env(preload, HZ3_THP="always")) as (process, _):
+        text = said("explain", process.pid)
+    assert re.search(r"^\d+\.\d MiB of the heap are in huge pages\.$", text, re.M)
+    assert re.search(r"^HZ3_THP=never ", text, re.M) and abs(float(SUM.search(text)[2]) - 100) < 2
 
 
 def test_every_option_that_may_be_advised_exists():
