@@ -19,6 +19,7 @@ from lab.registry import read as read_registry
 from look import LookError
 from look.layout import HEAD, MAGIC, find
 from look.process import Process
+from variants import variant
 
 ALL_LANES = read_registry().lanes
 
@@ -49,6 +50,24 @@ def test_a_reader_finds_what_the_process_says_of_itself(lane, program):
         name: value for name, value in figures.items() if name not in left_out}
     assert own["allocated"] > 20 << 20 and own["cached"] > 0 and read["threads"] == 4
     assert not any(own[name] for name in left_out)
+
+
+@pytest.mark.parametrize("lane, flags", [
+    ("scale", {"S145_CENTRAL_LOCAL_CACHE": 1}),
+    ("classic", {"S44_OWNER_STASH_COUNT": 1}),
+    ("classic", {"S67_SPILL_ARRAY": 0}),
+    ("classic", {"S142_CENTRAL_LOCKFREE": 0}),
+    ("classic", {"S146_OVERFLOW_BATCH": 8}),
+], ids=str)
+def test_so_it_does_in_builds_that_keep_things_elsewhere(lane, flags, program):
+    built = variant(lane, **flags).library
+    calls = [f"-D{name}=hz3_{name}" for name in ("malloc", "calloc", "free")]
+    path = program("rests", "-include", ROOT / "include/hz3.h", *calls, built, f"-Wl,-rpath,{built.parent}")
+    with resting(path, env={**os.environ, "HZ3_BACKGROUND": "0"}) as (process, line):
+        own, read = json.loads(line), json.loads(said("stats", "--json", process.pid))
+    figures = {**read, **read["refills"]}
+    assert own["cached"] > 0 and {name: figures[name] for name in own if name in figures} == {
+        name: value for name, value in own.items() if name in figures}
 
 
 @pytest.mark.parametrize("lane", ALL_LANES)
