@@ -67,17 +67,19 @@ class Top(App[None]):
         self._before: Stats | None = None
         self._at, self._order = 0.0, "free bytes"
         self.error: LookError | None = None
+        # Not looked up by name: a timer may still fire while the screen goes.
+        self._summary, self._rates = Static(markup=False), Static(id="rates", markup=False)
+        self._table: DataTable[Text] = DataTable(cursor_type="none")
 
     def compose(self) -> ComposeResult:
-        yield Static(id="summary", markup=False)
-        yield Static(id="rates", markup=False)
-        yield DataTable(cursor_type="none")
+        yield self._summary
+        yield self._rates
+        yield self._table
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        table: DataTable[Text] = self.query_one(DataTable)
         for name, width in COLUMNS.items():
-            table.add_column(Text(name, justify="right"), width=width)
+            self._table.add_column(Text(name, justify="right"), width=width)
         self.look()
         self.set_interval(self._every, self.look)
 
@@ -94,18 +96,17 @@ class Top(App[None]):
             self.exit(return_code=1)
             return
         at = time.monotonic()
-        self.query_one("#summary", Static).update(Text(summary(now)))
-        self.query_one("#rates", Static).update(Text(rates(self._before, now, at - self._at)))
+        self._summary.update(Text(summary(now)))
+        self._rates.update(Text(rates(self._before, now, at - self._at)))
         self._show_classes(now)
         self._before, self._at = now, at
 
     def _show_classes(self, stats: Stats) -> None:
-        table: DataTable[Text] = self.query_one(DataTable)
         rows = [
             {**c, "live bytes": c["live"] * c["size"], "free bytes": c["free"] * c["size"]} for c in stats["classes"]
         ]
         rows.sort(key=lambda row: row[self._order], reverse=self._order != "size")
-        table.clear()
+        self._table.clear()
         for row in rows:
             cells = (human(row[name]) if name.endswith("bytes") else str(row[name]) for name in COLUMNS)
-            table.add_row(*(Text(cell, justify="right") for cell in cells))
+            self._table.add_row(*(Text(cell, justify="right") for cell in cells))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 from look_at import HZ3, WITH_OURS, refused, resting
-from textual.widgets import DataTable
 
 from look import LookError, stats
 from look.cli import gather
@@ -29,7 +28,7 @@ def on_screen(read, *keys, size=(80, 24)):
             await pilot.pause(0.2)
             await pilot.press(*keys)
             await pilot.pause(0.2)
-            return app, screen(app), app.query_one(DataTable)
+            return app, screen(app), app._table
 
     return asyncio.run(play())
 
