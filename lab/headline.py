@@ -64,6 +64,10 @@ def others(comparison: Comparison) -> list[str]:
     return [peer for peer in comparison.peers if peer != REFERENCE]
 
 
+def title(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
 def table(comparison: Comparison) -> str:
     rows = [
         [f"**hz3, lane {arm}**" if arm == LANE else f"hz3, lane {arm}" if arm in comparison.lanes else arm]
@@ -94,16 +98,17 @@ def panels(comparison: Comparison) -> tuple[list[Panel], float]:
             for name in (program(comparison, cell) for cell in comparison.cells)
         }
         label = f"times that on {REFERENCE} (left is better)"
-        found.append((FIGURES[figure].capitalize(), spread(groups, Palette([LANE], others(comparison)), label, "")))
+        found.append((title(FIGURES[figure]), spread(groups, Palette([LANE], others(comparison)), label, "")))
     return found, 1.2 + 0.45 * len(comparison.cells)
 
 
 def block(comparison: Comparison, picture: str, at: str) -> str:
     """The README's."""
-    return f"""{len(comparison.cells)} real programs, servers under load among them, ran on hz3 and on
-{len(comparison.peers)} other allocators, by turns, {comparison.blocks} times. The table has CPU time (user and system) and
-peak memory beside those on {REFERENCE}, in the geometric mean over the programs; of servers also the memory 3 s after their
-load. The machine is shared ({machine.name(comparison.run.machine)}): a few per cent mean nothing.
+    place = machine.name(comparison.run.machine)
+    return f"""{len(comparison.cells)} real programs, servers under load among them, ran on hz3 and on {len(comparison.peers)}
+other allocators, by turns, {comparison.blocks} times. The table has CPU time (user and system) and peak memory beside those
+on {REFERENCE}, in the geometric mean over the programs; of servers also the memory 3 s after their load. The machine
+is shared ({place}): a few per cent mean nothing.
 
 {table(comparison)}
 Beside the best of the others lane {LANE} does worst in these:
@@ -135,7 +140,5 @@ the blocks; less is better. Memory is the RSS of the largest process: at its pea
                 if any(name in each for each in of.values())
             ]
             means = [f"{geometric_mean(each.values()):.2f}x" if each else "-" for each in of.values()]
-            parts.append(
-                f"### {words.capitalize()}\n\n{markdown(['program', *arms], [*rows, ['geometric mean', *means]])}"
-            )
+            parts.append(f"### {title(words)}\n\n{markdown(['program', *arms], [*rows, ['geometric mean', *means]])}")
     return "\n".join(parts)

@@ -12,7 +12,7 @@ matplotlib.use("svg")
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from lab.judge import Finding, percent
 from lab.peers import LIMIT
@@ -43,8 +43,9 @@ Panel = tuple[str, Callable[[Axes], None]]
 
 
 def logarithmic(axis: Axis) -> None:
-    """Ticks at 1, 2, 5 of each decade, as plain numbers."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    """Ticks at 1, 2, 5 of each decade, or at more where less is shown, as plain numbers."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(MaxNLocator(6) if high < 4 * low else LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
