@@ -23,6 +23,7 @@ from lab import (
     readme,
     results,
     samples,
+    stage,
     summary,
 )
 from lab.measure import Command
@@ -70,17 +71,17 @@ def test_a_program_that_is_not_pie_and_takes_mallocs_address_is_served_all_the_s
     ("trap 'exit 4' TERM; while :; do sleep 0.1; done", True, "ended with status 4"),
 ])  # fmt: skip
 def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command, ready, said):
-    monkeypatch.setattr(programs, "PATIENCE", 0.5)
-    monkeypatch.setattr(programs, "REST", 0.2)
-    stage, began = programs.Stage(tmp_path, {**os.environ}, 1), time.monotonic()
+    monkeypatch.setattr(stage, "PATIENCE", 0.5)
+    monkeypatch.setattr(stage, "REST", 0.2)
+    place, began = stage.Stage(tmp_path, {**os.environ}, 1), time.monotonic()
     with pytest.raises(LabError, match=said):
-        programs.served(stage, ["sh", "-c", command], lambda: ready, lambda: None, signal.SIGTERM)
+        stage.served(place, ["sh", "-c", command], lambda: ready, lambda: None, signal.SIGTERM)
     assert time.monotonic() - began < 5
 
 
 def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypatch):
     """It holds 64 MiB while it is asked, 32 MiB when it has rested."""
-    monkeypatch.setattr(programs, "REST", 0.5)
+    monkeypatch.setattr(stage, "REST", 0.5)
     serve = (
         "import os, signal, time, pathlib\n"
         "signal.signal(signal.SIGTERM, lambda *_: os._exit(0))\n"
@@ -91,8 +92,8 @@ def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypat
         "while True: time.sleep(1)\n"
     )
     ready = (tmp_path / "ready").exists
-    stage = programs.Stage(tmp_path, {**os.environ}, 1)
-    found = programs.served(stage, [sys.executable, "-c", serve], ready, (tmp_path / "asked").touch)
+    place = stage.Stage(tmp_path, {**os.environ}, 1)
+    found = stage.served(place, [sys.executable, "-c", serve], ready, (tmp_path / "asked").touch)
     assert found["peak_kib"] > 64 << 10 and 32 << 10 < found["after_kib"] < found["peak_kib"] - (28 << 10)
 
 
@@ -116,7 +117,7 @@ def test_what_is_no_list_of_programs_is_refused(monkeypatch, tmp_path):
 @pytest.mark.skipif(not JEMALLOC.exists(), reason="libjemalloc2 is not installed")
 @pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="redis-tools is not installed")
 def test_a_server_is_compared_on_two_allocators(tmp_path, monkeypatch):
-    monkeypatch.setattr(programs, "REST", 0.1)
+    monkeypatch.setattr(stage, "REST", 0.1)
     (tmp_path / "cells.txt").write_text("program_redis {6000}\n")
     plan = planning.of_cells(tmp_path / "cells.txt", (f"hz3={SCALE}", f"jemalloc={JEMALLOC}"), 1.0, 1, print)
     run = Samples.create(samples.new_path(tmp_path), plan, MACHINE)

@@ -1,0 +1,146 @@
+"""Where a real program runs on a library, alone or as a server under load, and what it used there."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab import Json, LabError, measure
+
+POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
+PATH = os.pathsep.join(["/usr/bin", os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *POSTGRES])
+PATIENCE = 120.0  # seconds; only what hangs takes so long
+REST = 3.0  # seconds after a server's load, until its memory is looked at
+NOBODY = "nobody"  # for what refuses root
+Command = Sequence[str | Path]
+
+
+@dataclass
+class Stage:
+    """Where a program runs: its library, the environment that preloads it, and a folder."""
+
+    folder: Path
+    env: dict[str, str]
+    work: int
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def once(self, name: str, make: Callable[[Path], None]) -> Path:
+        """An input, of which there is one for each amount of work."""
+        file = self.path(f"{self.work}-{name}")
+        if not file.exists():
+            make(file)
+        return file
+
+
+def found(program: str) -> str:
+    path = shutil.which(program, path=PATH)
+    if not path:
+        raise LabError(f"{program} is not installed: make setup FOR=programs")
+    return path
+
+
+def quietly(*command: str | Path, **options: Any) -> None:
+    """A load or a preparation, on the process's own malloc."""
+    env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+    measure.check_status(done.returncode, str(command[0]), done.stderr)
+
+
+def start(stage: Stage, command: Command, **options: Any) -> subprocess.Popen[bytes]:
+    """By launch, and not as a child of this process, whose own size would count in the child's peak."""
+    env = {**stage.env}
+    launch: Command = [stage.path("launch"), stage.path("usage"), env.pop("LD_PRELOAD", "")]
+    null = subprocess.DEVNULL
+    return subprocess.Popen(
+        [*launch, *command], env=env, cwd=stage.folder, stdin=null, stdout=null, start_new_session=True, **options
+    )
+
+
+def cost(stage: Stage, command: Command, child: subprocess.Popen[bytes] | None = None) -> Json:
+    """Of a command that ends well, and the children that it waited for."""
+    with tempfile.TemporaryFile() as said:
+        child = child or start(stage, command, stderr=said)
+        try:
+            status = child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"{command[0]} does not end") from None
+        finally:
+            measure.end_session(child)
+        said.seek(0)
+        measure.check_status(status, str(command[0]), said.read().decode(errors="replace"))
+    used = {key: float(value) for key, value in measure.words(stage.path("usage").read_text()).items()}
+    return {"seconds": used["cpu_s"], "ops_per_s": 1 / used["cpu_s"], **used}
+
+
+def served(
+    stage: Stage,
+    command: Command,
+    ready: Callable[[], bool],
+    load: Callable[[], None],
+    stop: int = signal.SIGTERM,
+    **options: Any,
+) -> Json:
+    """The same of a server under load, with the wall time of the load, and its RSS when it has rested."""
+    server = start(stage, command, stderr=subprocess.DEVNULL, **options)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not ready():
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise LabError(f"{command[0]} does not serve: status {server.returncode}")
+            time.sleep(0.02)
+        began = time.monotonic()
+        load()
+        wall = time.monotonic() - began
+        time.sleep(REST)
+        (process,) = children(server.pid)
+        after = max(map(rss_kib, family(process)))
+        os.kill(process, stop)
+        return {**cost(stage, command, server), "wall_s": wall, "after_kib": after}
+    finally:
+        measure.end_session(server)
+
+
+def children(pid: int) -> list[int]:
+    lists = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
+    return [int(child) for each in lists for child in each.read_text().split()]
+
+
+def family(pid: int) -> Iterator[int]:
+    yield pid
+    for child in children(pid):
+        yield from family(child)
+
+
+def rss_kib(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((float(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0.0)
+
+
+def answers_at(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def as_nobody(stage: Stage) -> dict[str, Any]:
+    """Who has to read the library there, and to write."""
+    if os.geteuid() != 0:
+        return {}
+    shutil.chown(stage.folder, NOBODY)
+    user = pwd.getpwnam(NOBODY)
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
