@@ -124,7 +124,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     }
     hz3_budget_earn(self, cls);
     if (!self->bins.capacity[cls]) return take_one(self, cls);
-    HZ3_COUNT(HZ3_S74_STATS, refills, 1);
+    HZ3_COUNT(refills, 1);
     send_some();
     bool loaded = !hz3_is_empty(self->bins.top[cls]) /* with what was refused */ || hz3_refill(self, cls);
     if (loaded) return pop(self, cls);

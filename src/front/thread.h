@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "middle/central.h"
-#include "middle/counters.h"
+#include "variants/counters.h"
 #include "middle/outbox.h"
 
 #include <pthread.h>
@@ -50,12 +50,11 @@ struct hz3_thread {
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;
     pthread_t self;
-    struct hz3_outbox **outbox;    /* where this thread's is, for others: dead threads and statistics */
-    struct hz3_counters *counters; /* the same */
-    uint64_t *rmw;                 /* the same */
-    size_t reserved;               /* bytes of both budgets: capacity earned beyond the first */
-    HZ3_ATOMIC(size_t) lent;       /* of these, by hz3_cache_lend; the thread takes it back */
-    struct hz3_roll_entry *entry;  /* while it has joined: what the list of threads has of it (front/roll) */
+    struct hz3_outbox **outbox;   /* where this thread's is, for others: dead threads and statistics */
+    struct hz3_counting counting; /* the same, where a box counts */
+    size_t reserved;              /* bytes of both budgets: capacity earned beyond the first */
+    HZ3_ATOMIC(size_t) lent;      /* of these, by hz3_cache_lend; the thread takes it back */
+    struct hz3_roll_entry *entry; /* while it has joined: what the list of threads has of it (front/roll) */
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;

@@ -25,7 +25,6 @@ HZ3_ATOMIC(uint32_t) hz3_threads_none;
 static unsigned joined;             /* threads now; under hz3_threads_lock, as the two below */
 static unsigned crowd;              /* the most since a crowd dispersed */
 static struct hz3_cache_stats dead; /* the counters of threads that left */
-static struct hz3_counters dead_counters;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
@@ -36,25 +35,12 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
-HZ3_RACY static void add_counters(struct hz3_counters *sum, const struct hz3_thread *thread)
-{
-    if (!HZ3_BOXES_ON) return;
-    if (HZ3_ATOMIC_STATS) thread->counters->rmw = *thread->rmw;
-    hz3_counters_add(sum, thread->counters);
-}
-
-/* hz3_threads_lock is held. */
-static void bury_counters(struct hz3_counters *counters, uint64_t *rmw)
-{
-    if (HZ3_ATOMIC_STATS) counters->rmw = *rmw, *rmw = 0;
-    hz3_counters_add(&dead_counters, counters);
-    *counters = (struct hz3_counters){.pushed = 0};
-}
-
 void hz3_cache_bury_counters(void)
 {
+    struct hz3_counting mine;
+    hz3_counting_start(&mine);
     hz3_lock(&hz3_threads_lock);
-    bury_counters(&hz3_counters, &hz3_rmw_count);
+    hz3_counters_bury(&mine);
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -100,7 +86,7 @@ static void strike_off(struct hz3_thread *thread)
     hz3_budget_forget(thread);
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
-    if (HZ3_BOXES_ON) bury_counters(thread->counters, thread->rmw);
+    HZ3_OBSERVE(hz3_counters_bury(&thread->counting));
     joined--;
 }
 
@@ -191,8 +177,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     take_handoff(self, heap);
     self->self = pthread_self();
     self->outbox = &hz3_outbox;
-    if (HZ3_BOXES_ON) self->counters = &hz3_counters;
-    if (HZ3_ATOMIC_STATS) self->rmw = &hz3_rmw_count;
+    HZ3_OBSERVE(hz3_counting_start(&self->counting));
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
     crowd = hz3_max(crowd, joined);
@@ -304,8 +289,9 @@ void hz3_cache_counters_sum(struct hz3_counters *sum)
 {
     hz3_lock(&hz3_threads_lock);
     call_roll();
-    *sum = dead_counters;
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) add_counters(sum, entry->thread);
+    hz3_counters_of_dead(sum);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+        hz3_counters_add(sum, &entry->thread->counting);
     hz3_unlock(&hz3_threads_lock);
 }
 

@@ -76,8 +76,8 @@ static struct hz3_bin *bin_to_push(unsigned owner, unsigned sc)
 
 static bool counted(bool pushed, unsigned objects)
 {
-    HZ3_COUNT(HZ3_S44_STATS, pushed, pushed ? objects : 0);
-    HZ3_COUNT(HZ3_S44_STATS, refused, pushed ? 0 : objects);
+    HZ3_COUNT(pushed, pushed ? objects : 0);
+    HZ3_COUNT(refused, pushed ? 0 : objects);
     return pushed;
 }
 
@@ -112,14 +112,14 @@ static struct hz3_bin *bin_to_pop(unsigned owner, unsigned sc)
 unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)
 {
     unsigned got = hz3_transport_pop_batch(&stashes[owner], bin_to_pop(owner, sc), sc, out, want);
-    HZ3_COUNT(HZ3_S44_STATS, popped, got);
+    HZ3_COUNT(popped, got);
     return got;
 }
 
 struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc)
 {
     struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, sc), sc);
-    if (magazine) HZ3_COUNT(HZ3_S44_STATS, popped, hz3_magazine_count(magazine));
+    if (magazine) HZ3_COUNT(popped, hz3_magazine_count(magazine));
     return magazine;
 }
 
@@ -142,7 +142,7 @@ unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
     struct hz3_bin *bin;
     unsigned at = 0, got = 0;
     while (!got && (bin = next_pending(sc, &at, &stash))) got = hz3_transport_pop_batch(stash, bin, sc, out, want);
-    HZ3_COUNT(HZ3_S44_STATS, stolen, got);
+    HZ3_COUNT(stolen, got);
     return got;
 }
 
@@ -153,7 +153,7 @@ struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
     struct hz3_magazine *magazine = NULL;
     unsigned at = 0;
     while (!magazine && (bin = next_pending(sc, &at, &stash))) magazine = hz3_transport_pop_magazine(stash, bin, sc);
-    if (magazine) HZ3_COUNT(HZ3_S44_STATS, stolen, hz3_magazine_count(magazine));
+    if (magazine) HZ3_COUNT(stolen, hz3_magazine_count(magazine));
     return magazine;
 }
 
@@ -181,7 +181,7 @@ static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
     uint64_t head = hz3_bin_head(bin);
     if (all || head == hz3_get(*last)) {
         size_t objects = hz3_transport_retire(&stashes[owner], bin, sc);
-        HZ3_COUNT(HZ3_S44_STATS, trimmed, objects);
+        HZ3_COUNT(trimmed, objects);
     } else {
         hz3_set(*last, head);
     }
@@ -197,7 +197,7 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
 {
     for (unsigned sc = 1; sc < HZ3_OUTBOX_SPILL; sc++)
         if (outbox->spill[sc].first) {
-            HZ3_COUNT(HZ3_S44_STATS, trimmed, hz3_owner_stash_spilled(outbox, sc));
+            HZ3_COUNT(trimmed, hz3_owner_stash_spilled(outbox, sc));
             hz3_transport_flush_spill(&outbox->spill[sc], sc);
         }
 }

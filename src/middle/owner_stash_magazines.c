@@ -12,10 +12,10 @@ static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
     unsigned n = hz3_magazine_count(magazine);
     unsigned before = hz3_stack_count_of(hz3_stack_put_counted(stack, hz3_magazine_number(magazine), &retries));
     hz3_stash_book(stash, sc, before, before + 1);
-    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_calls, 1);
-    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_objs, n);
-    HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retries, retries);
-    HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retry_max, retries);
+    HZ3_COUNT(list_calls, 1);
+    HZ3_COUNT(list_objs, n);
+    HZ3_COUNT(list_retries, retries);
+    HZ3_COUNT_MAX(list_retry_max, retries);
     return true;
 }
 
@@ -58,7 +58,7 @@ static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
         next = hz3_magazine_below(rest);
         if (hz3_spill_put(sc, rest)) continue;
         put_back(stash, stack, sc, rest);
-        HZ3_COUNT(HZ3_S67_STATS, spill_put_back, count);
+        HZ3_COUNT(spill_put_back, count);
     }
 }
 
@@ -83,19 +83,19 @@ static unsigned objects_of(struct hz3_magazine *magazine)
 
 struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
 {
-    HZ3_COUNT(HZ3_S44_4_STATS, pop_calls, 1);
-    HZ3_COUNT(HZ3_S44_4_STATS, want, hz3_class_info[sc].load);
+    HZ3_COUNT(pop_calls, 1);
+    HZ3_COUNT(want, hz3_class_info[sc].load);
     struct hz3_magazine *magazine = hz3_spill_get(sc);
     if (magazine) {
-        HZ3_COUNT(HZ3_S44_4_STATS, spill_hits, 1);
+        HZ3_COUNT(spill_hits, 1);
         return magazine;
     }
     magazine = take(stash, &bin->stack, sc);
     if (!magazine) return NULL;
     struct hz3_magazine *rest = hz3_drain_next(magazine);
-    HZ3_COUNT(HZ3_S44_4_STATS, drains, 1);
-    HZ3_COUNT(HZ3_S44_4_STATS, drained, objects_of(magazine));
-    HZ3_COUNT_MAX(HZ3_S44_4_STATS, drained_max, objects_of(magazine));
+    HZ3_COUNT(drains, 1);
+    HZ3_COUNT(drained, objects_of(magazine));
+    HZ3_COUNT_MAX(drained_max, objects_of(magazine));
     keep(stash, &bin->stack, sc, rest);
     return magazine;
 }

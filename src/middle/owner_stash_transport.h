@@ -3,7 +3,7 @@
 #ifndef HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 #define HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 
-#include "middle/counters.h"
+#include "variants/counters.h"
 #include "middle/outbox.h"
 #include "variants/instances.h"
 

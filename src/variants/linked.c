@@ -29,15 +29,15 @@ bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsig
     bool pushed = push(stash, &bin->list, sc, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries);
     if (!pushed) return false;
     if (n == 1) {
-        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_calls, 1);
-        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_objs, 1);
-        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, one_retries, retries);
-        HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, one_retry_max, retries);
+        HZ3_COUNT(one_calls, 1);
+        HZ3_COUNT(one_objs, 1);
+        HZ3_COUNT(one_retries, retries);
+        HZ3_COUNT_MAX(one_retry_max, retries);
     } else {
-        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_calls, 1);
-        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_objs, n);
-        HZ3_COUNT(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retries, retries);
-        HZ3_COUNT_MAX(HZ3_S96_OWNER_STASH_PUSH_STATS, list_retry_max, retries);
+        HZ3_COUNT(list_calls, 1);
+        HZ3_COUNT(list_objs, n);
+        HZ3_COUNT(list_retries, retries);
+        HZ3_COUNT_MAX(list_retry_max, retries);
     }
     return true;
 }
@@ -154,7 +154,7 @@ static unsigned fill_spill(void *object, void **rest, unsigned sc)
         spill->count = go_on(object, most, &last, rest, sc);
         if (last) hz3_link_set(last, NULL);
     }
-    HZ3_COUNT(HZ3_S67_STATS, spill_kept, spill->count);
+    HZ3_COUNT(spill_kept, spill->count);
     return spill->count;
 }
 
@@ -175,13 +175,13 @@ static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc
     unsigned retries;
     uint32_t before;
     void *last = NULL, *end;
-    HZ3_COUNT(HZ3_S67_STATS, spill_put_back, n);
-    HZ3_COUNT(HZ3_S44_4_STATS, fastpop_tries, HZ3_S44_OWNER_STASH_FASTPOP);
+    HZ3_COUNT(spill_put_back, n);
+    HZ3_COUNT(fastpop_tries, HZ3_S44_OWNER_STASH_FASTPOP);
     if (HZ3_S44_OWNER_STASH_FASTPOP && hz3_list_restore(list, object, n, &before)) {
         hz3_stash_book(stash, sc, before, before + n);
         return;
     }
-    HZ3_COUNT(HZ3_S44_4_STATS, fastpop_misses, HZ3_S44_OWNER_STASH_FASTPOP);
+    HZ3_COUNT(fastpop_misses, HZ3_S44_OWNER_STASH_FASTPOP);
     n = go_on(object, HZ3_LIST_MAX, &last, &end, sc);
     if (push(stash, list, sc, object, last, n, HZ3_LIST_MAX, &retries)) return;
     hz3_link_set(last, end); /* the push may have linked it to others before it found no room */
@@ -192,9 +192,9 @@ static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc
 
 static void count_drain(unsigned drained)
 {
-    HZ3_COUNT(HZ3_S44_4_STATS, drains, 1);
-    HZ3_COUNT(HZ3_S44_4_STATS, drained, drained);
-    HZ3_COUNT_MAX(HZ3_S44_4_STATS, drained_max, drained);
+    HZ3_COUNT(drains, 1);
+    HZ3_COUNT(drained, drained);
+    HZ3_COUNT_MAX(drained_max, drained);
 }
 
 static void keep_or_put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned sc, void *rest, unsigned n)
@@ -268,14 +268,14 @@ static bool looks_empty(struct hz3_list *list, const void *hint)
 unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void **out, unsigned want)
 {
     struct hz3_list *list = &bin->list;
-    HZ3_COUNT(HZ3_S44_4_STATS, pop_calls, 1);
-    HZ3_COUNT(HZ3_S44_4_STATS, want, want);
-    HZ3_COUNT(HZ3_S44_4_STATS, want_32, want == 32);
+    HZ3_COUNT(pop_calls, 1);
+    HZ3_COUNT(want, want);
+    HZ3_COUNT(want_32, want == 32);
     bool taker = !HZ3_STASH_ONE_TAKER || hz3_trylock(&stash->taker);
     void *hint = taker ? early_prefetch(list) : NULL;
     unsigned got = take_spilled(sc, out, want);
-    HZ3_COUNT(HZ3_S67_STATS, spill_served, got);
-    HZ3_COUNT(HZ3_S44_4_STATS, spill_hits, got > 0);
+    HZ3_COUNT(spill_served, got);
+    HZ3_COUNT(spill_hits, got > 0);
     if (taker && got < want && !looks_empty(list, hint)) got += drain(stash, list, sc, out + got, want - got);
     if (HZ3_STASH_ONE_TAKER && taker) hz3_unlock(&stash->taker);
     return got;

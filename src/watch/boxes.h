@@ -2,8 +2,7 @@
 #ifndef HZ3_WATCH_BOXES_H
 #define HZ3_WATCH_BOXES_H
 
-#include "base/print.h"
-#include "middle/counters.h"
+#include "variants/counters.h"
 
 void hz3_boxes_text(struct hz3_text *text);
 #endif
