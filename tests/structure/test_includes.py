@@ -11,6 +11,11 @@ FLOORS = ["base", "os", "back", "middle", "front", "reclaim", "watch", "api"]
 BESIDE = {"variants": "middle"}  # stands on the same floor
 FILES = sorted(path for path in SRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
 LINES = 400
+# Lines where a flag decides, outside base and variants: it may only become less.
+DECISIONS = 33
+FLAGS = re.findall(r"^HZ3_FLAG\((\w+),", (SRC / "base/flags.def").read_text(), re.M)
+FLAG = rf"\b(?:{'|'.join(FLAGS)}|HZ3_BOXES_ON|HZ3_STASH_\w+)\b"
+DECIDES = r"^#if|\bif \(|&&|\|\||\?"
 
 
 def included(path):
@@ -62,3 +67,11 @@ def test_no_file_is_long():
 def test_the_map_of_the_floors_names_every_room():
     text = (SRC / "README.md").read_text()
     assert not [room(path) for path in FILES if f"`{path.name}`" not in text and f"`{path.stem}.h` `.c`" not in text]
+
+
+def test_variants_are_rooms_and_not_lines():
+    files = [path for path in FILES if path.suffix != ".def" and path.parent.name not in ("base", "variants")]
+    code = {path: re.sub(r'/\*.*?\*/|"[^"\n]*"', "", path.read_text(), flags=re.S) for path in files}
+    sites = [f"{room(path)}: {line.strip()}" for path, text in code.items() for line in text.splitlines()
+             if re.search(FLAG, line) and re.search(DECIDES, line)]
+    assert 0 < len(sites) <= DECISIONS, "\n".join(sites)
