@@ -175,8 +175,8 @@ static void look(struct member *self)
     self->lent = hz3_get(hz3_thread.lent);
     self->held = 0;
     for (unsigned cls = hz3_class_of(LARGE); cls <= HZ3_CLASSES; cls++)
-        self->held += hz3_class_size(cls) *
-                      (hz3_magazine_objects(hz3_thread.bins.top[cls]) + hz3_magazine_objects(hz3_thread.bins.previous[cls]));
+        self->held += hz3_class_size(cls) * (hz3_magazine_objects(hz3_thread.bins.top[cls]) +
+                                             hz3_magazine_objects(hz3_thread.bins.previous[cls]));
 }
 
 static void who_sleeps_lends_what_it_does_not_hold(void **state)
