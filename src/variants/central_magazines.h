@@ -39,5 +39,12 @@ HZ3_INLINE size_t hz3_central_waiting(void) /* bytes in all, as if they were ful
 {
     return HZ3_CENTRAL_MAGAZINES ? hz3_central_magazines_waiting() : 0;
 }
-extern const struct hz3_place hz3_waiting_places[]; /* for readers outside: base/layout */
+
+/* For readers outside (base/layout): a list and a comma, or nothing. */
+#if HZ3_CENTRAL_MAGAZINES
+extern const struct hz3_place hz3_waiting_places[];
+#define HZ3_WAITING_PLACES hz3_waiting_places,
+#else
+#define HZ3_WAITING_PLACES
+#endif
 #endif

@@ -16,14 +16,7 @@
 static const struct hz3_place *const places[] = {
     hz3_sizeclass_places, hz3_gauge_places,    hz3_limits_places,  hz3_large_places,    hz3_map_places,
     hz3_arena_places,     hz3_magazine_places, hz3_central_places, hz3_transfer_places, hz3_outbox_places,
-    hz3_threads_places,   hz3_handoff_places,  hz3_profile_places,
-#if HZ3_S44_OWNER_STASH
-    hz3_stash_places,
-#endif
-#if HZ3_CENTRAL_MAGAZINES
-    hz3_waiting_places,
-#endif
-};
+    hz3_threads_places,   hz3_handoff_places,  hz3_profile_places, hz3_stash_places,    HZ3_WAITING_PLACES};
 
 const struct hz3_layout hz3_layout = {
     .magic = "\177hz3 layout\n\r\n\032",
