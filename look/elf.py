@@ -1,5 +1,7 @@
 """What an ELF object says of itself, in a process's memory or in a file: its interpreter, and which names it defines."""
 
+import os
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -74,7 +76,9 @@ class File:
     """ValueError: it is not ELF of this machine's kind."""
 
     def __init__(self, path: str):
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("no file")
             self._data = file.read()
         if self._data[:5] != b"\x7fELF\x02":
             raise ValueError("not ELF")

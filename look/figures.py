@@ -22,6 +22,7 @@ SOURCES = (
     "retired",
 )
 PUBLIC = {"stash": "owner_stash", "held": "held_run", "fresh": "fresh_run"}  # where stats.c has another name
+OWNERS_MAX, INSTANCES_MAX = 256, 64
 THREADS_MAX = 1 << 20
 _NUMBER, _COUNT = (1 << 26) - 1, (1 << 10) - 1  # of src/middle/stack.h
 _LIST_COUNT_AT = 44  # of src/middle/list.h
@@ -122,7 +123,7 @@ class Figures:
 
     def _chain(self, number: int, most: int) -> int:
         """Objects in magazines that are linked."""
-        objects = 0
+        objects, most = 0, min(most, len(self.magazines) // self.layout.at("magazine.size"))
         while most and (offset := self._magazine(number)) >= 0:
             objects += self._count(offset)
             number = self.layout.field("magazine.next", self.magazines, offset)
@@ -165,6 +166,8 @@ class Figures:
             self.layout.flags.get(f"HZ3_S44_{name}", 0) for name in ("TRANSPORT_LIST", "OWNER_STASH_COUNT")
         )
         owners = at.value("stashes") + 1
+        if owners > OWNERS_MAX or at.at("stash.instances") > INSTANCES_MAX:
+            raise ValueError("too many stashes")
         data = at.array("stash", owners)
         for owner in range(owners):
             for instance in range(at.at("stash.instances")):

@@ -15,7 +15,7 @@ ORDER = "<" if sys.byteorder == "little" else ">"
 HEAD = struct.Struct(ORDER + "16sQQIIQ")  # magic, self, config, version, rooms, places
 ROW = struct.Struct(ORDER + "QQQ")  # name, at, size
 SCAN_MAX = 64 << 20  # of a mapping: no library's constants are longer
-ROWS_MAX, NAME_MAX, CONFIG_MAX = 1000, 64, 16384
+ROWS_MAX, NAME_MAX, CONFIG_MAX, CONFIGS_MAX = 1000, 64, 16384, 10
 NUMBERS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
@@ -81,6 +81,17 @@ class Layout:
         return self.process.read(self.places[name][0], self.places[name][1] * count)
 
 
+def _config(data: bytes) -> re.Match[bytes] | None:
+    """The first that is one; not more than a few are tried."""
+    at = -1
+    for _ in range(CONFIGS_MAX):
+        if (at := data.find(b"hz3-config: ", at + 1)) < 0:
+            break
+        if match := CONFIG.match(data[at : at + CONFIG_MAX]):
+            return match
+    return None
+
+
 def _candidates(process: Process) -> Iterator[Mapping]:
     """Constants of files; hz3's own library first, then whatever it may be linked into."""
     files = [
@@ -109,7 +120,7 @@ def find(process: Process, everywhere: bool = True) -> Layout:
             if len(data) >= at + HEAD.size and HEAD.unpack_from(data, at)[1] == address:
                 return Layout(process, mapping, address)
             at = data.find(MAGIC, at + 1)
-        older = older or CONFIG.search(data)
+        older = older or _config(data)
     if older:
         version = shown(older[1].decode("ascii", "replace"))
         raise LookError(f"process {process.pid} has hz3 {version}, which is too old: it has no layout for readers")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from look import LookError, shown
 
 PAGE = os.sysconf("SC_PAGESIZE")
+PATIENCE = 60  # seconds for one process: what it says of itself may lead in circles
 MOST = 1 << 30  # bytes read at once, pages looked at: what is said to be larger is taken for nonsense
 PAGES_AT_ONCE = 1 << 20
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
@@ -37,9 +39,14 @@ class Process:
             self._folder = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             raise LookError(f"there is no process {pid}") from None
-        with self._reading():
-            self.name = shown(self.text("comm").rstrip("\n"))
-            self._memory = self._open("mem")
+        self._ends = time.monotonic() + PATIENCE
+        try:
+            with self._reading():
+                self.name = shown(self.text("comm").rstrip("\n"))
+                self._memory = self._open("mem")
+        except BaseException:
+            os.close(self._folder)
+            raise
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -79,6 +86,8 @@ class Process:
 
     def read(self, address: int, size: int) -> bytes:
         """Exactly so many bytes; ValueError where they are not all mapped."""
+        if time.monotonic() > self._ends:
+            raise LookError(f"process {self.pid} takes longer than {PATIENCE} s to read")
         if not 0 <= size <= MOST or not 0 <= address < 1 << 63:
             raise ValueError("no such memory")
         parts = []
@@ -102,6 +111,8 @@ class Process:
             memory = os.open("mem", os.O_WRONLY | os.O_CLOEXEC, dir_fd=self._folder)
             try:
                 os.pwrite(memory, data, address)
+            except OSError:
+                raise ValueError("not mapped") from None
             finally:
                 os.close(memory)
 

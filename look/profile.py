@@ -25,8 +25,10 @@ OF_ALLOCATOR = (
     r"hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace"
 )
 TOP = 10
+NAMING_TIME = 60  # seconds for one file
 STACKS_AT, OTHERS = 1, 1  # stacks are numbered from 1 on; the thread that stands for those without a number
 MAX_RATE = 1 << 40  # bytes
+AGE_MAX, FREED_MAX = 32, 1 << 21
 
 
 class Cell(NamedTuple):
@@ -101,11 +103,25 @@ def read(path: str) -> Profile:
         except (ValueError, IndexError, TypeError):
             raise LookError(f"{path}: line {i + 1} makes no sense") from None
     profile.whole = "maps" in lines and text.endswith("\n")
-    if not profile.rate:
-        raise LookError(f"{path}: it says no rate")
-    known = profile.stacks.keys()
-    profile.allocated = [cell for cell in profile.allocated if cell.stack in known]
-    profile.freed = [cell for cell in profile.freed if cell.stack in known]
+    return _checked(profile)
+
+
+def _checked(profile: Profile) -> Profile:
+    """Whoever wrote it may have written anything.  What has no stack, or no sense, is left out."""
+
+    def sane(cell: Cell) -> bool:
+        return (
+            cell.stack in profile.stacks
+            and 0 < cell.size < 1 << 63
+            and 0 < cell.samples < 1 << 63
+            and 0 <= cell.age <= AGE_MAX
+        )
+
+    if not 0 < profile.rate <= MAX_RATE:
+        raise LookError(f"{shown(profile.program)}: a rate of {profile.rate} makes no sense")
+    profile.allocated, profile.freed = (list(filter(sane, cells)) for cells in (profile.allocated, profile.freed))
+    profile.stacks = {i: [a for a in stack if 0 < a < 1 << 64] for i, stack in profile.stacks.items()}
+    profile.mappings = [m for m in profile.mappings if 0 <= m.start < m.end < 1 << 64 and "\0" not in m.name]
     return profile
 
 
@@ -149,10 +165,7 @@ def of_process(process: Process) -> Profile:
     profile.rate, profile.lost = at.value("profile.rate"), at.value("profile.lost")
     profile.mappings = [m for m in process.maps if m.name.startswith("/") and "x" in m.rights]
     _take_tables(profile, at, at.value("profile"))
-    known = profile.stacks.keys()
-    profile.allocated = [cell for cell in profile.allocated if cell.stack in known]
-    profile.freed = [cell for cell in profile.freed if cell.stack in known]
-    return profile
+    return _checked(profile)
 
 
 def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
@@ -179,7 +192,7 @@ def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
             (profile.freed if cell.to else profile.allocated).append(cell)
     size, left = at.at("profile.sample.size"), at.size("profile.samples") // at.at("profile.sample.size")
     i = at.value("profile.freed")  # what nobody has added up yet
-    while i and left:
+    while i and left and len(profile.freed) < FREED_MAX:
         data, left = at.process.read(tables + at.at("profile.samples") + i * size, size), left - 1
         stack, byte_count, by, to, born, died, i = (
             at.field(f"sample.{name}", data) for name in ("stack", "bytes", "by", "to", "born", "died", "next")
@@ -212,22 +225,28 @@ def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
             by_file[mapping.name].append((address, mapping))
     for path, inside in by_file.items() if shutil.which("addr2line") else ():
         base = _load_bias(path, inside[0][1])
+        if base is None:
+            continue
         argv = ["addr2line", "-f", "-C", "-e", path, *(hex(address - base) for address, _ in inside)]
-        lines = subprocess.run(argv, capture_output=True, text=True).stdout.splitlines()
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=NAMING_TIME)
+        except (subprocess.TimeoutExpired, ValueError):
+            continue
+        lines = done.stdout.decode(errors="replace").splitlines()
         for (address, _), name in zip(inside, lines[::2], strict=False):
             if not name.startswith("?"):
                 found[address] = shown(name)
     return found
 
 
-def _load_bias(path: str, mapping: Mapping) -> int:
-    """What the loader added to the addresses in the file: by the program header of the mapping."""
+def _load_bias(path: str, mapping: Mapping) -> int | None:
+    """What the loader added to the addresses in the file: by the program header of the mapping.  None: it is no file."""
     try:
         for segment in File(path).segments:
             if segment.kind == LOAD and segment.offset <= mapping.offset < segment.offset + max(segment.size, 1):
                 return mapping.start - mapping.offset - (segment.address - segment.offset)
-    except (OSError, ValueError):
-        pass
+    except (OSError, ValueError, struct.error):
+        return None
     return mapping.start - mapping.offset
 
 
