@@ -11,6 +11,8 @@
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
 #include "variants/central_magazines.h"
+#include "watch/guard.h"
+#include "watch/profile.h"
 
 #include <pthread.h>
 
@@ -33,6 +35,9 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&hz3_pages_lock);
     visit(&hz3_outbox_lock);
     visit(&hz3_magazine_lock);
+    visit(&hz3_profile_setting);
+    visit(&hz3_profile_lock);
+    visit(&hz3_guard_lock);
 }
 
 static void prepare(void)

@@ -51,6 +51,21 @@ static void *large(size_t size, size_t alignment, bool zero)
     return p;
 }
 
+/* Where neither a lock is held nor the loader calls, which may hold its own. */
+static void heed_wanted_rate(void)
+{
+    size_t rate = hz3_get(hz3_profile_wanted);
+    if (unlikely(rate != hz3_sample_rate()) && !hz3_thread.by_loader) hz3_profile_set(rate);
+}
+
+/* What is due after a slow path. */
+static void visit(void)
+{
+    if (likely(!hz3_thread.due)) return;
+    hz3_reclaim_visit_slow();
+    heed_wanted_rate();
+}
+
 /* A chosen allocation has a block of its own, by which its free is recognised. */
 static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
 {
@@ -62,17 +77,9 @@ static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
 static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 {
     hz3_ensure_started();
+    heed_wanted_rate();
     bool chosen = unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size);
     return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
-}
-
-/* What is due after a slow path. */
-static void visit(void)
-{
-    if (likely(!hz3_thread.due)) return;
-    hz3_reclaim_visit_slow();
-    size_t rate = hz3_get(hz3_profile_wanted);
-    if (unlikely(rate != hz3_sample_rate())) hz3_profile_set(rate);
 }
 
 static HZ3_COLD void *small_at_last(unsigned cls)

@@ -52,6 +52,9 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted); /* whether the 
 /* Whether code is the dynamic loader's. */
 bool hz3_os_is_loader(const void *code);
 
+/* The number of this thread; 0: not known, since the program has locked itself in. */
+int hz3_os_thread(void);
+
 uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call where there is a vDSO */
 
 /* Whether it is `age` ms or more from `then` to `now`, both cut to 32 bits.  They wrap after 49 days, of which the last

@@ -183,8 +183,11 @@ void hz3_os_start(void)
     errno = saved;
 }
 
+static _Thread_local int thread; /* 0: nobody asked yet */
+
 void hz3_os_after_fork(void)
 {
+    thread = 0;
     hz3_os.parent = hz3_os.pid;
     hz3_os.pid = getpid();
 }
@@ -282,6 +285,12 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
     bool heard = madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
     errno = saved;
     return heard;
+}
+
+int hz3_os_thread(void)
+{
+    if (!thread && hz3_get(hz3_os_may_open)) thread = (int)syscall(SYS_gettid);
+    return thread;
 }
 
 uint64_t hz3_os_now_ms(void)

@@ -40,7 +40,7 @@ static unsigned follow_frame_pointers(void **frames, unsigned max)
 
 HZ3_NOINLINE unsigned hz3_os_stack(void **frames, unsigned max)
 {
-    if (!unwind) return follow_frame_pointers(frames, max);
+    if (!unwind) return hz3_get(hz3_os_may_open) ? follow_frame_pointers(frames, max) : 0;
     int saved = errno, n = unwind(frames, (int)max);
     errno = saved;
     return n > 0 ? (unsigned)n : 0;

@@ -20,7 +20,8 @@
 enum { SLOTS = 256, FRAMES = 24, FILL = 0xa5, REPORT = 8192 };
 
 struct trace {
-    int thread; /* 0: it did not happen */
+    bool happened;
+    int thread; /* 0: not known */
     unsigned depth;
     void *frames[FRAMES];
 };
@@ -37,7 +38,7 @@ static struct slot {
 uintptr_t hz3_guard_base;
 size_t hz3_guard_bytes;
 
-static struct hz3_lock lock;            /* taken inside the gate */
+struct hz3_lock hz3_guard_lock;         /* taken inside the gate */
 static uint32_t used, oldest, youngest; /* under it: slots ever used, and a queue of those to use again */
 static HZ3_ATOMIC(uint32_t) freed;      /* a list that only grows until it is taken whole */
 static struct sigaction handler_before;
@@ -52,7 +53,8 @@ static HZ3_NOINLINE void remember(struct trace *trace)
     int saved = errno;
     hz3_sample_pause();
     trace->depth = hz3_os_stack(trace->frames, FRAMES);
-    trace->thread = gettid();
+    trace->thread = hz3_os_thread();
+    trace->happened = true;
     hz3_sample_go_on();
     errno = saved;
 }
@@ -89,9 +91,9 @@ static uint32_t take_slot_inside(void)
 {
     uint32_t slot = 0;
     if (!hz3_gate_enter()) return 0;
-    if (hz3_trylock(&lock)) {
+    if (hz3_trylock(&hz3_guard_lock)) {
         slot = take_slot();
-        hz3_unlock(&lock);
+        hz3_unlock(&hz3_guard_lock);
     }
     hz3_gate_leave();
     return slot;
@@ -127,7 +129,7 @@ void *hz3_guard_alloc(size_t size, size_t alignment)
     memset((void *)page, FILL, hz3_os.page);
     slot->start = page + ((hz3_os.page - size) & ~(uintptr_t)(least - 1));
     slot->size = size;
-    slot->freed.thread = 0;
+    slot->freed.happened = false;
     remember(&slot->allocated);
     hz3_set(slot->live, true);
     return (void *)slot->start;
@@ -139,7 +141,7 @@ static void print_trace(struct hz3_text *text, const char *what, const struct tr
 {
     char module[128], own[128] = "", program[128] = "";
     size_t offset;
-    if (!trace->thread) return;
+    if (!trace->happened) return;
     hz3_os_module_of((const void *)hz3_guard_start, own, sizeof own, &offset);
     hz3_os_module_of((const void *)getauxval(AT_ENTRY), program, sizeof program, &offset);
     bool ours = strcmp(own, program) != 0; /* else the allocator is linked in, and frames of its own are shown too */
@@ -216,13 +218,15 @@ static HZ3_NORETURN void end_at_fault(const void *p, void *context)
 
 static void handle_fault(int signal, siginfo_t *info, void *context)
 {
-    if (hz3_guard_has(info->si_addr)) end_at_fault(info->si_addr, context);
+    bool sent = info->si_code <= 0; /* by kill and the like: it has no address */
+    if (!sent && hz3_guard_has(info->si_addr)) end_at_fault(info->si_addr, context);
     if (handler_before.sa_flags & SA_SIGINFO) {
         handler_before.sa_sigaction(signal, info, context);
     } else if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN) {
         handler_before.sa_handler(signal);
     } else {
         sigaction(SIGSEGV, &handler_before, NULL); /* the instruction faults again, as without us */
+        if (sent) raise(SIGSEGV);
     }
 }
 

@@ -5,7 +5,7 @@
 #ifndef HZ3_WATCH_GUARD_H
 #define HZ3_WATCH_GUARD_H
 
-#include "base/types.h"
+#include "os/lock.h"
 
 /* Reserves the pages and handles SIGSEGV (others' handlers get what is not about these pages).  False: no room.  Once.
  * Programs that handle SIGSEGV themselves, later, have no messages. */
@@ -24,4 +24,5 @@ HZ3_INLINE bool hz3_guard_has(const void *p)
 /* The following end the process unless p is the start of a live block.  call: of the standard function. */
 void hz3_guard_free(void *p, const char *call);
 size_t hz3_guard_size(const void *p, const char *call);
+extern struct hz3_lock hz3_guard_lock; /* for fork */
 #endif

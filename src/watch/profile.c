@@ -32,8 +32,9 @@ enum {
     CELLS = 1 << 17,
     SAMPLES = 1 << 20, /* that are live at a time */
     THREADS = 1 << 12,
-    AGES = 33,  /* by powers of two of ms */
-    OTHERS = 1, /* index of all threads for which there was no room; 0: none */
+    AGES = 33,     /* by powers of two of ms */
+    TRIES = 10000, /* for the lock */
+    OTHERS = 1,    /* index of all threads for which there was no room; 0: none */
 };
 
 struct stack {
@@ -69,12 +70,13 @@ static struct tables {
 } *tables;
 
 HZ3_ATOMIC(size_t) hz3_profile_wanted;
+struct hz3_lock hz3_profile_setting;
 static HZ3_ATOMIC(size_t) rate_of_samples; /* the last that was not 0 */
 
 /* All under the lock, which is taken inside the gate, but for `freed` and the threads. */
-static struct hz3_lock lock;
+struct hz3_lock hz3_profile_lock;
 static uint32_t used_samples = 1, free_samples, used_stacks, used_cells;
-static uint64_t lost;              /* samples for which there was no room */
+static HZ3_ATOMIC(uint64_t) lost;  /* samples for which there was no room, or no moment */
 static HZ3_ATOMIC(uint32_t) freed; /* samples, in a list that only grows until it is taken whole */
 static HZ3_ATOMIC(uint32_t) thread_count;
 static _Thread_local uint16_t thread_index;
@@ -91,8 +93,8 @@ static bool make_tables(void)
 
 void hz3_profile_set(size_t rate)
 {
-    static struct hz3_lock setting;
-    if (!hz3_trylock(&setting)) return; /* another thread does, or this one, which allocates for it */
+    int saved = errno;
+    if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread does, or this one, which allocates for it */
     hz3_sample_pause();
     if (rate) hz3_set(rate_of_samples, rate);
     if (!rate || make_tables())
@@ -100,7 +102,8 @@ void hz3_profile_set(size_t rate)
     else
         hz3_set(hz3_profile_wanted, 0);
     hz3_sample_go_on();
-    hz3_unlock(&setting);
+    hz3_unlock(&hz3_profile_setting);
+    errno = saved;
 }
 
 static uint16_t this_thread(void)
@@ -110,7 +113,7 @@ static uint16_t this_thread(void)
         uint32_t index = hz3_add(thread_count, 1) + OTHERS + 1;
         if (index >= THREADS) return OTHERS;
         thread_index = (uint16_t)index;
-        hz3_set(tables->threads[index].tid, gettid());
+        hz3_set(tables->threads[index].tid, hz3_os_thread());
     }
     /* A program that has locked itself in may not ask. */
     if (hz3_get(hz3_os_may_open)) prctl(PR_GET_NAME, tables->threads[thread_index].name);
@@ -188,7 +191,7 @@ static void count_freed(void)
         struct cell cell = cell_of(sample);
         cell.to = sample->to;
         cell.age = age_of(sample);
-        lost += !count(cell);
+        if (!count(cell)) hz3_add(lost, 1);
         sample->next = free_samples;
         free_samples = i;
     }
@@ -217,36 +220,38 @@ static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t 
     return 0;
 }
 
-/* What comes while another thread forks, or lists, is lost. */
+/* What comes while another thread forks, or writes the table, is lost. */
 static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, uint16_t by)
 {
     uint32_t sample = 0;
+    bool mine = false;
     if (!hz3_gate_enter()) return 0;
-    if (hz3_trylock(&lock)) {
+    for (int i = 0; !mine && i < TRIES && !hz3_lock_is_mine(&hz3_profile_lock); i++, hz3_pause())
+        mine = hz3_trylock(&hz3_profile_lock);
+    if (mine) {
         sample = add(frames, depth, bytes, by);
-        lost += !sample;
-        hz3_unlock(&lock);
+        hz3_unlock(&hz3_profile_lock);
     }
     hz3_gate_leave();
     return sample;
 }
 
-/* bytes / (1 - e^(-bytes / rate)), e^x by its limit, to 1 %. */
 static uint64_t stands_for(size_t bytes)
 {
-    enum { SQUARES = 10 };
-    double rate = (double)hz3_get(rate_of_samples), power = 1 + (double)bytes / rate / (1 << SQUARES);
-    for (int i = 0; i < SQUARES; i++) power *= power;
-    return (uint64_t)((double)bytes / (1 - 1 / power));
+    return (uint64_t)((double)bytes / hz3_sample_probability(bytes, hz3_get(rate_of_samples)));
 }
 
 HZ3_NOINLINE void hz3_profile_allocated(void *p, size_t bytes)
 {
     void *frames[FRAMES];
-    TELL_ALLOC(p, bytes);
     hz3_sample_pause();
     unsigned depth = hz3_os_stack(frames, FRAMES);
-    if (depth) hz3_large_set_sample(p, add_inside(frames, depth, bytes, this_thread()));
+    uint32_t sample = depth ? add_inside(frames, depth, bytes, this_thread()) : 0;
+    if (sample)
+        TELL_ALLOC(p, bytes);
+    else
+        hz3_add(lost, 1);
+    hz3_large_set_sample(p, sample);
     hz3_sample_go_on();
 }
 
@@ -265,8 +270,12 @@ void hz3_profile_freed(const void *p, uint32_t i)
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes)
 {
     hz3_profile_freed(before, sample);
-    bool chosen = bytes > bytes_before && hz3_sample_chooses(bytes - bytes_before);
-    if (sample || chosen) hz3_profile_allocated(p, bytes);
+    size_t rate = hz3_get(rate_of_samples);
+    /* As if it had been of this size when it was chosen, or not. */
+    bool chosen = bytes > bytes_before ? sample || hz3_sample_chooses(bytes - bytes_before)
+                                       : sample && hz3_sample_chance(hz3_sample_probability(bytes, rate) /
+                                                                     hz3_sample_probability(bytes_before, rate));
+    if (chosen) hz3_profile_allocated(p, bytes);
 }
 
 /* ---- the table as text ---- */
@@ -337,7 +346,7 @@ static void write_table(void (*put)(const char *text, size_t length))
     struct hz3_text *text = begin(&line);
     count_freed();
     hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(rate_of_samples), hz3_os.pid,
-              (size_t)lost);
+              (size_t)hz3_get(lost));
     print_name(text, program_invocation_short_name);
     end(&line, put);
     write_threads(&line, put);
@@ -349,9 +358,9 @@ void hz3_profile_write(void (*put)(const char *text, size_t length))
 {
     if (!tables) return;
     hz3_gate_enter_at_last();
-    hz3_lock(&lock);
+    hz3_lock(&hz3_profile_lock);
     write_table(put);
-    hz3_unlock(&lock);
+    hz3_unlock(&hz3_profile_lock);
     hz3_gate_leave();
 }
 

@@ -8,6 +8,7 @@
 #define HZ3_WATCH_PROFILE_H
 
 #include "base/layout.h"
+#include "os/lock.h"
 
 /* Samples one byte in `rate` (0: none any more), if there is room for the tables. */
 void hz3_profile_set(size_t rate);
@@ -21,5 +22,6 @@ void hz3_profile_freed(const void *p, uint32_t sample);
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes);
 /* Writes the table, line by line: `put` gets whole lines. */
 void hz3_profile_write(void (*put)(const char *text, size_t length));
+extern struct hz3_lock hz3_profile_lock, hz3_profile_setting; /* for fork */
 extern const struct hz3_place hz3_profile_places[]; /* for readers outside: base/layout */
 #endif

@@ -44,7 +44,7 @@ static int64_t draw(int kind, size_t rate)
 
 static void start(int kind, size_t rate)
 {
-    hz3_set(rates[kind], rate);
+    hz3_store(rates[kind], rate, memory_order_release); /* after what is done with samples is ready */
     bool any = hz3_get(rates[PROFILE]) || hz3_get(rates[GUARD]);
     hz3_set(hz3_sampling, any);
     hz3_sizeclass_hide(any);
@@ -67,7 +67,7 @@ size_t hz3_sample_rate(void)
 
 static bool chooses(int kind, size_t amount)
 {
-    size_t rate = hz3_get(rates[kind]);
+    size_t rate = hz3_load(rates[kind], memory_order_acquire);
     if (!rate || mine.paused) return false;
     if (unlikely(mine.left[kind] < 0)) mine.left[kind] = draw(kind, rate);
     mine.left[kind] -= (int64_t)hz3_min(amount, (size_t)PTRDIFF_MAX);
@@ -82,6 +82,20 @@ bool hz3_sample_chooses(size_t bytes)
 bool hz3_sample_chooses_to_guard(void)
 {
     return chooses(GUARD, 1);
+}
+
+/* 1 - e^(-bytes / rate), e^x by its limit: to 1 %. */
+double hz3_sample_probability(size_t bytes, size_t rate)
+{
+    enum { SQUARES = 10 };
+    double power = 1 + (double)bytes / (double)rate / (1 << SQUARES);
+    for (int i = 0; i < SQUARES; i++) power *= power;
+    return 1 - 1 / power;
+}
+
+bool hz3_sample_chance(double probability)
+{
+    return (double)(next_random() >> 11) < probability * (double)((uint64_t)1 << 53);
 }
 
 void hz3_sample_pause(void)

@@ -18,6 +18,10 @@ void hz3_sample_start_guards(size_t rate);
 bool hz3_sample_chooses(size_t bytes);
 /* The same for guard pages. */
 bool hz3_sample_chooses_to_guard(void);
+/* With which an allocation of so many bytes is chosen at a rate. */
+double hz3_sample_probability(size_t bytes, size_t rate);
+/* True with such a probability. */
+bool hz3_sample_chance(double probability);
 /* Around what is done for a sample: nothing that this thread allocates meanwhile is counted. */
 void hz3_sample_pause(void);
 void hz3_sample_go_on(void);

@@ -40,6 +40,7 @@ static void misuse(const char *how)
     if (!strcmp(how, "realloc")) p = realloc(p, 10);
     if (!strcmp(how, "usable")) printf("%zu", malloc_usable_size(p));
     if (!strcmp(how, "null")) p = NULL, *p = 1;
+    if (!strcmp(how, "raise")) raise(SIGSEGV);
 }
 
 int main(int argc, char **argv)
@@ -92,8 +93,9 @@ def test_misuse_is_told_with_who_did_what(preload, program, how, what, where):
 
 
 def test_other_faults_are_the_program_s_own(preload, program):
-    assert run(preload, program, "null").returncode == -11
-    assert run(preload, program, "null", "own handler").returncode == 42
+    for fault in ("null", "raise"):
+        assert run(preload, program, fault).returncode == -11
+        assert run(preload, program, fault, "own handler").returncode == 42
 
 
 def test_right_programs_run_as_ever(preload, program):

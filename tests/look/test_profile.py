@@ -117,7 +117,7 @@ def test_a_file_without_its_end_is_read_up_to_there(table, tmp_path):
         ("", "no heap profile of hz3"),
         ("hz3 heap profile 2\n", "written by another version of hz3"),
         ("hz3 heap profile 1\nrate 1\nfreed 1 x\nmaps\n", "line 3 makes no sense"),
-        ("hz3 heap profile 1\nmaps\n", "it says no rate"),
+        ("hz3 heap profile 1\nprogram x\nrate 1e9\nmaps\n", "line 3 makes no sense"),
     ],
 )
 def test_what_is_no_profile_is_told_in_one_line(tmp_path, text, said):
@@ -150,3 +150,36 @@ def test_children_write_files_of_their_own(preload, tmp_path):
     assert len(files) == 2
     for file in files:
         assert f"({file.name.split('.')[1]})" in hz3("profile", file)
+
+
+@pytest.mark.parametrize("verb", ["profile", "flows"])
+def test_wild_numbers_and_names_are_left_out(tmp_path, verb):
+    os.mkfifo(tmp_path / "fifo")
+    path = tmp_path / "it"
+    good, *wild = "1 1 16 2 2 3", "1 1 0 2 2 0", "1 1 16 2 2 99999", f"1 1 {1 << 70} 2 2 3", "-1 1 16 2 2 3"
+    cells = [f"freed {cell}" for cell in (good, *wild)]
+    maps = [f"0-1000 r-xp 0 0:0 0 {tmp_path}/fifo", "2000-3000 r-xp 0 0:0 0 /a\0b", f"0-{1 << 70:x} r-xp 0 0:0 0 /c"]
+    path.write_text("\n".join(["hz3 heap profile 1", "rate 1", "program x", *cells, "stack 1 0x10 0x2010", "maps", *maps, ""]))
+    assert "1.0 KiB" not in hz3(verb, path)
+    assert "x (0): 16 B freed" in hz3("flows", path)
+    path.write_text("hz3 heap profile 1\nprogram x\nrate -1\nmaps\n")
+    assert hz3(verb, path, status=1) == "hz3: x: a rate of -1 makes no sense\n"
+
+
+def test_a_program_of_large_blocks_alone_begins_too(preload, program):
+    text = '#include <stdlib.h>\n#include <unistd.h>\nint main() { for (;;) usleep(1000), free(malloc(100000)); }'
+    with subprocess.Popen([program("large", text=text)], env=preload.env) as process:
+        hz3("profile", process.pid, "--start", "4K")
+        for _ in range(100):
+            if subprocess.run([ROOT / "bin/hz3", "profile", str(process.pid)], capture_output=True).returncode == 0:
+                break
+        assert "main" in hz3("profile", process.pid)
+        process.kill()
+
+
+def test_a_block_that_shrinks_counts_as_what_it_is(preload, program, tmp_path):
+    text = '#include <stdlib.h>\nvoid *kept[3000];\nint main() { for (int i = 0; i < 3000; i++) ' \
+           'kept[i] = realloc(malloc(524288), 70000); }'
+    hz3("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", program("shrink", text=text))
+    live = sum(row[0] for row in rows(hz3("profile", tmp_path / "p")))
+    assert live == pytest.approx(3000 * 70000, rel=0.3)  # about 400 samples: six standard deviations

@@ -46,7 +46,8 @@ static struct line sum(const char *kind, size_t bytes)
 static int begin(void **state)
 {
     (void)state;
-    hz3_profile_set(1); /* every allocation */
+    hz3_set(hz3_profile_wanted, 1); /* every allocation */
+    hz3_profile_set(1);
     assert_int_equal(hz3_sample_rate(), 1);
     return 0;
 }
@@ -54,6 +55,7 @@ static int begin(void **state)
 static int finish(void **state)
 {
     (void)state;
+    hz3_set(hz3_profile_wanted, 0);
     hz3_profile_set(0);
     return 0;
 }
