@@ -78,6 +78,9 @@ def judged(run: Samples) -> Judged:
         raise LabError(f"{run.path}: {error}") from None
 
 
+DIGITS = 7  # of real programs
+
+
 def number(value: Any) -> Any:
     """Whole ones without their .0, but of -0.0 that tells its sign."""
     whole = isinstance(value, float) and value.is_integer() and str(value) != "-0.0"
@@ -187,6 +190,11 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
     return list(dict.fromkeys([*short, SPEED, MEMORY, *comparison.answers(cell), *overflowed]))
 
 
+def timed(value: Any) -> Any:
+    """To as many digits as a clock has to say, the 0 before the point being one."""
+    return number(round(float(f"{value:.{DIGITS}g}"), DIGITS - 1) if isinstance(value, float) else value)
+
+
 def _cell_to_json(comparison: Comparison, name: str) -> Json:
     run, cell = comparison.run, comparison.run.plan.cells[name]
     command = shlex.join(cell.argv)
@@ -196,8 +204,9 @@ def _cell_to_json(comparison: Comparison, name: str) -> Json:
     if blocks := run.blocks(name, "ab"):
         asked = comparison.parameters(name)
         table["asked"] = {key: number(value) for key, value in asked.items() if key not in ("question", "iters")}
+        short = timed if comparison.real else number
         columns = {
-            figure: [[number(block[arm].get(figure)) for block in blocks] for arm in blocks[0]]
+            figure: [[short(block[arm].get(figure)) for block in blocks] for arm in blocks[0]]
             for figure in figures_shown(comparison, name)
         }
         table["figures"] = {
