@@ -6,21 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from look_at import HZ3, ROOT, WITH_OURS, refused, said
 
-ROOT = Path(__file__).resolve().parents[2]
 LEAKED, MOVED = 400 * 500000, 1024 * 400 * 1000  # bytes, as leak.c has them
 PPROF = "github.com/google/pprof@v0.0.0-20260709232956-b9395ee17fa0"
-
-
-def hz3(*words, status=0, **env):
-    done = subprocess.run(
-        [ROOT / "bin/hz3", *map(str, words)], env={**os.environ, **env}, capture_output=True, text=True, timeout=100
-    )
-    assert done.returncode == status, done.stderr
-    return done.stdout if status == 0 else done.stderr
 
 
 def size(text):
@@ -37,22 +28,22 @@ def rows(text):
 @pytest.fixture(scope="module")
 def table(preload, program, tmp_path_factory):
     target = tmp_path_factory.mktemp("profile") / "of.profile"
-    hz3("run", "--lane", preload.lane, "--profile", target, "--", program("leak"), HZ3_PROFILE="32K")
+    said("run", "--lane", preload.lane, "--profile", target, "--", program("leak"), env={**WITH_OURS, "HZ3_PROFILE": "32K"})
     return target
 
 
 def test_what_leaks_is_named_with_its_bytes(table):
-    live, allocated, calls = rows(hz3("profile", table))[0]
+    live, allocated, calls = rows(said("profile", table))[0]
     assert calls[0] == "leaks" and "main" in calls
     assert live == pytest.approx(LEAKED, rel=0.05)
     assert allocated == pytest.approx(LEAKED, rel=0.05)
-    others = {row[2][0]: row for row in rows(hz3("profile", table))[1:]}
+    others = {row[2][0]: row for row in rows(said("profile", table))[1:]}
     assert others["leaks_nothing"][0] == others["make"][0] == 0
     assert others["make"][1] == pytest.approx(MOVED, rel=0.05)
 
 
 def test_flows_go_from_those_who_allocate_to_those_who_free(table):
-    first, *lines = hz3("flows", table).splitlines()
+    first, *lines = said("flows", table).splitlines()
     found = {line.split("  ")[-1]: line.split()[:2] for line in lines[1:]}
     assert size(" ".join(found["maker -> taker"])) == pytest.approx(MOVED, rel=0.05)
     assert "leak -> leak" in found and len(found) == 2
@@ -70,7 +61,7 @@ def test_pprof_reads_it(table, tmp_path):
         )
         if got.returncode:
             pytest.skip(f"pprof cannot be had: {got.stderr.strip().splitlines()[-1]}")
-    hz3("profile", table, "-o", tmp_path / "out.pb.gz", PATH=f"{ROOT}/.venv/bin:{os.environ['PATH']}")
+    said("profile", table, "-o", tmp_path / "out.pb.gz")
 
     def pprof(*words):
         argv = [bins / "pprof", *words, "-unit=B", tmp_path / "out.pb.gz"]
@@ -86,32 +77,32 @@ def test_pprof_reads_it(table, tmp_path):
 def test_a_running_process_begins_and_ends(preload, program):
     with subprocess.Popen([program("leak"), "wait"], env=preload.env, stdout=subprocess.PIPE, text=True) as process:
         process.stdout.readline()
-        refused = hz3("profile", process.pid, status=1)
+        line = refused("profile", process.pid)
         assert (
-            refused
+            line
             == f"hz3: process {process.pid} keeps no heap profile: hz3 profile {process.pid} --start begins one\n"
         )
-        assert "samples one byte in 4096" in hz3("profile", process.pid, "--start", "4K")
+        assert "samples one byte in 4096" in said("profile", process.pid, "--start", "4K")
         process.kill()
 
 
 def test_redis_is_profiled_while_it_runs(redis_on, preload):
-    with redis_on(preload.library, busy=lambda pid: hz3("profile", pid, "--start", "64K")) as pid:
-        text = hz3("profile", pid)
+    with redis_on(preload.library, busy=lambda pid: said("profile", pid, "--start", "64K")) as pid:
+        text = said("profile", pid)
         live = sum(row[0] for row in rows(text))
         assert any("createStringObject" in row[2] for row in rows(text)) and live > 10 << 20
-        assert "samples no more" in hz3("profile", pid, "--stop")
+        assert "samples no more" in said("profile", pid, "--stop")
 
 
 def test_a_file_without_its_end_is_read_up_to_there(table, tmp_path):
     text = table.read_text()
     cut = tmp_path / "cut"
     cut.write_text(text[: text.index("\nmaps\n") - 5])
-    assert "the end of the file is missing" in hz3("profile", cut)
+    assert "the end of the file is missing" in said("profile", cut)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "why"),
     [
         (None, "No such file or directory"),
         ("", "no heap profile of hz3"),
@@ -120,11 +111,11 @@ def test_a_file_without_its_end_is_read_up_to_there(table, tmp_path):
         ("hz3 heap profile 1\nprogram x\nrate 1e9\nmaps\n", "line 3 makes no sense"),
     ],
 )
-def test_what_is_no_profile_is_told_in_one_line(tmp_path, text, said):
+def test_what_is_no_profile_is_told_in_one_line(tmp_path, text, why):
     path = tmp_path / "it"
     if text is not None:
         path.write_text(text)
-    assert hz3("profile", path, status=1) == f"hz3: {path}: {said}\n"
+    assert refused("profile", path) == f"hz3: {path}: {why}\n"
 
 
 def test_names_cannot_write_on_the_terminal(tmp_path):
@@ -132,7 +123,7 @@ def test_names_cannot_write_on_the_terminal(tmp_path):
     path.write_text(
         "hz3 heap profile 1\nrate 1\npid 1\nprogram a\x1b[31m\nthread 2 1 b\x1b]\nfreed 1 1 16 2 2 0\nstack 1 0x1\nmaps\n"
     )
-    assert "\x1b" not in hz3("profile", path) + hz3("flows", path)
+    assert "\x1b" not in said("profile", path) + said("flows", path)
 
 
 def test_a_profile_that_cannot_be_written_stops_nothing(preload, tmp_path):
@@ -149,7 +140,7 @@ def test_children_write_files_of_their_own(preload, tmp_path):
     files = list(tmp_path.glob("hz3.*.profile"))
     assert len(files) == 2
     for file in files:
-        assert f"({file.name.split('.')[1]})" in hz3("profile", file)
+        assert f"({file.name.split('.')[1]})" in said("profile", file)
 
 
 @pytest.mark.parametrize("verb", ["profile", "flows"])
@@ -160,26 +151,26 @@ def test_wild_numbers_and_names_are_left_out(tmp_path, verb):
     cells = [f"freed {cell}" for cell in (good, *wild)]
     maps = [f"0-1000 r-xp 0 0:0 0 {tmp_path}/fifo", "2000-3000 r-xp 0 0:0 0 /a\0b", f"0-{1 << 70:x} r-xp 0 0:0 0 /c"]
     path.write_text("\n".join(["hz3 heap profile 1", "rate 1", "program x", *cells, "stack 1 0x10 0x2010", "maps", *maps, ""]))
-    assert "1.0 KiB" not in hz3(verb, path)
-    assert "x (0): 16 B freed" in hz3("flows", path)
+    assert "1.0 KiB" not in said(verb, path)
+    assert "x (0): 16 B freed" in said("flows", path)
     path.write_text("hz3 heap profile 1\nprogram x\nrate -1\nmaps\n")
-    assert hz3(verb, path, status=1) == "hz3: x: a rate of -1 makes no sense\n"
+    assert refused(verb, path) == "hz3: x: a rate of -1 makes no sense\n"
 
 
 def test_a_program_of_large_blocks_alone_begins_too(preload, program):
     text = '#include <stdlib.h>\n#include <unistd.h>\nint main() { for (;;) usleep(1000), free(malloc(100000)); }'
     with subprocess.Popen([program("large", text=text)], env=preload.env) as process:
-        hz3("profile", process.pid, "--start", "4K")
+        said("profile", process.pid, "--start", "4K")
         for _ in range(100):
-            if subprocess.run([ROOT / "bin/hz3", "profile", str(process.pid)], capture_output=True).returncode == 0:
+            if subprocess.run([HZ3, "profile", str(process.pid)], capture_output=True).returncode == 0:
                 break
-        assert "main" in hz3("profile", process.pid)
+        assert "main" in said("profile", process.pid)
         process.kill()
 
 
 def test_a_block_that_shrinks_counts_as_what_it_is(preload, program, tmp_path):
     text = '#include <stdlib.h>\nvoid *kept[3000];\nint main() { for (int i = 0; i < 3000; i++) ' \
            'kept[i] = realloc(malloc(524288), 70000); }'
-    hz3("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", program("shrink", text=text))
-    live = sum(row[0] for row in rows(hz3("profile", tmp_path / "p")))
+    said("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", program("shrink", text=text))
+    live = sum(row[0] for row in rows(said("profile", tmp_path / "p")))
     assert live == pytest.approx(3000 * 70000, rel=0.3)  # about 400 samples: six standard deviations
