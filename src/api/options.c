@@ -116,6 +116,14 @@ static const struct option {
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
+/* What the environment says, if it can be read yet and makes sense; else the default. */
+static const char *chosen(const struct option *option)
+{
+    const char *text = environ ? secure_getenv(option->name) : NULL;
+    size_t ignored;
+    return text && option->parse(text, &ignored) ? text : option->standard;
+}
+
 /* Absolute, since the program may change its directory. */
 static void keep_file(struct hz3_file *file, const char *name)
 {
@@ -146,21 +154,14 @@ const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTE
 static void keep_files(void)
 {
     if (hz3_options.STATS == HZ3_STATS_FILE) keep_file(&hz3_options.stats_file, secure_getenv("HZ3_STATS"));
-    if (!hz3_options.PROFILE) return;
-    const char *name = secure_getenv("HZ3_PROFILE_FILE");
-    size_t ignored;
-    keep_file(&hz3_options.profile_file, name && file(name, &ignored) ? name : "hz3.%p.profile");
+    for (int i = 0; i < OPTIONS && hz3_options.PROFILE; i++)
+        if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
 
 bool hz3_options_load(void)
 {
     bool readable = environ != NULL;
-    for (int i = 0; i < OPTIONS; i++) {
-        options[i].parse(options[i].standard, options[i].value);
-        const char *text = readable ? secure_getenv(options[i].name) : NULL;
-        size_t value;
-        if (text && options[i].parse(text, &value)) *options[i].value = value;
-    }
+    for (int i = 0; i < OPTIONS; i++) options[i].parse(chosen(&options[i]), options[i].value);
     keep_files();
     hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
     if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
