@@ -87,13 +87,6 @@ void hz3_fork_reserve_empty(void)
     hz3_unlock(&renewing);
 }
 
-static void push(HZ3_ATOMIC(struct hz3_span *) * list, struct hz3_span *span, struct hz3_span **link)
-{
-    struct hz3_span *head = hz3_get(*list);
-    do *link = head;
-    while (!hz3_cas_weak(*list, &head, span, memory_order_release, memory_order_relaxed));
-}
-
 void *hz3_fork_reserve_take(size_t size, size_t alignment)
 {
     size_t granules = hz3_large_granules(size);
@@ -108,7 +101,7 @@ void *hz3_fork_reserve_take(size_t size, size_t alignment)
     span->zeroed = true;
     hz3_large_begin(span, size);
     void *p = (void *)span->start;
-    push(&taken, span, &span->newer);
+    hz3_push(taken, span, span->newer);
     return p;
 }
 
@@ -116,7 +109,7 @@ void hz3_fork_reserve_put(void *p)
 {
     struct hz3_span *span = hz3_span_at(p);
     hz3_large_end(span);
-    push(&freed, span, &span->older);
+    hz3_push(freed, span, span->older);
 }
 
 void hz3_fork_reserve_settle(void)

@@ -45,6 +45,15 @@ static inline void hz3_after_rmw(void)
     HZ3_THEN(hz3_after_rmw, atomic_compare_exchange_weak_explicit(&(a), (expected), (v), success, failure))
 #define hz3_fence(order) atomic_thread_fence(order)
 
+/* Puts `first` at the head of a list that only grows until an exchange takes it whole; `link` is where it keeps the
+ * one before. */
+#define hz3_push(list, first, link) \
+    do { \
+        __auto_type head_ = hz3_get(list); \
+        do (link) = head_; \
+        while (!hz3_cas_weak(list, &head_, first, memory_order_release, memory_order_relaxed)); \
+    } while (0)
+
 /* Relaxed: for counters, and for words whose order another atomic keeps. */
 #define hz3_get(a)    hz3_load(a, memory_order_relaxed)
 #define hz3_set(a, v) hz3_store(a, v, memory_order_relaxed)

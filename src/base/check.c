@@ -16,6 +16,12 @@ void hz3_print(struct hz3_text *text, const char *format, ...)
     if (length > 0) text->length += (size_t)length;
 }
 
+void hz3_print_name(struct hz3_text *text, const char *name, char but)
+{
+    hz3_print(text, "%s", ""); /* an empty name ends, too */
+    for (; *name; name++) hz3_print(text, "%c", *name < ' ' || *name > '~' || *name == but ? '?' : *name);
+}
+
 HZ3_NORETURN void hz3_end_saying(const char *line, size_t length)
 {
     ssize_t ignored = write(STDERR_FILENO, line, length);

@@ -11,4 +11,6 @@ struct hz3_text {
 };
 
 __attribute__((format(printf, 2, 3))) void hz3_print(struct hz3_text *text, const char *format, ...);
+/* The same for a name that may hold anything: what a terminal would not print as it is, and `but`, becomes "?". */
+void hz3_print_name(struct hz3_text *text, const char *name, char but);
 #endif

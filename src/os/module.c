@@ -1,5 +1,6 @@
 #include "os/module.h"
 
+#include "base/print.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -53,13 +54,6 @@ static bool next_mapping(struct file *maps, struct mapping *mapping)
     return c >= 0;
 }
 
-static void copy_printable(char *to, size_t size, const char *from)
-{
-    size_t i = 0;
-    for (; from[i] && i < size - 1; i++) to[i] = (char)(from[i] < ' ' || from[i] > '~' ? '?' : from[i]);
-    to[i] = 0;
-}
-
 static bool find(struct file *maps, uintptr_t code, char *name, size_t size, size_t *offset)
 {
     struct mapping mapping;
@@ -67,7 +61,7 @@ static bool find(struct file *maps, uintptr_t code, char *name, size_t size, siz
     for (uint64_t path = 0; next_mapping(maps, &mapping); path = mapping.path) {
         if (mapping.path != path) first = mapping.start;
         if (code - mapping.start >= mapping.end - mapping.start) continue;
-        copy_printable(name, size, mapping.path ? mapping.name : "?");
+        hz3_print_name(&(struct hz3_text){name, size, 0}, mapping.path ? mapping.name : "?", 0);
         *offset = code - first;
         return true;
     }

@@ -101,9 +101,7 @@ static uint32_t take_slot_inside(void)
 
 static void put_slot(uint32_t i)
 {
-    uint32_t head = hz3_get(freed);
-    do slots[i].next = head;
-    while (!hz3_cas_weak(freed, &head, i, memory_order_release, memory_order_relaxed));
+    hz3_push(freed, i, slots[i].next);
 }
 
 static bool protect(uint32_t slot, int access)

@@ -262,9 +262,7 @@ void hz3_profile_freed(const void *p, uint32_t i)
     struct sample *sample = &tables->samples[i];
     sample->died = (uint32_t)hz3_os_now_ms();
     sample->to = this_thread();
-    uint32_t head = hz3_get(freed);
-    do sample->next = head;
-    while (!hz3_cas_weak(freed, &head, i, memory_order_release, memory_order_relaxed));
+    hz3_push(freed, i, sample->next);
 }
 
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes)
@@ -298,19 +296,13 @@ static void end(struct line *line, void (*put)(const char *text, size_t length))
     put(line->buf, hz3_min(line->text.length, sizeof line->buf - 1));
 }
 
-/* A name may hold anything. */
-static void print_name(struct hz3_text *text, const char *name)
-{
-    for (; *name; name++) hz3_print(text, "%c", *name < ' ' || *name > '~' ? '?' : *name);
-}
-
 static void write_threads(struct line *line, void (*put)(const char *text, size_t length))
 {
     uint32_t end_of_list = hz3_min(hz3_get(thread_count) + OTHERS + 1, (uint32_t)THREADS);
     for (uint32_t i = OTHERS + 1; i < end_of_list; i++) {
         struct hz3_text *text = begin(line);
         hz3_print(text, "thread %u %d ", i, hz3_get(tables->threads[i].tid));
-        print_name(text, tables->threads[i].name);
+        hz3_print_name(text, tables->threads[i].name, 0);
         end(line, put);
     }
 }
@@ -347,7 +339,7 @@ static void write_table(void (*put)(const char *text, size_t length))
     count_freed();
     hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(rate_of_samples), hz3_os.pid,
               (size_t)hz3_get(lost));
-    print_name(text, program_invocation_short_name);
+    hz3_print_name(text, program_invocation_short_name, 0);
     end(&line, put);
     write_threads(&line, put);
     write_stacks(&line, put);

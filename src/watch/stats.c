@@ -58,14 +58,11 @@ void hz3_stats_read(struct hz3_stats *stats)
             row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) \
                 row(retired, s.cache.retired)
 
-/* Which process it is, at the head of each line.  A name may hold anything. */
+/* Which process it is, at the head of each line. */
 static void print_process(struct hz3_text *text)
 {
     char name[64];
-    size_t length = 0;
-    for (const char *c = program_invocation_short_name; *c && length < sizeof name - 1; c++)
-        name[length++] = (char)(*c < ' ' || *c > '~' || *c == ']' ? '?' : *c);
-    name[length] = 0;
+    hz3_print_name(&(struct hz3_text){name, sizeof name, 0}, program_invocation_short_name, ']');
     hz3_print(text, "hz3: [%d %s", hz3_os.pid, name);
     if (hz3_os.parent) hz3_print(text, ", child of %d", hz3_os.parent);
     hz3_print(text, "] ");
