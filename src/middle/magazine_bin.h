@@ -27,9 +27,9 @@ HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
 }
 
 /* What a bin counts: full magazines.  Objects in one; */
-HZ3_INLINE unsigned hz3_bin_unit(unsigned sc)
+HZ3_INLINE unsigned hz3_bin_unit(unsigned cls)
 {
-    return hz3_class_info[sc].load;
+    return hz3_class_info[cls].load;
 }
 
 /* how many a magazine of n objects is; */
@@ -40,9 +40,9 @@ HZ3_INLINE unsigned hz3_bin_units_of_magazine(unsigned n)
 }
 
 /* how many are booked at a time, where units of so many bytes may be unbooked up to `left` bytes from this class on. */
-HZ3_INLINE size_t hz3_bin_step(unsigned sc, size_t bytes, size_t left)
+HZ3_INLINE size_t hz3_bin_step(unsigned cls, size_t bytes, size_t left)
 {
-    (void)sc;
+    (void)cls;
     return 1 + (bytes <= left);
 }
 #endif

@@ -27,23 +27,23 @@ void hz3_owner_stash_start(unsigned instances)
 {
     hz3_instances_set = instances;
     size_t left = UNBOOKED_BYTES / hz3_instances();
-    for (unsigned sc = 1; sc <= HZ3_CLASSES; sc++) {
-        size_t size = hz3_class_size(sc), unit = size * hz3_bin_unit(sc);
-        size_t step = hz3_bin_step(sc, unit, left);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        size_t size = hz3_class_size(cls), unit = size * hz3_bin_unit(cls);
+        size_t step = hz3_bin_step(cls, unit, left);
         left -= (step - 1) * unit;
-        booking[sc].unit = (uint32_t)unit;
-        booking[sc].step = (uint32_t)step;
+        booking[cls].unit = (uint32_t)unit;
+        booking[cls].step = (uint32_t)step;
     }
 }
 
-static size_t booked(unsigned sc, uint32_t count)
+static size_t booked(unsigned cls, uint32_t count)
 {
-    return (size_t)((int32_t)count / (int32_t)booking[sc].step) * booking[sc].step * booking[sc].unit;
+    return (size_t)((int32_t)count / (int32_t)booking[cls].step) * booking[cls].step * booking[cls].unit;
 }
 
-void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint32_t after)
+void hz3_stash_book(struct hz3_stash *stash, unsigned cls, uint32_t before, uint32_t after)
 {
-    size_t more = booked(sc, after) - booked(sc, before); /* modulo 2^64 where it is less */
+    size_t more = booked(cls, after) - booked(cls, before); /* modulo 2^64 where it is less */
     if (more) hz3_add(stash->in_flight, more);
 }
 
@@ -54,9 +54,9 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static bool has_room(unsigned owner, unsigned sc, unsigned units)
+static bool has_room(unsigned owner, unsigned cls, unsigned units)
 {
-    size_t bytes = (size_t)units * booking[sc].unit + UNBOOKED_BYTES;
+    size_t bytes = (size_t)units * booking[cls].unit + UNBOOKED_BYTES;
     return HZ3_STASH_PUSHES && hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
 }
 
@@ -69,9 +69,9 @@ size_t hz3_owner_stash_waiting(void)
 
 /* ---- pushes ---- */
 
-static struct hz3_bin *bin_to_push(unsigned owner, unsigned sc)
+static struct hz3_bin *bin_to_push(unsigned owner, unsigned cls)
 {
-    return &stashes[owner].bin[hz3_instance_to_push(owner, sc)][sc];
+    return &stashes[owner].bin[hz3_instance_to_push(owner, cls)][cls];
 }
 
 static bool counted(bool pushed, unsigned objects)
@@ -81,149 +81,149 @@ static bool counted(bool pushed, unsigned objects)
     return pushed;
 }
 
-bool hz3_owner_stash_push_one(unsigned owner, unsigned sc, void *object)
+bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 {
-    return hz3_owner_stash_push_list(owner, sc, object, object, 1);
+    return hz3_owner_stash_push_list(owner, cls, object, object, 1);
 }
 
-bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *tail, unsigned n)
+bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
 {
-    unsigned units = (n + hz3_bin_unit(sc) - 1) / hz3_bin_unit(sc);
-    return counted(has_room(owner, sc, units) &&
-                       hz3_transport_push_list(&stashes[owner], bin_to_push(owner, sc), sc, head, tail, n),
+    unsigned units = (n + hz3_bin_unit(cls) - 1) / hz3_bin_unit(cls);
+    return counted(has_room(owner, cls, units) &&
+                       hz3_transport_push_list(&stashes[owner], bin_to_push(owner, cls), cls, head, tail, n),
                    n);
 }
 
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine)
+bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
     unsigned n = hz3_magazine_count(magazine);
-    return counted(has_room(owner, sc, hz3_bin_units_of_magazine(n)) &&
-                       hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, sc), sc, magazine),
+    return counted(has_room(owner, cls, hz3_bin_units_of_magazine(n)) &&
+                       hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, cls), cls, magazine),
                    n);
 }
 
 /* ---- pops ---- */
 
-static struct hz3_bin *bin_to_pop(unsigned owner, unsigned sc)
+static struct hz3_bin *bin_to_pop(unsigned owner, unsigned cls)
 {
-    return &stashes[owner].bin[hz3_instance_to_pop(sc)][sc];
+    return &stashes[owner].bin[hz3_instance_to_pop(cls)][cls];
 }
 
-unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)
+unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want)
 {
-    unsigned got = hz3_transport_pop_batch(&stashes[owner], bin_to_pop(owner, sc), sc, out, want);
+    unsigned got = hz3_transport_pop_batch(&stashes[owner], bin_to_pop(owner, cls), cls, out, want);
     HZ3_COUNT(popped, got);
     return got;
 }
 
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc)
+struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
 {
-    struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, sc), sc);
+    struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, cls), cls);
     if (magazine) HZ3_COUNT(popped, hz3_magazine_count(magazine));
     return magazine;
 }
 
 /* The next bin of the class, from *at on, that holds something; *at: the one after it. */
-static struct hz3_bin *next_pending(unsigned sc, unsigned *at, struct hz3_stash **stash)
+static struct hz3_bin *next_pending(unsigned cls, unsigned *at, struct hz3_stash **stash)
 {
     unsigned instances = hz3_instances(), bins = owners() * instances;
     while (*at < bins) {
         unsigned i = (*at)++;
         *stash = &stashes[i / instances];
-        struct hz3_bin *bin = &(*stash)->bin[i % instances][sc];
+        struct hz3_bin *bin = &(*stash)->bin[i % instances][cls];
         if (unlikely(hz3_bin_is_pending(bin))) return bin;
     }
     return NULL;
 }
 
-unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
+unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
 {
     struct hz3_stash *stash;
     struct hz3_bin *bin;
     unsigned at = 0, got = 0;
-    while (!got && (bin = next_pending(sc, &at, &stash))) got = hz3_transport_pop_batch(stash, bin, sc, out, want);
+    while (!got && (bin = next_pending(cls, &at, &stash))) got = hz3_transport_pop_batch(stash, bin, cls, out, want);
     HZ3_COUNT(stolen, got);
     return got;
 }
 
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
+struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
 {
     struct hz3_stash *stash;
     struct hz3_bin *bin;
     struct hz3_magazine *magazine = NULL;
     unsigned at = 0;
-    while (!magazine && (bin = next_pending(sc, &at, &stash))) magazine = hz3_transport_pop_magazine(stash, bin, sc);
+    while (!magazine && (bin = next_pending(cls, &at, &stash))) magazine = hz3_transport_pop_magazine(stash, bin, cls);
     if (magazine) HZ3_COUNT(stolen, hz3_magazine_count(magazine));
     return magazine;
 }
 
-uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
+uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls)
 {
     uint32_t count = 0;
-    for (unsigned i = 0; i < hz3_instances(); i++) count += hz3_transport_count(&stashes[owner].bin[i][sc], sc);
+    for (unsigned i = 0; i < hz3_instances(); i++) count += hz3_transport_count(&stashes[owner].bin[i][cls], cls);
     return count;
 }
 
-bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
+bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
 {
     for (unsigned i = 0; i < hz3_instances(); i++)
-        if (hz3_bin_is_pending(&stashes[owner].bin[i][sc])) return true;
+        if (hz3_bin_is_pending(&stashes[owner].bin[i][cls])) return true;
     return false;
 }
 
 /* ---- home ---- */
 
-static void trim_bin(unsigned owner, unsigned instance, unsigned sc, bool all)
+static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
 {
-    struct hz3_bin *bin = &stashes[owner].bin[instance][sc];
-    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
+    struct hz3_bin *bin = &stashes[owner].bin[instance][cls];
+    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][cls];
     if (!hz3_bin_is_pending(bin) && !hz3_bin_is_overtaken(bin)) return;
     uint64_t head = hz3_bin_head(bin);
     if (all || head == hz3_get(*last)) {
-        size_t objects = hz3_transport_retire(&stashes[owner], bin, sc);
+        size_t objects = hz3_transport_retire(&stashes[owner], bin, cls);
         HZ3_COUNT(trimmed, objects);
     } else {
         hz3_set(*last, head);
     }
 }
 
-void hz3_owner_stash_trim(unsigned sc, bool all)
+void hz3_owner_stash_trim(unsigned cls, bool all)
 {
     for (unsigned owner = 0; owner < owners(); owner++)
-        for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, sc, all);
+        for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, cls, all);
 }
 
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
 {
-    for (unsigned sc = 1; sc < HZ3_OUTBOX_SPILL; sc++)
-        if (outbox->spill[sc].first) {
-            HZ3_COUNT(trimmed, hz3_owner_stash_spilled(outbox, sc));
-            hz3_transport_flush_spill(&outbox->spill[sc], sc);
+    for (unsigned cls = 1; cls < HZ3_OUTBOX_SPILL; cls++)
+        if (outbox->spill[cls].first) {
+            HZ3_COUNT(trimmed, hz3_owner_stash_spilled(outbox, cls));
+            hz3_transport_flush_spill(&outbox->spill[cls], cls);
         }
 }
 
-size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc)
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
 {
-    return sc < HZ3_OUTBOX_SPILL ? hz3_transport_spilled(&outbox->spill[sc]) : 0;
+    return cls < HZ3_OUTBOX_SPILL ? hz3_transport_spilled(&outbox->spill[cls]) : 0;
 }
 
 /* Looks by taking out and putting back, which does not count as use. */
-static size_t count_objects(unsigned owner, unsigned instance, unsigned sc)
+static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 {
-    struct hz3_bin *bin = &stashes[owner].bin[instance][sc];
-    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][sc];
+    struct hz3_bin *bin = &stashes[owner].bin[instance][cls];
+    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][cls];
     if (!hz3_bin_is_pending(bin)) return 0;
     bool unused = hz3_bin_head(bin) == hz3_get(*last);
-    size_t objects = hz3_transport_objects(&stashes[owner], bin, sc);
+    size_t objects = hz3_transport_objects(&stashes[owner], bin, cls);
     if (unused) hz3_set(*last, hz3_bin_head(bin));
     return objects;
 }
 
-size_t hz3_owner_stash_objects(unsigned sc)
+size_t hz3_owner_stash_objects(unsigned cls)
 {
     size_t objects = 0;
     for (unsigned owner = 0; owner < owners(); owner++)
-        for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, sc);
+        for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, cls);
     return objects;
 }
 

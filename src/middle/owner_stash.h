@@ -21,34 +21,34 @@ enum {
     HZ3_STASH_POPS = HZ3_S44_OWNER_STASH && HZ3_S44_OWNER_STASH_POP,
 };
 
-/* owner: the number of a heap; sc: a size class.  Any thread may call any of these at any time.
+/* owner: the number of a heap; cls: a size class.  Any thread may call any of these at any time.
  * False: refused, or the box is off; nothing has changed. */
-bool hz3_owner_stash_push_one(unsigned owner, unsigned sc, void *object);
+bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object);
 /* head .. tail: n objects linked through their first words. */
-bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *tail, unsigned n);
+bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n);
 /* A closed magazine, which is the stash's from then on. */
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine);
+bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine);
 
 /* Not where HZ3_STASH_POPS is 0.  Up to `want` objects, what this thread kept from the last pop first; returns how
  * many. */
-unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want);
+unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want);
 /* A closed magazine that is not empty, or NULL. */
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc);
+struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls);
 /* The same from whichever owner has some. */
-unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want);
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc);
+unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want);
+struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls);
 
 /* Over all instances; approximate while others push and pop.  Objects; with magazines, a magazine counts as full. */
-uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc);
-bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc);
+uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls);
+bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls);
 
 void hz3_owner_stash_start(unsigned instances);
 /* Retires what lay untouched since the last call, or all of it. */
-void hz3_owner_stash_trim(unsigned sc, bool all);
+void hz3_owner_stash_trim(unsigned cls, bool all);
 /* What this thread kept goes back into its runs, for the thread's end. */
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox);
-size_t hz3_owner_stash_objects(unsigned sc); /* in all bins; exact when nobody pushes or pops */
-size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc);
+size_t hz3_owner_stash_objects(unsigned cls); /* in all bins; exact when nobody pushes or pops */
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls);
 size_t hz3_owner_stash_in_flight(unsigned owner);                     /* bytes, as the bound counts them */
 size_t hz3_owner_stash_waiting(void);                                 /* the same of all owners */
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */

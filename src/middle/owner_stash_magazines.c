@@ -4,14 +4,14 @@
 #include "middle/owner_stash_transport.h"
 #include "variants/full_drain.h"
 
-static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *magazine)
+static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *magazine)
 {
-    unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[sc].load, (unsigned)HZ3_STACK_MAX), retries;
+    unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX), retries;
     /* Several pushers may pass at the bound: each adds one. */
     if (hz3_stack_count(stack) >= hz3_max(max, 1u)) return false;
     unsigned n = hz3_magazine_count(magazine);
     unsigned before = hz3_stack_count_of(hz3_stack_put_counted(stack, hz3_magazine_number(magazine), &retries));
-    hz3_stash_book(stash, sc, before, before + 1);
+    hz3_stash_book(stash, cls, before, before + 1);
     HZ3_COUNT(list_calls, 1);
     HZ3_COUNT(list_objs, n);
     HZ3_COUNT(list_retries, retries);
@@ -19,57 +19,57 @@ static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, 
     return true;
 }
 
-bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc,
+bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls,
                                  struct hz3_magazine *magazine)
 {
-    return push(stash, &bin->stack, sc, magazine);
+    return push(stash, &bin->stack, cls, magazine);
 }
 
-bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void *head, void *tail,
+bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls, void *head, void *tail,
                              unsigned n)
 {
-    struct hz3_magazine *magazine = n <= hz3_class_info[sc].load ? hz3_magazine_get(sc) : NULL;
+    struct hz3_magazine *magazine = n <= hz3_class_info[cls].load ? hz3_magazine_get(cls) : NULL;
     if (!magazine) return false;
     void **top = hz3_magazine_open(magazine, n);
     for (void *object = head; n--; object = object == tail ? NULL : hz3_link_get(object)) *++top = object;
-    if (push(stash, &bin->stack, sc, hz3_magazine_close(top))) return true;
-    hz3_magazine_put(sc, magazine);
+    if (push(stash, &bin->stack, cls, hz3_magazine_close(top))) return true;
+    hz3_magazine_put(cls, magazine);
     return false;
 }
 
 /* What was in the bin before may go beyond its bound, but not beyond what its head can count. */
-static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *magazine)
+static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *magazine)
 {
     if (hz3_stack_count(stack) >= HZ3_STACK_MAX) {
-        hz3_central_take_apart(sc, magazine);
+        hz3_central_take_apart(cls, magazine);
         return;
     }
     unsigned before = hz3_stack_count_of(hz3_stack_put(stack, hz3_magazine_number(magazine)));
-    hz3_stash_book(stash, sc, before, before + 1);
+    hz3_stash_book(stash, cls, before, before + 1);
 }
 
 /* ---- pops ---- */
 
 /* The spill keeps what it has room for; the others are put back. */
-static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc, struct hz3_magazine *rest)
+static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *rest)
 {
     for (struct hz3_magazine *next; rest; rest = next) {
         unsigned count = hz3_magazine_count(rest);
         next = hz3_magazine_below(rest);
-        if (hz3_spill_put(sc, rest)) continue;
-        put_back(stash, stack, sc, rest);
+        if (hz3_spill_put(cls, rest)) continue;
+        put_back(stash, stack, cls, rest);
         HZ3_COUNT(spill_put_back, count);
     }
 }
 
 /* The top magazine of those that were taken; with S112 the others are still linked below it. */
-static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stack, unsigned sc)
+static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls)
 {
     uint64_t replaced = 0;
     uint32_t number = hz3_drain_take(stack, &replaced);
     unsigned before = hz3_stack_count_of(replaced);
     if (!number) return NULL;
-    hz3_stash_book(stash, sc, before, hz3_drain_left(before));
+    hz3_stash_book(stash, cls, before, hz3_drain_left(before));
     return hz3_magazine_numbered(number);
 }
 
@@ -81,65 +81,65 @@ static unsigned objects_of(struct hz3_magazine *magazine)
     return objects;
 }
 
-struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
+struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {
     HZ3_COUNT(pop_calls, 1);
-    HZ3_COUNT(want, hz3_class_info[sc].load);
-    struct hz3_magazine *magazine = hz3_spill_get(sc);
+    HZ3_COUNT(want, hz3_class_info[cls].load);
+    struct hz3_magazine *magazine = hz3_spill_get(cls);
     if (magazine) {
         HZ3_COUNT(spill_hits, 1);
         return magazine;
     }
-    magazine = take(stash, &bin->stack, sc);
+    magazine = take(stash, &bin->stack, cls);
     if (!magazine) return NULL;
     struct hz3_magazine *rest = hz3_drain_next(magazine);
     HZ3_COUNT(drains, 1);
     HZ3_COUNT(drained, objects_of(magazine));
     HZ3_COUNT_MAX(drained_max, objects_of(magazine));
-    keep(stash, &bin->stack, sc, rest);
+    keep(stash, &bin->stack, cls, rest);
     return magazine;
 }
 
-unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void **out, unsigned want)
+unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls, void **out, unsigned want)
 {
-    struct hz3_magazine *magazine = hz3_transport_pop_magazine(stash, bin, sc);
+    struct hz3_magazine *magazine = hz3_transport_pop_magazine(stash, bin, cls);
     if (!magazine) return 0;
     unsigned got = hz3_min(want, hz3_magazine_count(magazine));
     for (unsigned i = 0; i < got; i++) out[i] = magazine->word[magazine->header.top--];
     if (hz3_magazine_count(magazine))
-        put_back(stash, &bin->stack, sc, magazine);
+        put_back(stash, &bin->stack, cls, magazine);
     else
-        hz3_magazine_put(sc, magazine);
+        hz3_magazine_put(cls, magazine);
     return got;
 }
 
 /* ---- home, and counting ---- */
 
-size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
+size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {
     size_t objects = 0;
     unsigned most = hz3_stack_count(&bin->stack); /* not what comes meanwhile */
     struct hz3_magazine *magazine, *next;
-    while (most-- && (magazine = take(stash, &bin->stack, sc)))
+    while (most-- && (magazine = take(stash, &bin->stack, cls)))
         for (; magazine; magazine = next) {
             next = hz3_drain_next(magazine);
             objects += hz3_magazine_count(magazine);
-            hz3_central_take_apart(sc, magazine);
+            hz3_central_take_apart(cls, magazine);
         }
     return objects;
 }
 
-uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned sc)
+uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned cls)
 {
-    return hz3_stack_count(&bin->stack) * hz3_class_info[sc].load;
+    return hz3_stack_count(&bin->stack) * hz3_class_info[cls].load;
 }
 
-size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc)
+size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {
     /* A magazine's fill is only readable once it is ours. */
     struct hz3_magazine *taken = NULL, *magazine, *next;
     size_t objects = 0;
-    for (unsigned most = hz3_stack_count(&bin->stack); most-- && (magazine = take(stash, &bin->stack, sc));)
+    for (unsigned most = hz3_stack_count(&bin->stack); most-- && (magazine = take(stash, &bin->stack, cls));)
         for (; magazine; magazine = next) {
             next = hz3_drain_next(magazine);
             objects += hz3_magazine_count(magazine);
@@ -148,7 +148,7 @@ size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsig
         }
     for (; taken; taken = next) {
         next = hz3_magazine_below(taken);
-        put_back(stash, &bin->stack, sc, taken);
+        put_back(stash, &bin->stack, cls, taken);
     }
     return objects;
 }

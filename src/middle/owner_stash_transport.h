@@ -30,17 +30,17 @@ struct hz3_stash {
 } HZ3_CACHE_ALIGNED;
 
 /* A bin's count went from `before` to `after` (magazines or objects): the owner's bytes follow, in steps. */
-void hz3_stash_book(struct hz3_stash *stash, unsigned sc, uint32_t before, uint32_t after);
+void hz3_stash_book(struct hz3_stash *stash, unsigned cls, uint32_t before, uint32_t after);
 
-bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void *head, void *tail,
+bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls, void *head, void *tail,
                              unsigned n);
-bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc,
+bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls,
                                  struct hz3_magazine *magazine);
-unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc, void **out, unsigned want);
-struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc);
-size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc); /* all of it; objects */
-uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned sc);
-size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned sc);
-void hz3_transport_flush_spill(struct hz3_spill *spill, unsigned sc);
+unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls, void **out, unsigned want);
+struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls);
+size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls); /* all of it; objects */
+uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned cls);
+size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls);
+void hz3_transport_flush_spill(struct hz3_spill *spill, unsigned cls);
 size_t hz3_transport_spilled(const struct hz3_spill *spill);
 #endif

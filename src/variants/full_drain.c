@@ -3,11 +3,11 @@
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
 
-struct hz3_magazine *hz3_full_drain_get(unsigned sc)
+struct hz3_magazine *hz3_full_drain_get(unsigned cls)
 {
     struct hz3_outbox *outbox = hz3_outbox;
-    if (!outbox || !outbox->spill[sc].first) return NULL;
-    struct hz3_spill *spill = &outbox->spill[sc];
+    if (!outbox || !outbox->spill[cls].first) return NULL;
+    struct hz3_spill *spill = &outbox->spill[cls];
     struct hz3_magazine *magazine = spill->first;
     spill->first = hz3_magazine_below(magazine);
     spill->count--;
@@ -15,11 +15,11 @@ struct hz3_magazine *hz3_full_drain_get(unsigned sc)
     return magazine;
 }
 
-bool hz3_full_drain_put(unsigned sc, struct hz3_magazine *magazine)
+bool hz3_full_drain_put(unsigned cls, struct hz3_magazine *magazine)
 {
     struct hz3_outbox *outbox = hz3_outbox_get();
-    if (!outbox || outbox->spill[sc].count == HZ3_SPILL_MAGAZINES) return false;
-    struct hz3_spill *spill = &outbox->spill[sc];
+    if (!outbox || outbox->spill[cls].count == HZ3_SPILL_MAGAZINES) return false;
+    struct hz3_spill *spill = &outbox->spill[cls];
     hz3_set(magazine->header.next, spill->first ? hz3_magazine_number(spill->first) : 0);
     spill->first = magazine;
     spill->count++;
@@ -27,11 +27,11 @@ bool hz3_full_drain_put(unsigned sc, struct hz3_magazine *magazine)
     return true;
 }
 
-void hz3_transport_flush_spill(struct hz3_spill *spill, unsigned sc)
+void hz3_transport_flush_spill(struct hz3_spill *spill, unsigned cls)
 {
     for (struct hz3_magazine *magazine = spill->first, *next; magazine; magazine = next) {
         next = hz3_magazine_below(magazine);
-        hz3_central_take_apart(sc, magazine);
+        hz3_central_take_apart(cls, magazine);
     }
     *spill = (struct hz3_spill){0};
 }

@@ -5,8 +5,8 @@
 
 #include "middle/magazine.h"
 
-struct hz3_magazine *hz3_full_drain_get(unsigned sc);
-bool hz3_full_drain_put(unsigned sc, struct hz3_magazine *magazine);
+struct hz3_magazine *hz3_full_drain_get(unsigned cls);
+bool hz3_full_drain_put(unsigned cls, struct hz3_magazine *magazine);
 
 /* For any build.  The number of the top magazine, or 0; *replaced: the head before. */
 HZ3_INLINE uint32_t hz3_drain_take(struct hz3_stack *stack, uint64_t *replaced)
@@ -27,14 +27,14 @@ HZ3_INLINE struct hz3_magazine *hz3_drain_next(struct hz3_magazine *magazine)
 }
 
 /* What this thread kept, one magazine after the other; or NULL. */
-HZ3_INLINE struct hz3_magazine *hz3_spill_get(unsigned sc)
+HZ3_INLINE struct hz3_magazine *hz3_spill_get(unsigned cls)
 {
-    return HZ3_S48_OWNER_STASH_SPILL ? hz3_full_drain_get(sc) : NULL;
+    return HZ3_S48_OWNER_STASH_SPILL ? hz3_full_drain_get(cls) : NULL;
 }
 
 /* Keeps a magazine; false: there is no room. */
-HZ3_INLINE bool hz3_spill_put(unsigned sc, struct hz3_magazine *magazine)
+HZ3_INLINE bool hz3_spill_put(unsigned cls, struct hz3_magazine *magazine)
 {
-    return HZ3_S48_OWNER_STASH_SPILL && hz3_full_drain_put(sc, magazine);
+    return HZ3_S48_OWNER_STASH_SPILL && hz3_full_drain_put(cls, magazine);
 }
 #endif

@@ -29,9 +29,9 @@ HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
 }
 
 /* A bin counts objects. */
-HZ3_INLINE unsigned hz3_bin_unit(unsigned sc)
+HZ3_INLINE unsigned hz3_bin_unit(unsigned cls)
 {
-    (void)sc;
+    (void)cls;
     return 1;
 }
 
@@ -40,8 +40,8 @@ HZ3_INLINE unsigned hz3_bin_units_of_magazine(unsigned n)
     return n;
 }
 
-HZ3_INLINE size_t hz3_bin_step(unsigned sc, size_t bytes, size_t left)
+HZ3_INLINE size_t hz3_bin_step(unsigned cls, size_t bytes, size_t left)
 {
-    return hz3_max(1, left / (HZ3_CLASSES - sc + 1) / bytes);
+    return hz3_max(1, left / (HZ3_CLASSES - cls + 1) / bytes);
 }
 #endif

@@ -2,57 +2,57 @@
  */
 #include "middle/owner_stash.h"
 
-bool hz3_owner_stash_push_one(unsigned owner, unsigned sc, void *object)
+bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 {
-    (void)owner, (void)sc, (void)object;
+    (void)owner, (void)cls, (void)object;
     return false;
 }
 
-bool hz3_owner_stash_push_list(unsigned owner, unsigned sc, void *head, void *tail, unsigned n)
+bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
 {
-    (void)owner, (void)sc, (void)head, (void)tail, (void)n;
+    (void)owner, (void)cls, (void)head, (void)tail, (void)n;
     return false;
 }
 
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned sc, struct hz3_magazine *magazine)
+bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
-    (void)owner, (void)sc, (void)magazine;
+    (void)owner, (void)cls, (void)magazine;
     return false;
 }
 
-unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned sc, void **out, unsigned want)
+unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want)
 {
-    (void)owner, (void)sc, (void)out, (void)want;
+    (void)owner, (void)cls, (void)out, (void)want;
     return 0;
 }
 
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned sc)
+struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
 {
-    (void)owner, (void)sc;
+    (void)owner, (void)cls;
     return NULL;
 }
 
-unsigned hz3_owner_stash_steal_batch(unsigned sc, void **out, unsigned want)
+unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
 {
-    (void)sc, (void)out, (void)want;
+    (void)cls, (void)out, (void)want;
     return 0;
 }
 
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned sc)
+struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
 {
-    (void)sc;
+    (void)cls;
     return NULL;
 }
 
-uint32_t hz3_owner_stash_count(unsigned owner, unsigned sc)
+uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls)
 {
-    (void)owner, (void)sc;
+    (void)owner, (void)cls;
     return 0;
 }
 
-bool hz3_owner_stash_has_pending(unsigned owner, unsigned sc)
+bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
 {
-    (void)owner, (void)sc;
+    (void)owner, (void)cls;
     return false;
 }
 
@@ -61,9 +61,9 @@ void hz3_owner_stash_start(unsigned instances)
     (void)instances;
 }
 
-void hz3_owner_stash_trim(unsigned sc, bool all)
+void hz3_owner_stash_trim(unsigned cls, bool all)
 {
-    (void)sc, (void)all;
+    (void)cls, (void)all;
 }
 
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
@@ -71,15 +71,15 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
     (void)outbox;
 }
 
-size_t hz3_owner_stash_objects(unsigned sc)
+size_t hz3_owner_stash_objects(unsigned cls)
 {
-    (void)sc;
+    (void)cls;
     return 0;
 }
 
-size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned sc)
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
 {
-    (void)outbox, (void)sc;
+    (void)outbox, (void)cls;
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { OWNER = 3, OTHER = 5, MANY = 600 };
-static unsigned sc;
+static unsigned cls;
 static void *objects[MANY];
 
 static int compare(const void *a, const void *b)
@@ -23,14 +23,14 @@ static void take(unsigned n)
 {
     enum hz3_refill_source source;
     for (unsigned got = 0; got < n;)
-        got += hz3_central_refill(&hz3_heaps[OWNER], sc, objects + got, n - got, true, &source);
+        got += hz3_central_refill(&hz3_heaps[OWNER], cls, objects + got, n - got, true, &source);
     qsort(objects, n, sizeof *objects, compare);
 }
 
 static void push_linked(unsigned first, unsigned n)
 {
     for (unsigned i = first; i + 1 < first + n; i++) *(void **)objects[i] = objects[i + 1];
-    assert_true(hz3_owner_stash_push_list(OWNER, sc, objects[first], objects[first + n - 1], n));
+    assert_true(hz3_owner_stash_push_list(OWNER, cls, objects[first], objects[first + n - 1], n));
 }
 
 static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
@@ -44,8 +44,8 @@ static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
 static unsigned pop_all(void **out, unsigned room)
 {
     unsigned got = 0;
-    while (hz3_owner_stash_has_pending(OWNER, sc) || (hz3_outbox && hz3_owner_stash_spilled(hz3_outbox, sc)))
-        got += hz3_owner_stash_pop_batch(OWNER, sc, out + got, hz3_min(7, room - got));
+    while (hz3_owner_stash_has_pending(OWNER, cls) || (hz3_outbox && hz3_owner_stash_spilled(hz3_outbox, cls)))
+        got += hz3_owner_stash_pop_batch(OWNER, cls, out + got, hz3_min(7, room - got));
     return got;
 }
 
@@ -54,8 +54,8 @@ static void assert_same(void **found, unsigned n, unsigned expected)
     assert_int_equal(n, expected);
     qsort(found, n, sizeof *found, compare);
     for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
-    hz3_central_retire(sc, found, n);
-    assert_int_equal(hz3_owner_stash_count(OWNER, sc), 0);
+    hz3_central_retire(cls, found, n);
+    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
     assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
 }
 
@@ -63,7 +63,7 @@ static int start(void **state)
 {
     (void)state;
     hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if all had had threads */
-    sc = hz3_class_of(64);
+    cls = hz3_class_of(64);
     return HZ3_STASH_PUSHES && HZ3_STASH_POPS ? 0 : -1;
 }
 
@@ -74,10 +74,10 @@ static void one_by_one(void **state)
     (void)state;
     void *found[40];
     take(40);
-    for (unsigned i = 0; i < 40; i++) assert_true(hz3_owner_stash_push_one(OWNER, sc, objects[i]));
-    assert_true(hz3_owner_stash_has_pending(OWNER, sc) && !hz3_owner_stash_has_pending(OTHER, sc));
-    assert_true(hz3_owner_stash_count(OWNER, sc) >= 40);
-    assert_int_equal(hz3_owner_stash_objects(sc), 40);
+    for (unsigned i = 0; i < 40; i++) assert_true(hz3_owner_stash_push_one(OWNER, cls, objects[i]));
+    assert_true(hz3_owner_stash_has_pending(OWNER, cls) && !hz3_owner_stash_has_pending(OTHER, cls));
+    assert_true(hz3_owner_stash_count(OWNER, cls) >= 40);
+    assert_int_equal(hz3_owner_stash_objects(cls), 40);
     assert_same(found, pop_all(found, 40), 40);
 }
 
@@ -88,9 +88,9 @@ static void lists_and_magazines(void **state)
     take(90);
     push_linked(0, 20);
     push_linked(20, 30);
-    assert_true(hz3_owner_stash_push_magazine(OWNER, sc, magazine_of(50, 30)));
-    assert_true(hz3_owner_stash_push_magazine(OWNER, sc, magazine_of(80, 10)));
-    assert_int_equal(hz3_owner_stash_objects(sc), 90);
+    assert_true(hz3_owner_stash_push_magazine(OWNER, cls, magazine_of(50, 30)));
+    assert_true(hz3_owner_stash_push_magazine(OWNER, cls, magazine_of(80, 10)));
+    assert_int_equal(hz3_owner_stash_objects(cls), 90);
     assert_same(found, pop_all(found, 90), 90);
 }
 
@@ -103,7 +103,7 @@ static void magazines_come_out_closed(void **state)
     push_linked(0, 30);
     push_linked(30, 30);
     for (unsigned tries = 0; tries < 100 && got < 60; tries++) {
-        struct hz3_magazine *magazine = hz3_owner_stash_pop_magazine(OWNER, sc);
+        struct hz3_magazine *magazine = hz3_owner_stash_pop_magazine(OWNER, cls);
         if (!magazine) continue;
         assert_true(hz3_magazine_count(magazine) > 0);
         for (unsigned n = hz3_magazine_count(magazine); n--;) found[got++] = magazine->word[magazine->header.top--];
@@ -120,15 +120,15 @@ static void anybody_may_take_what_nobody_wants(void **state)
     take(60);
     push_linked(0, 30);
     push_linked(30, 30);
-    struct hz3_magazine *magazine = hz3_owner_stash_steal_magazine(sc);
+    struct hz3_magazine *magazine = hz3_owner_stash_steal_magazine(cls);
     assert_non_null(magazine);
     for (got = 0; got < hz3_magazine_count(magazine); got++)
         found[got] = magazine->word[magazine->header.floor + 1 + got];
     hz3_magazine_put(0, magazine);
-    while ((n = hz3_owner_stash_steal_batch(sc, found + got, 60 - got))) got += n;
+    while ((n = hz3_owner_stash_steal_batch(cls, found + got, 60 - got))) got += n;
     got += pop_all(found + got, 60 - got); /* the spill */
     assert_same(found, got, 60);
-    assert_null(hz3_owner_stash_steal_magazine(sc));
+    assert_null(hz3_owner_stash_steal_magazine(cls));
 }
 
 static void refused_is_unchanged(void **state)
@@ -136,22 +136,22 @@ static void refused_is_unchanged(void **state)
     (void)state;
     static void *found[MANY];
     unsigned pushed = 0, most = HZ3_S44_STASH_MAX_OBJS;
-    sc = hz3_class_of(8192);
+    cls = hz3_class_of(8192);
     take(MANY);
-    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, sc, objects[pushed])) pushed++;
+    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
     assert_in_range(pushed, 1, hz3_min(MANY - 1u, most)); /* 1 MiB is 128 of them */
     size_t live = hz3_get(hz3_heaps[OWNER].live);
-    assert_true(pushed * hz3_class_size(sc) <= hz3_max(HZ3_MIB(1), live / 8));
-    uint32_t count = hz3_owner_stash_count(OWNER, sc);
+    assert_true(pushed * hz3_class_size(cls) <= hz3_max(HZ3_MIB(1), live / 8));
+    uint32_t count = hz3_owner_stash_count(OWNER, cls);
     struct hz3_magazine *magazine = magazine_of(pushed, 2);
-    while (hz3_owner_stash_push_magazine(OWNER, sc, magazine)) magazine = magazine_of(pushed += 2, 2), count += 2;
+    while (hz3_owner_stash_push_magazine(OWNER, cls, magazine)) magazine = magazine_of(pushed += 2, 2), count += 2;
     assert_int_equal(hz3_magazine_count(magazine), 2);
     assert_ptr_equal(magazine->word[magazine->header.top], objects[pushed + 1]);
     hz3_magazine_put(0, magazine);
-    assert_int_equal(hz3_owner_stash_objects(sc), pushed);
-    hz3_central_retire(sc, objects + pushed, MANY - pushed);
+    assert_int_equal(hz3_owner_stash_objects(cls), pushed);
+    hz3_central_retire(cls, objects + pushed, MANY - pushed);
     assert_same(found, pop_all(found, pushed), pushed);
-    sc = hz3_class_of(64);
+    cls = hz3_class_of(64);
 }
 
 static void what_lies_untouched_goes_home(void **state)
@@ -159,16 +159,16 @@ static void what_lies_untouched_goes_home(void **state)
     (void)state;
     take(50);
     push_linked(0, 25);
-    uint64_t retired = hz3_central_retired(sc);
-    hz3_owner_stash_trim(sc, false);
-    assert_int_equal(hz3_owner_stash_objects(sc), 25); /* to look is not to use */
-    hz3_owner_stash_trim(sc, false);
-    assert_false(hz3_owner_stash_has_pending(OWNER, sc));
-    assert_int_equal(hz3_central_retired(sc), retired + 25);
+    uint64_t retired = hz3_central_retired(cls);
+    hz3_owner_stash_trim(cls, false);
+    assert_int_equal(hz3_owner_stash_objects(cls), 25); /* to look is not to use */
+    hz3_owner_stash_trim(cls, false);
+    assert_false(hz3_owner_stash_has_pending(OWNER, cls));
+    assert_int_equal(hz3_central_retired(cls), retired + 25);
     push_linked(25, 25);
-    hz3_owner_stash_trim(sc, true);
-    assert_false(hz3_owner_stash_has_pending(OWNER, sc));
-    assert_int_equal(hz3_central_retired(sc), retired + 50);
+    hz3_owner_stash_trim(cls, true);
+    assert_false(hz3_owner_stash_has_pending(OWNER, cls));
+    assert_int_equal(hz3_central_retired(cls), retired + 50);
     assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
 }
 
@@ -179,16 +179,16 @@ static void what_a_thread_kept_goes_home(void **state)
     take(60);
     for (unsigned i = 0; i < 3; i++) push_linked(20 * i, 20);
     unsigned got = 0;
-    while (!got) got = hz3_owner_stash_pop_batch(OWNER, sc, out, 4);
-    size_t kept = hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, sc) : 0;
-    assert_int_equal(kept + got + hz3_owner_stash_objects(sc), 60);
-    uint64_t retired = hz3_central_retired(sc);
+    while (!got) got = hz3_owner_stash_pop_batch(OWNER, cls, out, 4);
+    size_t kept = hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0;
+    assert_int_equal(kept + got + hz3_owner_stash_objects(cls), 60);
+    uint64_t retired = hz3_central_retired(cls);
     if (hz3_outbox) hz3_owner_stash_flush_spill(hz3_outbox);
-    assert_int_equal(hz3_central_retired(sc), retired + kept);
-    assert_int_equal(hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, sc) : 0, 0);
-    hz3_central_retire(sc, out, got);
-    hz3_owner_stash_trim(sc, true);
-    assert_int_equal(hz3_owner_stash_count(OWNER, sc), 0);
+    assert_int_equal(hz3_central_retired(cls), retired + kept);
+    assert_int_equal(hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0, 0);
+    hz3_central_retire(cls, out, got);
+    hz3_owner_stash_trim(cls, true);
+    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
 }
 
 /* Whoever pushes, all of it is counted and found, whichever instance a pop begins with. */
@@ -200,10 +200,10 @@ static void instances_are_one_stash(void **state)
     uint32_t self = hz3_lock_self();
     for (unsigned i = 0; i < 48; i++) {
         hz3_lock_id = 2 * i + 2; /* as if another thread pushed */
-        assert_true(hz3_owner_stash_push_one(OWNER, sc, objects[i]));
+        assert_true(hz3_owner_stash_push_one(OWNER, cls, objects[i]));
     }
     hz3_lock_id = self;
-    assert_int_equal(hz3_owner_stash_objects(sc), 48);
+    assert_int_equal(hz3_owner_stash_objects(cls), 48);
     assert_same(found, pop_all(found, 48), 48);
 }
 
@@ -212,9 +212,9 @@ static void classes_that_pop_by_turns_look_into_every_bin(void **state)
     (void)state;
     if (!HZ3_S144_SETTABLE) skip();
     hz3_instances_set = 2;
-    unsigned first = hz3_instance_to_pop(sc);
-    hz3_instance_to_pop(sc + 1);
-    unsigned second = hz3_instance_to_pop(sc);
+    unsigned first = hz3_instance_to_pop(cls);
+    hz3_instance_to_pop(cls + 1);
+    unsigned second = hz3_instance_to_pop(cls);
     hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
     assert_int_equal(first + second, 1);
 }
