@@ -137,7 +137,7 @@ static void use_state_tables(unsigned tables)
     hz3_state_tables = HZ3_FREE_CHECK ? tables : 0;
     bool coarse = hz3_state_tables == HZ3_STATE_TABLES;
     window_align = coarse ? (size_t)TABLE_STEP << HZ3_COARSE_SHIFT : HZ3_MIB(2);
-    for (unsigned cls = 0; cls < HZ3_BINS; cls++)
+    for (unsigned cls = 0; cls < HZ3_CLASS_VALUES; cls++)
         hz3_state_shift[cls] = (uint8_t)hz3_state_table_shift(coarse && hz3_class_size(cls) >> HZ3_COARSE_SHIFT);
 }
 

@@ -6,7 +6,7 @@ _Static_assert(sizeof(struct hz3_span) == 128 + sizeof(((struct hz3_span *)0)->n
 
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
-uint8_t hz3_state_shift[HZ3_BINS] HZ3_CACHE_ALIGNED, *hz3_states;
+uint8_t hz3_state_shift[HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED, *hz3_states;
 unsigned hz3_state_tables;
 
 enum { FOREIGN_OWNER = 1 }; /* of a granule that was skipped, beside HZ3_CLASS_NONE */

@@ -55,8 +55,8 @@ extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot:
 extern HZ3_ATOMIC(uint32_t) hz3_window_count;
 /* Const once there is a window; an address that was never mapped has no state bytes. */
 extern HZ3_HIDDEN uint8_t *hz3_states;
-extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_BINS]; /* by class */
-extern unsigned hz3_state_tables;                    /* the first so many are in use */
+extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_CLASS_VALUES]; /* by class */
+extern unsigned hz3_state_tables;                            /* the first so many are in use */
 
 /* Visits the descriptor of every granule that was ever in use.  Only where no other thread runs. */
 void hz3_map_each_span(void (*visit)(struct hz3_span *span));

@@ -2,7 +2,7 @@
 
 uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
-struct hz3_class_info hz3_class_info[HZ3_BINS];
+struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
 enum {
     LINEAR_MAX = HZ3_LINEAR_CLASSES * HZ3_UNIT,

@@ -18,7 +18,7 @@ struct hz3_class_info {
  * slow path, which starts hz3. */
 extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
-extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_BINS];
+extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
 void hz3_sizeclass_start(void);
 /* From malloc's fast path, or no more; at any time. */

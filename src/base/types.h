@@ -41,9 +41,9 @@ enum {
     HZ3_SMALL_MAX = 64 * 1024,             /* largest size of a class */
     HZ3_LINEAR_CLASSES = HZ3_SMALL_NUM_SC, /* in steps of 16 bytes; after them 8 to each doubling */
     HZ3_CLASSES = HZ3_LINEAR_CLASSES + 8 * (12 - __builtin_ctz(HZ3_LINEAR_CLASSES)),
-    HZ3_CLASS_NONE = 0,                /* tag of a granule that holds no object */
-    HZ3_CLASS_LARGE = HZ3_CLASSES + 1, /* tag of a large block's first granule; the others have none */
-    HZ3_BINS = HZ3_CLASSES + 2,        /* classes and the two tags above, which never hold a magazine */
+    HZ3_CLASS_NONE = 0,                 /* tag of a granule that holds no object */
+    HZ3_CLASS_LARGE = HZ3_CLASSES + 1,  /* tag of a large block's first granule; the others have none */
+    HZ3_CLASS_VALUES = HZ3_CLASSES + 2, /* classes and the two tags above, which never hold a magazine */
 };
 
 #define HZ3_KIB(n) ((size_t)(n) << 10)

@@ -25,14 +25,14 @@ struct hz3_cache_stats {
 
 /* The magazines of a thread, and what goes with them: all that a thread that ends leaves to its successor. */
 struct hz3_bins {
-    void **top[HZ3_BINS];      /* last filled word of the loaded magazine, or the stub's last */
-    void **previous[HZ3_BINS]; /* the same of the other magazine */
-    uint8_t capacity[HZ3_BINS];
-    bool missed[HZ3_BINS];     /* since `epoch` began */
-    bool freed_only[HZ3_BINS]; /* it overflowed, and no malloc missed since */
-    uint8_t owner;             /* number of the heap they are carved from */
-    uint8_t donor;             /* the class that gave room last */
-    uint32_t epoch;            /* of reclaim's, when they were last looked through */
+    void **top[HZ3_CLASS_VALUES];      /* last filled word of the loaded magazine, or the stub's last */
+    void **previous[HZ3_CLASS_VALUES]; /* the same of the other magazine */
+    uint8_t capacity[HZ3_CLASS_VALUES];
+    bool missed[HZ3_CLASS_VALUES];     /* since `epoch` began */
+    bool freed_only[HZ3_CLASS_VALUES]; /* it overflowed, and no malloc missed since */
+    uint8_t owner;                     /* number of the heap they are carved from */
+    uint8_t donor;                     /* the class that gave room last */
+    uint32_t epoch;                    /* of reclaim's, when they were last looked through */
     unsigned spares;
     struct hz3_magazine *spare; /* empty ones, linked by word[1] */
     size_t grown;               /* bytes of new runs in pages that were not there, since reclaim looked */

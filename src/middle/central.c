@@ -15,7 +15,7 @@ static struct central {
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
     ptrdiff_t idle_change;            /* of HZ3_GAUGE_IDLE, to be added before the lock is let go */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
-} HZ3_CACHE_ALIGNED centrals[HZ3_BINS];
+} HZ3_CACHE_ALIGNED centrals[HZ3_CLASS_VALUES];
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 unsigned hz3_heap_count = 1;

@@ -13,12 +13,12 @@
 
 struct hz3_heap {
     struct hz3_lock lock;
-    struct hz3_span *held[HZ3_BINS];           /* under lock: the run of each class to carve from, or NULL */
-    struct hz3_span *reserve;                  /* under lock: what new runs are made of, or NULL */
-    HZ3_ATOMIC(uint64_t) taken[HZ3_BINS];      /* objects, ever; written under lock */
-    HZ3_ATOMIC(uint32_t) threads;              /* that use it */
-    HZ3_ATOMIC(uint32_t) node;                 /* HZ3_ADOPT=2: NUMA node of the thread that came last */
-    HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED; /* bytes of its runs' objects that are out, cached ones too */
+    struct hz3_span *held[HZ3_CLASS_VALUES];      /* under lock: the run of each class to carve from, or NULL */
+    struct hz3_span *reserve;                     /* under lock: what new runs are made of, or NULL */
+    HZ3_ATOMIC(uint64_t) taken[HZ3_CLASS_VALUES]; /* objects, ever; written under lock */
+    HZ3_ATOMIC(uint32_t) threads;                 /* that use it */
+    HZ3_ATOMIC(uint32_t) node;                    /* HZ3_ADOPT=2: NUMA node of the thread that came last */
+    HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED;    /* bytes of its runs' objects that are out, cached ones too */
 } HZ3_CACHE_ALIGNED;
 
 extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];

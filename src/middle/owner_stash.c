@@ -9,11 +9,11 @@
 
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 static struct {
-    uint32_t unit;   /* bytes of what a bin counts: an object, or a full magazine */
-    uint32_t step;   /* units that are booked at a time, so that not every push writes in_flight */
-} booking[HZ3_BINS]; /* const after start */
+    uint32_t unit;           /* bytes of what a bin counts: an object, or a full magazine */
+    uint32_t step;           /* units that are booked at a time, so that not every push writes in_flight */
+} booking[HZ3_CLASS_VALUES]; /* const after start */
 /* The heads as reclaim last saw them. */
-static HZ3_ATOMIC(uint64_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_BINS];
+static HZ3_ATOMIC(uint64_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES];
 
 /* The stashes of the first so many heaps may hold something: others never had a thread. */
 static unsigned owners(void)

@@ -26,7 +26,7 @@ static inline void hz3_link_set(void *object, void *next)
 struct hz3_stash {
     HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins, as far as they are booked */
     struct hz3_lock taker;        /* HZ3_STASH_ONE_TAKER: whoever takes from any of its bins */
-    struct hz3_bin bin[HZ3_INSTANCES_MAX][HZ3_BINS] HZ3_CACHE_ALIGNED;
+    struct hz3_bin bin[HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED;
 } HZ3_CACHE_ALIGNED;
 
 /* A bin's count went from `before` to `after` (magazines or objects): the owner's bytes follow, in steps. */

@@ -10,7 +10,7 @@ static struct {
     struct hz3_stack stack;
     HZ3_ATOMIC(unsigned) low; /* fewest magazines in it since the last trim */
     unsigned max;             /* const after start */
-} HZ3_CACHE_ALIGNED cache[HZ3_BINS];
+} HZ3_CACHE_ALIGNED cache[HZ3_CLASS_VALUES];
 
 static size_t total_max; /* const after start */
 /* Bytes in all stacks, modulo 2^64, but for what each thread has not settled: flows in both directions write nothing

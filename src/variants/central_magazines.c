@@ -8,7 +8,7 @@ static struct waiting {
     struct hz3_lock lock;
     struct hz3_magazine *first;
     HZ3_ATOMIC(uint32_t) count; /* written under the lock */
-} HZ3_CACHE_ALIGNED all_waiting[HZ3_BINS];
+} HZ3_CACHE_ALIGNED all_waiting[HZ3_CLASS_VALUES];
 
 static void push_locked(struct waiting *waiting, struct hz3_magazine *magazine)
 {

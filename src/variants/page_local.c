@@ -7,7 +7,7 @@
 
 enum { WORD = 64 };
 
-static HZ3_ATOMIC(struct hz3_span *) announced[HZ3_NUM_SHARDS][HZ3_BINS];
+static HZ3_ATOMIC(struct hz3_span *) announced[HZ3_NUM_SHARDS][HZ3_CLASS_VALUES];
 static HZ3_ATOMIC(size_t) announced_bytes[HZ3_NUM_SHARDS]; /* of these runs, whole */
 
 static size_t run_bytes(unsigned cls)

@@ -150,7 +150,7 @@ static void *live(void *arg)
 
 /* ---- the count ---- */
 
-static size_t out_of_runs[HZ3_BINS];
+static size_t out_of_runs[HZ3_CLASS_VALUES];
 
 static void count_run(struct hz3_span *span)
 {
@@ -163,7 +163,7 @@ static size_t large_bytes(const void *p)
     return hz3_class_at(p) == HZ3_CLASS_LARGE ? hz3_malloc_usable_size(p) : 0;
 }
 
-static void count_live(size_t live[HZ3_BINS], size_t threads)
+static void count_live(size_t live[HZ3_CLASS_VALUES], size_t threads)
 {
     for (size_t i = 0; i < MAILBOX; i++) live[hz3_class_at(mailbox[i])]++;
     for (size_t t = 0; t < threads; t++) {
@@ -173,7 +173,7 @@ static void count_live(size_t live[HZ3_BINS], size_t threads)
 }
 
 /* Bytes of what the program holds. */
-static size_t live_bytes(const size_t live[HZ3_BINS], size_t threads)
+static size_t live_bytes(const size_t live[HZ3_CLASS_VALUES], size_t threads)
 {
     size_t bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += live[cls] * hz3_class_size(cls);
@@ -205,7 +205,7 @@ static void check_bytes(size_t live, size_t waiting)
 /* Nobody else is inside hz3; the background thread is kept out. */
 static void check_balance(size_t threads)
 {
-    size_t live[HZ3_BINS] = {0}, bytes = 0, heaps = 0, waiting = 0;
+    size_t live[HZ3_CLASS_VALUES] = {0}, bytes = 0, heaps = 0, waiting = 0;
     hz3_lock(&hz3_reclaim_lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
     count_live(live, threads);

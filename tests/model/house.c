@@ -6,7 +6,7 @@
 
 enum { GRANULES = 8, AREA_BYTES = 64 << 10 };
 
-struct hz3_class_info hz3_class_info[HZ3_BINS];
+struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
