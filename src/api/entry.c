@@ -11,10 +11,10 @@ HZ3_API void *hz3_malloc(size_t size)
     if (unlikely(size > HZ3_SMALL_MAX)) return hz3_malloc_large(size);
     size_t units = hz3_units_of(size);
     unsigned cls = hz3_class_table_of_malloc[units];
-    void *p = *hz3_thread.bins.top[cls];
+    void *p = *hz3_thread.cache.top[cls];
     if (unlikely(!p)) return hz3_malloc_slow(units);
     HZ3_FORGET_MEMORY(p);
-    hz3_thread.bins.top[cls]--;
+    hz3_thread.cache.top[cls]--;
     return hz3_mark_live(p, cls);
 }
 
@@ -25,12 +25,12 @@ HZ3_API void hz3_free(void *p)
     if (unlikely(!hz3_window_has(window, p))) return hz3_free_slow(p);
     unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
     if (unlikely(hz3_goes_home(window, p, cls))) return hz3_free_home(p);
-    void **top = hz3_thread.bins.top[cls] + 1;
+    void **top = hz3_thread.cache.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
     if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(p, cls))) return hz3_free_slow(p);
     hz3_mark_freed(p, cls);
     *top = p;
-    hz3_thread.bins.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
+    hz3_thread.cache.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
 }
 
 /* A linker takes from an archive only what is asked for: whoever asks for malloc gets the whole family, and never

@@ -14,7 +14,7 @@ struct hz3_class_info {
 };
 
 /* By size in units, rounded up; written once, by hz3_sizeclass_start.  The second is the fast path's: until then, and
- * while it is hidden, every size there is of HZ3_CLASS_NONE, whose bin never holds anything, so that malloc takes the
+ * while it is hidden, every size there is of HZ3_CLASS_NONE, which never has a magazine, so that malloc takes the
  * slow path, which starts hz3. */
 extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];

@@ -27,7 +27,7 @@ unsigned hz3_budget_free_capacity(unsigned cls)
 
 HZ3_RACY static unsigned earned_capacity(const struct hz3_thread *thread, unsigned cls)
 {
-    return thread->bins.capacity[cls] - hz3_budget_free_capacity(cls);
+    return thread->cache.capacity[cls] - hz3_budget_free_capacity(cls);
 }
 
 /* Both magazines of the class may fill up. */
@@ -39,7 +39,7 @@ static size_t capacity_bytes(unsigned cls, unsigned slots)
 static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slots)
 {
     size_t bytes = capacity_bytes(cls, slots);
-    self->bins.capacity[cls] = (uint8_t)(self->bins.capacity[cls] - slots);
+    self->cache.capacity[cls] = (uint8_t)(self->cache.capacity[cls] - slots);
     self->reserved -= bytes;
     hz3_add(hz3_budget_unclaimed, (intptr_t)bytes);
 }
@@ -49,7 +49,7 @@ HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
 {
     size_t used = 0, reserved = thread->reserved;
     for (unsigned cls = 1; reserved && cls <= HZ3_CLASSES; cls++)
-        if (earned_capacity(thread, cls)) used += hz3_bins_objects(&thread->bins, cls) * hz3_class_size(cls);
+        if (earned_capacity(thread, cls)) used += hz3_cache_count(&thread->cache, cls) * hz3_class_size(cls);
     return reserved - hz3_min(used, reserved);
 }
 
@@ -68,11 +68,11 @@ HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
  */
 static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
 {
-    void **previous = self->bins.previous[cls];
-    self->bins.previous[cls] = HZ3_STUB_TOP;
-    hz3_evict_magazine(&self->bins, cls, previous);
-    size_t left = self->bins.capacity[cls] - slots;
-    if (!left || hz3_magazine_objects(self->bins.top[cls]) > left) hz3_evict_class(&self->bins, cls);
+    void **previous = self->cache.previous[cls];
+    self->cache.previous[cls] = HZ3_STUB_TOP;
+    hz3_evict_magazine(&self->cache, cls, previous);
+    size_t left = self->cache.capacity[cls] - slots;
+    if (!left || hz3_magazine_objects(self->cache.top[cls]) > left) hz3_evict_class(&self->cache, cls);
     if (slots) give_up_capacity(self, cls, slots);
 }
 
@@ -80,7 +80,7 @@ static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
  * under way: it gives room, and no magazine. */
 static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
 {
-    unsigned next = self->bins.donor = (uint8_t)(self->bins.donor % HZ3_CLASSES + 1);
+    unsigned next = self->cache.donor = (uint8_t)(self->cache.donor % HZ3_CLASSES + 1);
     unsigned half = earned_capacity(self, next) / 2;
     if (capacity_bytes(next, half) <= least) return;
     if (next == cls)
@@ -91,11 +91,11 @@ static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
 
 void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
 {
-    unsigned now = self->bins.capacity[cls];
+    unsigned now = self->cache.capacity[cls];
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     intptr_t left = hz3_get(hz3_budget_unclaimed);
     size_t bytes = capacity_bytes(cls, more), share = hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
-    self->bins.missed[cls] = true;
+    self->cache.missed[cls] = true;
     if (self->reserved / 2 > share) {
         shrink_next(self, cls, 0);
     } else if (more && self->reserved + bytes > share) {
@@ -103,7 +103,7 @@ void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
     } else if (more && hz3_cas(hz3_budget_unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed,
                                memory_order_relaxed)) {
         self->reserved += bytes;
-        self->bins.capacity[cls] = (uint8_t)(now + more);
+        self->cache.capacity[cls] = (uint8_t)(now + more);
     }
 }
 
@@ -111,10 +111,10 @@ static void rest(struct hz3_thread *self)
 {
     if (hz3_outbox) hz3_evict_outbox(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        bool missed = self->bins.missed[cls];
-        self->bins.missed[cls] = false;
+        bool missed = self->cache.missed[cls];
+        self->cache.missed[cls] = false;
         unsigned earned = earned_capacity(self, cls);
-        if (missed || (!earned && hz3_is_stub(self->bins.top[cls]))) continue;
+        if (missed || (!earned && hz3_is_stub(self->cache.top[cls]))) continue;
         shrink(self, cls, (earned + 1) / 2);
     }
 }
@@ -122,8 +122,8 @@ static void rest(struct hz3_thread *self)
 void hz3_cache_pass_epoch(uint32_t epoch)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (likely(epoch == self->bins.epoch) || self->state != HZ3_THREAD_JOINED) return;
-    self->bins.epoch = epoch;
+    if (likely(epoch == self->cache.epoch) || self->state != HZ3_THREAD_JOINED) return;
+    self->cache.epoch = epoch;
     hz3_thread_go_inside(self);
     rest(self);
     hz3_thread_go_outside(self);
@@ -135,10 +135,10 @@ void hz3_budget_settle(struct hz3_thread *self)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
         if (earned) {
-            self->bins.top[cls] = hz3_evict_foreign(&self->bins, cls, self->bins.top[cls]);
-            self->bins.previous[cls] = hz3_evict_foreign(&self->bins, cls, self->bins.previous[cls]);
+            self->cache.top[cls] = hz3_evict_foreign(&self->cache, cls, self->cache.top[cls]);
+            self->cache.previous[cls] = hz3_evict_foreign(&self->cache, cls, self->cache.previous[cls]);
         }
-        if (earned || !hz3_is_stub(self->bins.top[cls])) shrink(self, cls, earned);
+        if (earned || !hz3_is_stub(self->cache.top[cls])) shrink(self, cls, earned);
     }
     hz3_assert(!self->reserved);
 }

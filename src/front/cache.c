@@ -39,8 +39,8 @@ static void *take_one(struct hz3_thread *self, unsigned cls)
 
 static void *pop(struct hz3_thread *self, unsigned cls)
 {
-    void *p = *self->bins.top[cls];
-    self->bins.top[cls]--;
+    void *p = *self->cache.top[cls];
+    self->cache.top[cls]--;
     return p;
 }
 
@@ -49,49 +49,49 @@ static void *pop(struct hz3_thread *self, unsigned cls)
  * not come here again so soon. */
 static void swap(struct hz3_thread *self, unsigned cls)
 {
-    void **empty = self->bins.top[cls], **full = self->bins.previous[cls];
+    void **empty = self->cache.top[cls], **full = self->cache.previous[cls];
     unsigned count = hz3_magazine_count(hz3_magazine_close(full));
     hz3_assert(!hz3_is_stub(empty));
-    if (count < self->bins.capacity[cls]) {
-        void **room = hz3_cache_open(&self->bins, cls, hz3_magazine_of(empty)) + 1;
+    if (count < self->cache.capacity[cls]) {
+        void **room = hz3_cache_open(&self->cache, cls, hz3_magazine_of(empty)) + 1;
         full -= count;
         for (unsigned i = 0; i < count; i++) room[i] = full[i + 1];
         empty = full;
         full = room + count - 1;
     }
-    self->bins.top[cls] = full;
-    self->bins.previous[cls] = empty;
+    self->cache.top[cls] = full;
+    self->cache.previous[cls] = empty;
 }
 
 /* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
 static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
-    void **loaded = self->bins.top[cls], **previous = self->bins.previous[cls];
+    void **loaded = self->cache.top[cls], **previous = self->cache.previous[cls];
     if (!hz3_is_stub(previous) && hz3_is_empty(previous)) {
-        self->bins.previous[cls] = loaded;
-        self->bins.top[cls] = hz3_cache_open(&self->bins, cls, hz3_magazine_of(previous));
+        self->cache.previous[cls] = loaded;
+        self->cache.top[cls] = hz3_cache_open(&self->cache, cls, hz3_magazine_of(previous));
         return true;
     }
     hz3_budget_earn(self, cls);
-    struct hz3_magazine *empty = self->bins.capacity[cls] ? hz3_spares_get(&self->bins, cls) : NULL;
+    struct hz3_magazine *empty = self->cache.capacity[cls] ? hz3_spares_get(&self->cache, cls) : NULL;
     if (!empty) return false;
     /* Who only frees keeps no full magazine: others have a use for it. */
-    bool keep = !self->bins.freed_only[cls];
-    self->bins.freed_only[cls] |= !hz3_is_stub(previous);
-    self->bins.previous[cls] = keep ? loaded : HZ3_STUB_TOP;
-    self->bins.top[cls] = hz3_cache_open(&self->bins, cls, empty);
-    hz3_evict_overflow(&self->bins, cls, previous);
-    if (!keep) hz3_evict_overflow(&self->bins, cls, loaded);
+    bool keep = !self->cache.freed_only[cls];
+    self->cache.freed_only[cls] |= !hz3_is_stub(previous);
+    self->cache.previous[cls] = keep ? loaded : HZ3_STUB_TOP;
+    self->cache.top[cls] = hz3_cache_open(&self->cache, cls, empty);
+    hz3_evict_overflow(&self->cache, cls, previous);
+    if (!keep) hz3_evict_overflow(&self->cache, cls, loaded);
     return true;
 }
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
     /* Joining may have made room. */
-    if (hz3_is_full(self->bins.top[cls]) && !load_empty(self, cls))
+    if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls))
         hz3_central_retire(cls, &p, 1);
     else
-        *++self->bins.top[cls] = p;
+        *++self->cache.top[cls] = p;
 }
 
 void hz3_cache_adopt(void **objects, unsigned n)
@@ -115,21 +115,21 @@ static void send_some(void)
 
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
-    if (!hz3_is_empty(self->bins.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
-    self->bins.freed_only[cls] = false;
-    if (!hz3_is_empty(self->bins.previous[cls])) {
-        if (++self->bins.stats.swap % SWAPS_PER_MISS == 0) hz3_budget_earn(self, cls);
+    if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
+    self->cache.freed_only[cls] = false;
+    if (!hz3_is_empty(self->cache.previous[cls])) {
+        if (++self->cache.stats.swap % SWAPS_PER_MISS == 0) hz3_budget_earn(self, cls);
         swap(self, cls);
         return pop(self, cls);
     }
     hz3_budget_earn(self, cls);
-    if (!self->bins.capacity[cls]) return take_one(self, cls);
+    if (!self->cache.capacity[cls]) return take_one(self, cls);
     HZ3_COUNT(refills, 1);
     send_some();
-    bool loaded = !hz3_is_empty(self->bins.top[cls]) /* with what was refused */ || hz3_refill(self, cls);
+    bool loaded = !hz3_is_empty(self->cache.top[cls]) /* with what was refused */ || hz3_refill(self, cls);
     if (loaded) return pop(self, cls);
     /* Without a magazine there may still be an object; with one, there was none. */
-    return hz3_is_stub(self->bins.top[cls]) ? take_one(self, cls) : NULL;
+    return hz3_is_stub(self->cache.top[cls]) ? take_one(self, cls) : NULL;
 }
 
 bool hz3_cache_enter(void)
@@ -150,8 +150,9 @@ static HZ3_COLD void *malloc_during_fork(struct hz3_thread *self, unsigned cls)
 {
     if (self->state != HZ3_THREAD_JOINED) return NULL;
     hz3_thread_go_inside(self);
-    if (hz3_is_empty(self->bins.top[cls]) && !hz3_is_empty(self->bins.previous[cls])) swap(self, cls);
-    bool filled = !hz3_is_empty(self->bins.top[cls]) || (self->bins.capacity[cls] && hz3_refill_during_fork(self, cls));
+    if (hz3_is_empty(self->cache.top[cls]) && !hz3_is_empty(self->cache.previous[cls])) swap(self, cls);
+    bool filled =
+        !hz3_is_empty(self->cache.top[cls]) || (self->cache.capacity[cls] && hz3_refill_during_fork(self, cls));
     void *p = filled ? pop(self, cls) : NULL;
     hz3_thread_go_outside(self);
     return p;
@@ -160,19 +161,19 @@ static HZ3_COLD void *malloc_during_fork(struct hz3_thread *self, unsigned cls)
 /* p alone in the magazine, or, where the thread has a full one loaded, that goes in its place. */
 static bool push_away(struct hz3_thread *self, void *p, unsigned cls, struct hz3_magazine *magazine)
 {
-    void **full = self->bins.top[cls];
+    void **full = self->cache.top[cls];
     bool load = self->state == HZ3_THREAD_JOINED && !hz3_is_stub(full);
-    void **top = hz3_magazine_open(magazine, load ? self->bins.capacity[cls] : 1);
+    void **top = hz3_magazine_open(magazine, load ? self->cache.capacity[cls] : 1);
     *++top = p;
     if (!hz3_transfer_push_anyway(cls, hz3_magazine_close(load ? full : top))) return false;
-    if (load) self->bins.top[cls] = top;
+    if (load) self->cache.top[cls] = top;
     return true;
 }
 
 static bool free_during_fork(struct hz3_thread *self, void *p, unsigned cls)
 {
-    if (self->state == HZ3_THREAD_JOINED && !hz3_is_full(self->bins.top[cls])) {
-        *++self->bins.top[cls] = p;
+    if (self->state == HZ3_THREAD_JOINED && !hz3_is_full(self->cache.top[cls])) {
+        *++self->cache.top[cls] = p;
         return true;
     }
     struct hz3_magazine *magazine = hz3_magazine_get_ready(cls);

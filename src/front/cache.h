@@ -16,22 +16,22 @@ void hz3_cache_free_slow(void *p, unsigned cls);
 
 HZ3_INLINE void *hz3_cache_malloc(unsigned cls)
 {
-    void **top = hz3_thread.bins.top[cls];
+    void **top = hz3_thread.cache.top[cls];
     void *p = *top;
     if (unlikely(!p)) return hz3_cache_malloc_slow(cls);
-    hz3_thread.bins.top[cls] = top - 1;
+    hz3_thread.cache.top[cls] = top - 1;
     return p;
 }
 
 HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)
 {
-    void **top = hz3_thread.bins.top[cls] + 1;
+    void **top = hz3_thread.cache.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) {
         hz3_cache_free_slow(p, cls);
         return;
     }
     *top = p;
-    hz3_thread.bins.top[cls] = top;
+    hz3_thread.cache.top[cls] = top;
 }
 
 /* For a thread that the gate turned away: frees p without a lock.  False: nothing it could use is left. */

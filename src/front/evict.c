@@ -7,29 +7,29 @@
 #include "variants/central_local.h"
 
 /* The heap to which all of the magazine belongs; HZ3_NO_OWNER: it is the thread's own, or there are several. */
-static int owner_of(const struct hz3_bins *bins, const struct hz3_magazine *magazine)
+static int owner_of(const struct hz3_cache *cache, const struct hz3_magazine *magazine)
 {
     if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
     unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
-    if (owner == bins->owner) return HZ3_NO_OWNER;
+    if (owner == cache->owner) return HZ3_NO_OWNER;
     while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
 
-void hz3_evict_magazine(struct hz3_bins *bins, unsigned cls, void **top)
+void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
 {
     if (hz3_is_stub(top)) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
-    int owner = count ? owner_of(bins, magazine) : HZ3_NO_OWNER;
+    int owner = count ? owner_of(cache, magazine) : HZ3_NO_OWNER;
     /* An emptier one would give the next thread little. */
-    if (count && 2 * count >= bins->capacity[cls] && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
-        bins->stats.overflow++;
+    if (count && 2 * count >= cache->capacity[cls] && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
+        cache->stats.overflow++;
         return;
     }
     if (count) hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], count);
-    bins->stats.retired += count > 0;
-    hz3_spares_put(bins, cls, magazine);
+    cache->stats.retired += count > 0;
+    hz3_spares_put(cache, cls, magazine);
 }
 
 /* Objects of any class go back into their runs. */
@@ -39,13 +39,13 @@ static void retire(void **objects, unsigned n)
 }
 
 /* Takes what is not of the thread's own heap out of a magazine; returns the top of what is left. */
-static void **take_foreign(const struct hz3_bins *bins, void **top, void **foreign, unsigned *count)
+static void **take_foreign(const struct hz3_cache *cache, void **top, void **foreign, unsigned *count)
 {
     struct hz3_magazine *magazine = hz3_magazine_of(top);
     void **left = &magazine->word[magazine->header.floor];
     *count = 0;
     for (void **from = left + 1; from <= top; from++) {
-        if (hz3_owner_at(*from) == bins->owner)
+        if (hz3_owner_at(*from) == cache->owner)
             *++left = *from;
         else
             foreign[(*count)++] = *from;
@@ -55,35 +55,35 @@ static void **take_foreign(const struct hz3_bins *bins, void **top, void **forei
 
 /* Sends home what is not the thread's own, by way of the outbox; returns the top of what is left.  What is refused is
  * not adopted: room is being made. */
-static void **send_others_home(struct hz3_bins *bins, struct hz3_outbox *outbox, unsigned cls, void **top)
+static void **send_others_home(struct hz3_cache *cache, struct hz3_outbox *outbox, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST], *refused[HZ3_REFUSED_MAX];
     unsigned count;
-    void **left = take_foreign(bins, top, foreign, &count);
+    void **left = take_foreign(cache, top, foreign, &count);
     for (unsigned i = 0; i < count; i++)
         retire(refused, hz3_outgoing_put(outbox, foreign[i], cls, hz3_owner_at(foreign[i]), refused));
     return left;
 }
 
-void hz3_evict_overflow(struct hz3_bins *bins, unsigned cls, void **top)
+void hz3_evict_overflow(struct hz3_cache *cache, unsigned cls, void **top)
 {
     struct hz3_outbox *outbox = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_outbox_get() : NULL;
-    if (outbox && owner_of(bins, hz3_magazine_close(top)) == HZ3_NO_OWNER)
-        top = send_others_home(bins, outbox, cls, top);
-    hz3_evict_magazine(bins, cls, top);
+    if (outbox && owner_of(cache, hz3_magazine_close(top)) == HZ3_NO_OWNER)
+        top = send_others_home(cache, outbox, cls, top);
+    hz3_evict_magazine(cache, cls, top);
 }
 
-void hz3_evict_class(struct hz3_bins *bins, unsigned cls)
+void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
 {
-    void **loaded = bins->top[cls], **previous = bins->previous[cls];
-    bins->top[cls] = bins->previous[cls] = HZ3_STUB_TOP;
-    hz3_evict_magazine(bins, cls, loaded);
-    hz3_evict_magazine(bins, cls, previous);
+    void **loaded = cache->top[cls], **previous = cache->previous[cls];
+    cache->top[cls] = cache->previous[cls] = HZ3_STUB_TOP;
+    hz3_evict_magazine(cache, cls, loaded);
+    hz3_evict_magazine(cache, cls, previous);
 }
 
-void hz3_evict_classes(struct hz3_bins *bins)
+void hz3_evict_classes(struct hz3_cache *cache)
 {
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_evict_class(bins, cls);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_evict_class(cache, cls);
 }
 
 void hz3_evict_outbox(struct hz3_outbox *outbox)
@@ -97,15 +97,15 @@ void hz3_evict_outbox(struct hz3_outbox *outbox)
 void hz3_evict_all(struct hz3_thread *thread)
 {
     if (*thread->outbox) hz3_evict_outbox(*thread->outbox);
-    hz3_evict_classes(&thread->bins);
+    hz3_evict_classes(&thread->cache);
 }
 
-void **hz3_evict_foreign(const struct hz3_bins *bins, unsigned cls, void **top)
+void **hz3_evict_foreign(const struct hz3_cache *cache, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST];
     unsigned count;
-    if (hz3_is_empty(top) || owner_of(bins, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
-    void **left = take_foreign(bins, top, foreign, &count);
+    if (hz3_is_empty(top) || owner_of(cache, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
+    void **left = take_foreign(cache, top, foreign, &count);
     if (count) hz3_central_retire(cls, foreign, count);
     return left;
 }

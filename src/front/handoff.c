@@ -5,41 +5,41 @@
 static struct {
     bool taken, seen;  /* seen: by reclaim, which comes by again */
     uint32_t claimant; /* a thread, as locks name it, or 0 */
-    struct hz3_bins bins;
+    struct hz3_cache cache;
 } handoffs[HZ3_HANDOFFS];
 
-bool hz3_handoff_leave(const struct hz3_bins *bins)
+bool hz3_handoff_leave(const struct hz3_cache *cache)
 {
-    unsigned handoff = bins->owner % HZ3_HANDOFFS;
+    unsigned handoff = cache->owner % HZ3_HANDOFFS;
     if (handoffs[handoff].taken) return false;
     handoffs[handoff].taken = true;
     handoffs[handoff].seen = false;
-    handoffs[handoff].bins = *bins;
+    handoffs[handoff].cache = *cache;
     return true;
 }
 
-bool hz3_handoff_take(struct hz3_bins *to, unsigned owner)
+bool hz3_handoff_take(struct hz3_cache *to, unsigned owner)
 {
-    const struct hz3_bins *bins = hz3_handoff_look(owner % HZ3_HANDOFFS);
-    if (!bins || bins->owner != owner) return false;
-    *to = *bins;
+    const struct hz3_cache *cache = hz3_handoff_look(owner % HZ3_HANDOFFS);
+    if (!cache || cache->owner != owner) return false;
+    *to = *cache;
     hz3_handoff_vacate(owner % HZ3_HANDOFFS);
     return true;
 }
 
-struct hz3_bins *hz3_handoff_look(unsigned handoff)
+struct hz3_cache *hz3_handoff_look(unsigned handoff)
 {
-    return handoffs[handoff].taken && !handoffs[handoff].claimant ? &handoffs[handoff].bins : NULL;
+    return handoffs[handoff].taken && !handoffs[handoff].claimant ? &handoffs[handoff].cache : NULL;
 }
 
-struct hz3_bins *hz3_handoff_claim(unsigned handoff, bool all)
+struct hz3_cache *hz3_handoff_claim(unsigned handoff, bool all)
 {
-    struct hz3_bins *bins = hz3_handoff_look(handoff);
+    struct hz3_cache *cache = hz3_handoff_look(handoff);
     bool seen = handoffs[handoff].seen;
     handoffs[handoff].seen = true;
-    if (!bins || !(seen || all)) return NULL;
+    if (!cache || !(seen || all)) return NULL;
     handoffs[handoff].claimant = hz3_lock_self();
-    return bins;
+    return cache;
 }
 
 void hz3_handoff_vacate(unsigned handoff)
@@ -59,5 +59,5 @@ void hz3_handoff_after_fork(bool whole)
 const struct hz3_place hz3_handoff_places[] = {
     HZ3_NUMBER("handoffs", HZ3_HANDOFFS),           HZ3_PLACES("handoff", handoffs),
     HZ3_FIELD("handoff.taken", handoffs[0], taken), HZ3_FIELD("handoff.claimant", handoffs[0], claimant),
-    HZ3_FIELD("handoff.bins", handoffs[0], bins),   HZ3_PLACES_END,
+    HZ3_FIELD("handoff.bins", handoffs[0], cache),  HZ3_PLACES_END,
 };

@@ -12,16 +12,16 @@
 
 enum { HZ3_HANDOFFS = 16 };
 
-/* The slot owns the magazines of *bins from then on.  False: the slot of its heap is taken. */
-bool hz3_handoff_leave(const struct hz3_bins *bins);
+/* The slot owns the magazines of *cache from then on.  False: the slot of its heap is taken. */
+bool hz3_handoff_leave(const struct hz3_cache *cache);
 /* *to becomes what was left with heap `owner`.  False: nothing was. */
-bool hz3_handoff_take(struct hz3_bins *to, unsigned owner);
+bool hz3_handoff_take(struct hz3_cache *to, unsigned owner);
 
-/* The bins in a slot, or NULL; */
-struct hz3_bins *hz3_handoff_look(unsigned handoff);
+/* The cache in a slot, or NULL; */
+struct hz3_cache *hz3_handoff_look(unsigned handoff);
 /* the same for the caller alone, until hz3_handoff_vacate.  NULL, too, if it was left since the last call, unless
  * `all`. */
-struct hz3_bins *hz3_handoff_claim(unsigned handoff, bool all);
+struct hz3_cache *hz3_handoff_claim(unsigned handoff, bool all);
 void hz3_handoff_vacate(unsigned handoff);
 
 /* In a forked child: what a thread that is gone had claimed, or, unless every structure is `whole`, all is lost. */

@@ -45,7 +45,7 @@ static void gather(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned ow
     void ***slot = hz3_outgoing_slot(outbox, key);
     if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
         send(slot);
-        struct hz3_magazine *magazine = hz3_spares_get(&hz3_thread.bins, cls);
+        struct hz3_magazine *magazine = hz3_spares_get(&hz3_thread.cache, cls);
         if (!magazine) {
             hz3_central_retire(cls, &p, 1);
             return;

@@ -11,24 +11,24 @@
 /* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
-    void **previous = self->bins.previous[cls];
+    void **previous = self->cache.previous[cls];
     hz3_magazine_prefetch(magazine);
-    self->bins.previous[cls] = self->bins.top[cls];
-    self->bins.top[cls] = &magazine->word[magazine->header.top];
-    if (!hz3_is_stub(previous)) hz3_spares_put(&self->bins, cls, hz3_magazine_of(previous));
+    self->cache.previous[cls] = self->cache.top[cls];
+    self->cache.top[cls] = &magazine->word[magazine->header.top];
+    if (!hz3_is_stub(previous)) hz3_spares_put(&self->cache, cls, hz3_magazine_of(previous));
 }
 
 /* How many objects a refill asks for: above a magazine's slots, both are filled. */
 static unsigned batch(const struct hz3_thread *self, unsigned cls)
 {
-    unsigned room = self->bins.capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
+    unsigned room = self->cache.capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
     return hz3_min(room, (unsigned)HZ3_SMALL_V2_REFILL_BATCH);
 }
 
 /* Puts n objects into the magazine at *top, which is empty; the first comes out first. */
 static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **objects, unsigned n)
 {
-    void **last = hz3_cache_open(&self->bins, cls, hz3_magazine_of(*top));
+    void **last = hz3_cache_open(&self->cache, cls, hz3_magazine_of(*top));
     while (n) *++last = objects[--n];
     *top = last;
 }
@@ -36,20 +36,20 @@ static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **obje
 /* The loaded one first, then the previous; both are empty, and have room for n between them. */
 static void fill_both(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
 {
-    unsigned first = hz3_min(n, self->bins.capacity[cls]);
-    fill(self, cls, &self->bins.top[cls], objects, first);
-    if (n > first) fill(self, cls, &self->bins.previous[cls], objects + first, n - first);
+    unsigned first = hz3_min(n, self->cache.capacity[cls]);
+    fill(self, cls, &self->cache.top[cls], objects, first);
+    if (n > first) fill(self, cls, &self->cache.previous[cls], objects + first, n - first);
 }
 
 /* Sees to it that the loaded magazine, which is empty, and, if n objects need it, the previous one are no stubs. */
 static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
 {
-    void ***tops[] = {&self->bins.top[cls], &self->bins.previous[cls]};
-    for (int i = 0; i < (n > self->bins.capacity[cls] ? 2 : 1); i++) {
+    void ***tops[] = {&self->cache.top[cls], &self->cache.previous[cls]};
+    for (int i = 0; i < (n > self->cache.capacity[cls] ? 2 : 1); i++) {
         struct hz3_magazine *magazine =
-            hz3_is_stub(*tops[i]) ? hz3_spares_get(&self->bins, cls) : hz3_magazine_of(*tops[i]);
+            hz3_is_stub(*tops[i]) ? hz3_spares_get(&self->cache, cls) : hz3_magazine_of(*tops[i]);
         if (!magazine) return false;
-        *tops[i] = hz3_cache_open(&self->bins, cls, magazine);
+        *tops[i] = hz3_cache_open(&self->cache, cls, magazine);
     }
     return true;
 }
@@ -58,7 +58,7 @@ static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
 static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
 {
     return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
-                 : hz3_owner_stash_pop_batch(self->bins.owner, cls, objects, want);
+                 : hz3_owner_stash_pop_batch(self->cache.owner, cls, objects, want);
 }
 
 /* Refills the loaded magazine from the owner stash. */
@@ -75,7 +75,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
         return true;
     }
     struct hz3_magazine *magazine =
-        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->bins.owner, cls);
+        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
     if (!magazine) return false;
     HZ3_COUNT(s44, hz3_magazine_count(magazine));
     load(self, cls, magazine);
@@ -88,13 +88,13 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
     struct hz3_magazine *magazine;
     HZ3_COUNT(s42_calls, 1);
     if ((magazine = hz3_transfer_pop(cls))) {
-        self->bins.stats.transfer++;
+        self->cache.stats.transfer++;
         HZ3_COUNT(s42, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_kept_take(cls))) {
-        self->bins.stats.kept++;
+        self->cache.stats.kept++;
         HZ3_COUNT(kept, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_central_get_magazine(cls))) {
-        self->bins.stats.central_magazine++;
+        self->cache.stats.central_magazine++;
         HZ3_COUNT(central, hz3_magazine_count(magazine));
     }
     if (magazine) load(self, cls, magazine);
@@ -114,10 +114,10 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     fill_both(self, cls, objects, now);
     hz3_kept_put(cls, objects + now, got - now);
     HZ3_COUNT(run, got);
-    self->bins.stats.held += source == HZ3_REFILL_HELD;
-    self->bins.stats.central += source == HZ3_REFILL_CENTRAL;
-    self->bins.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
-    if (source == HZ3_REFILL_GROWN) self->bins.grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
+    self->cache.stats.held += source == HZ3_REFILL_HELD;
+    self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
+    self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
+    if (source == HZ3_REFILL_GROWN) self->cache.grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
     return got;
 }
 
@@ -131,14 +131,14 @@ bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
 /* Down the stairs; each step is looked at before it is touched. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
-    hz3_page_remote_collect(self->bins.owner, cls);
+    hz3_page_remote_collect(self->cache.owner, cls);
     if (take_from_stash(self, cls, false)) {
-        self->bins.stats.stash++;
+        self->cache.stats.stash++;
         return true;
     }
     if (take_whole(self, cls) || carve(self, cls, false)) return true;
     if (take_from_stash(self, cls, true)) {
-        self->bins.stats.stolen++;
+        self->cache.stats.stolen++;
         return true;
     }
     hz3_page_remote_collect_all(cls);

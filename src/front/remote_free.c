@@ -34,7 +34,7 @@ static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
 void hz3_remote_free(void *p, unsigned cls, unsigned owner)
 {
     if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
-    if (hz3_near_adopts(hz3_thread.bins.owner, owner, cls)) {
+    if (hz3_near_adopts(hz3_thread.cache.owner, owner, cls)) {
         hz3_cache_free(p, cls);
         return;
     }

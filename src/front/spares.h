@@ -5,26 +5,26 @@
 #include "front/thread.h"
 
 enum { HZ3_SPARES_MAX = 8 };
-void hz3_spares_fetch(struct hz3_bins *bins, unsigned cls);
-void hz3_spares_share(struct hz3_bins *bins, unsigned cls);
+void hz3_spares_fetch(struct hz3_cache *cache, unsigned cls);
+void hz3_spares_share(struct hz3_cache *cache, unsigned cls);
 
 /* An empty magazine from the thread's spares or from all, or NULL; */
-HZ3_INLINE struct hz3_magazine *hz3_spares_get(struct hz3_bins *bins, unsigned cls)
+HZ3_INLINE struct hz3_magazine *hz3_spares_get(struct hz3_cache *cache, unsigned cls)
 {
-    if (!bins->spare) hz3_spares_fetch(bins, cls);
-    struct hz3_magazine *magazine = bins->spare;
+    if (!cache->spare) hz3_spares_fetch(cache, cls);
+    struct hz3_magazine *magazine = cache->spare;
     if (!magazine) return NULL;
-    bins->spare = magazine->word[1];
-    bins->spares--;
+    cache->spare = magazine->word[1];
+    cache->spares--;
     return magazine;
 }
 
 /* and the way back. */
-HZ3_INLINE void hz3_spares_put(struct hz3_bins *bins, unsigned cls, struct hz3_magazine *magazine)
+HZ3_INLINE void hz3_spares_put(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
 {
-    if (bins->spares == HZ3_SPARES_MAX) hz3_spares_share(bins, cls);
-    magazine->word[1] = bins->spare;
-    bins->spare = magazine;
-    bins->spares++;
+    if (cache->spares == HZ3_SPARES_MAX) hz3_spares_share(cache, cls);
+    magazine->word[1] = cache->spare;
+    cache->spare = magazine;
+    cache->spares++;
 }
 #endif

@@ -18,13 +18,13 @@ enum hz3_thread_state {
 };
 
 struct hz3_cache_stats {
-    /* Mallocs that found the bin empty, by what served them. */
+    /* Mallocs that found the loaded magazine empty, by what served them. */
     uint64_t swap, stash, transfer, kept, central_magazine, held, central, stolen, fresh;
     uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 
 /* The magazines of a thread, and what goes with them: all that a thread that ends leaves to its successor. */
-struct hz3_bins {
+struct hz3_cache {
     void **top[HZ3_CLASS_VALUES];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_CLASS_VALUES]; /* the same of the other magazine */
     uint8_t capacity[HZ3_CLASS_VALUES];
@@ -41,7 +41,7 @@ struct hz3_bins {
 
 /* The rest is the thread's alone. */
 struct hz3_thread {
-    struct hz3_bins bins;
+    struct hz3_cache cache;
     enum hz3_thread_state state;
     bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
     bool due;                /* it is time for reclaim/visit */
@@ -71,16 +71,16 @@ HZ3_INLINE bool hz3_is_empty(void **top)
 
 /* An empty magazine with as much room as the class has earned.  Without capacity the class has no magazine, so this one
  * has room. */
-HZ3_INLINE void **hz3_cache_open(const struct hz3_bins *bins, unsigned cls, struct hz3_magazine *magazine)
+HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
 {
-    hz3_assert(bins->capacity[cls] > 0);
-    return hz3_magazine_open(magazine, bins->capacity[cls]);
+    hz3_assert(cache->capacity[cls] > 0);
+    return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
 
 /* In both magazines of a class. */
-HZ3_RACY static inline size_t hz3_bins_objects(const struct hz3_bins *bins, unsigned cls)
+HZ3_RACY static inline size_t hz3_cache_count(const struct hz3_cache *cache, unsigned cls)
 {
-    return hz3_magazine_objects(bins->top[cls]) + hz3_magazine_objects(bins->previous[cls]);
+    return hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(cache->previous[cls]);
 }
 
 /* Around whatever changes the magazines in a slow path.  A fork by another thread copies the cache as it is: `inside`

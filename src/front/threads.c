@@ -44,12 +44,12 @@ void hz3_cache_bury_counters(void)
     hz3_unlock(&hz3_threads_lock);
 }
 
-/* What bins have beside their magazines, which are away.  hz3_threads_lock is held, as for the three below. */
-static void close_bins(struct hz3_bins *bins)
+/* What a cache has besides its magazines, which are gone already.  hz3_threads_lock is held, as for the three below. */
+static void close_cache(struct hz3_cache *cache)
 {
-    if (bins->spare) hz3_magazine_put_bundle(bins->owner, bins->spare, bins->spares);
-    bins->spare = NULL;
-    add_stats(&dead, &bins->stats);
+    if (cache->spare) hz3_magazine_put_bundle(cache->owner, cache->spare, cache->spares);
+    cache->spare = NULL;
+    add_stats(&dead, &cache->stats);
 }
 
 static void set_nobody_left(bool nobody)
@@ -80,7 +80,7 @@ static void call_roll(void)
 /* Takes a thread, whose magazines are away, off the books. */
 static void strike_off(struct hz3_thread *thread)
 {
-    close_bins(&thread->bins);
+    close_cache(&thread->cache);
     if (*thread->outbox) hz3_outbox_put(*thread->outbox);
     *thread->outbox = NULL;
     hz3_budget_forget(thread);
@@ -94,35 +94,35 @@ static void strike_off(struct hz3_thread *thread)
 static bool leave_handoff(struct hz3_thread *self)
 {
     hz3_budget_take_back(self); /* nobody lends for it from here on */
-    add_stats(&dead, &self->bins.stats);
-    self->bins.stats = (struct hz3_cache_stats){.swap = 0};
-    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(&self->bins)) return false;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->bins.top[cls] = self->bins.previous[cls] = HZ3_STUB_TOP;
-    self->bins.spare = NULL;
+    add_stats(&dead, &self->cache.stats);
+    self->cache.stats = (struct hz3_cache_stats){.swap = 0};
+    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(&self->cache)) return false;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->cache.top[cls] = self->cache.previous[cls] = HZ3_STUB_TOP;
+    self->cache.spare = NULL;
     return true;
 }
 
 static void take_handoff(struct hz3_thread *self, struct hz3_heap *heap)
 {
-    if (!hz3_handoff_take(&self->bins, hz3_heap_number(heap)))
+    if (!hz3_handoff_take(&self->cache, hz3_heap_number(heap)))
         for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-            self->bins.capacity[cls] = (uint8_t)hz3_budget_free_capacity(cls);
+            self->cache.capacity[cls] = (uint8_t)hz3_budget_free_capacity(cls);
     self->state = HZ3_THREAD_BUSY;
     self->heap = heap;
-    self->bins.owner = (uint8_t)hz3_heap_number(heap);
-    hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->bins.owner));
+    self->cache.owner = (uint8_t)hz3_heap_number(heap);
+    hz3_set(hz3_heap_highest, hz3_max(hz3_get(hz3_heap_highest), (unsigned)self->cache.owner));
 }
 
 void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
 {
     for (unsigned i = first; i < HZ3_HANDOFFS; i += step) {
         hz3_lock(&hz3_threads_lock);
-        struct hz3_bins *bins = hz3_handoff_claim(i, all);
+        struct hz3_cache *cache = hz3_handoff_claim(i, all);
         hz3_unlock(&hz3_threads_lock);
-        if (!bins) continue;
-        hz3_evict_classes(bins);
+        if (!cache) continue;
+        hz3_evict_classes(cache);
         hz3_lock(&hz3_threads_lock);
-        close_bins(bins);
+        close_cache(cache);
         hz3_handoff_vacate(i);
         hz3_unlock(&hz3_threads_lock);
     }
@@ -205,7 +205,7 @@ void hz3_cache_after_fork(bool whole)
         if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) {
             hz3_evict_all(gone);
         } else {
-            gone->bins.spare = NULL;
+            gone->cache.spare = NULL;
             *gone->outbox = NULL;
         }
         strike_off(gone);
@@ -246,7 +246,7 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
         const struct hz3_thread *thread = entry->thread;
-        bool here = holds(thread->bins.top[cls], p) || holds(thread->bins.previous[cls], p);
+        bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p);
         /* The number of a thread's clock is made of the thread's own: no system call tells that of another. */
         if (here && pthread_getcpuclockid(thread->self, &clock) == 0) found = (int)~(clock >> 3);
     }
@@ -260,7 +260,7 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
     call_roll();
     *sum = dead;
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
-        add_stats(sum, &entry->thread->bins.stats);
+        add_stats(sum, &entry->thread->cache.stats);
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -276,10 +276,10 @@ HZ3_RACY size_t hz3_cache_objects(unsigned cls)
     hz3_lock(&hz3_threads_lock);
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
-        objects += hz3_bins_objects(&entry->thread->bins, cls) + outbox_objects(*entry->thread->outbox, cls);
+        objects += hz3_cache_count(&entry->thread->cache, cls) + outbox_objects(*entry->thread->outbox, cls);
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
-        const struct hz3_bins *left = hz3_handoff_look(i);
-        if (left) objects += hz3_bins_objects(left, cls);
+        const struct hz3_cache *left = hz3_handoff_look(i);
+        if (left) objects += hz3_cache_count(left, cls);
     }
     hz3_unlock(&hz3_threads_lock);
     return objects;
@@ -303,11 +303,11 @@ const struct hz3_place hz3_threads_places[] = {
     HZ3_PLACE("joined", joined),
     HZ3_PLACE("dead", dead),
     HZ3_NUMBER("thread.size", sizeof(struct hz3_thread)),
-    HZ3_FIELD("thread.bins", struct hz3_thread, bins),
+    HZ3_FIELD("thread.bins", struct hz3_thread, cache),
     HZ3_FIELD("thread.outbox", struct hz3_thread, outbox),
-    HZ3_FIELD("bins.top", struct hz3_bins, top),
-    HZ3_FIELD("bins.previous", struct hz3_bins, previous),
-    HZ3_FIELD("bins.stats", struct hz3_bins, stats),
+    HZ3_FIELD("bins.top", struct hz3_cache, top),
+    HZ3_FIELD("bins.previous", struct hz3_cache, previous),
+    HZ3_FIELD("bins.stats", struct hz3_cache, stats),
     HZ3_FIELD("stats.swap", struct hz3_cache_stats, swap),
     HZ3_FIELD("stats.stash", struct hz3_cache_stats, stash),
     HZ3_FIELD("stats.transfer", struct hz3_cache_stats, transfer),

@@ -22,7 +22,7 @@ static size_t cached_here(void)
     size_t bytes = 0;
     if (hz3_thread.state != HZ3_THREAD_JOINED) return 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-        bytes += hz3_bins_objects(&hz3_thread.bins, cls) * hz3_class_size(cls);
+        bytes += hz3_cache_count(&hz3_thread.cache, cls) * hz3_class_size(cls);
     return bytes;
 }
 

@@ -55,7 +55,7 @@ static void make_up(size_t grown)
 
 void hz3_reclaim_grew(size_t bytes)
 {
-    size_t *grown = &hz3_thread.bins.grown;
+    size_t *grown = &hz3_thread.cache.grown;
     *grown += bytes;
     if (*grown < GROWTH_STEP) return;
     make_up(*grown);

@@ -36,7 +36,7 @@ static void make(void)
     for (size_t i = 0; i < count; i++) CHECK((objects[i] = hz3_malloc(size)) != NULL);
     /* All that it has: it leaves nothing to a stranger. */
     while (!heir && hz3_cache_objects(hz3_class_of(size)) && count < MOST) objects[count++] = hz3_malloc(size);
-    owner = hz3_thread.bins.owner;
+    owner = hz3_thread.cache.owner;
 }
 
 static void *make_and_sleep(void *arg)
@@ -111,7 +111,7 @@ static void *need_memory(void *stashed)
     size_t used = hz3_gauge(HZ3_GAUGE_USED);
     for (size_t left = (size_t)stashed; left--;) CHECK(was_made(hz3_malloc(size)));
     CHECK(hz3_gauge(HZ3_GAUGE_USED) == used);
-    CHECK((hz3_thread.bins.owner == owner) == heir);
+    CHECK((hz3_thread.cache.owner == owner) == heir);
     return NULL;
 }
 

@@ -22,7 +22,7 @@ static void capacity_is_earned_within_both_budgets(void **state)
     (void)state;
     unsigned cls = hz3_class_of(1024), any = hz3_class_of(64);
     hz3_cache_free(hz3_cache_malloc(any), any); /* the thread joins */
-    unsigned first = hz3_thread.bins.capacity[cls];
+    unsigned first = hz3_thread.cache.capacity[cls];
     assert_true(first < hz3_class_info[cls].load);
     hz3_cache_budgets(0, SIZE_MAX);
     assert_int_equal(capacity_earned(cls), first);
@@ -175,8 +175,8 @@ static void look(struct member *self)
     self->lent = hz3_get(hz3_thread.lent);
     self->held = 0;
     for (unsigned cls = hz3_class_of(LARGE); cls <= HZ3_CLASSES; cls++)
-        self->held += hz3_class_size(cls) * (hz3_magazine_objects(hz3_thread.bins.top[cls]) +
-                                             hz3_magazine_objects(hz3_thread.bins.previous[cls]));
+        self->held += hz3_class_size(cls) * (hz3_magazine_objects(hz3_thread.cache.top[cls]) +
+                                             hz3_magazine_objects(hz3_thread.cache.previous[cls]));
 }
 
 static void who_sleeps_lends_what_it_does_not_hold(void **state)
@@ -268,7 +268,7 @@ static void claim_two_classes(struct member *self)
     for (unsigned i = 0; i < 2 * before; i++) objects[i] = hz3_cache_malloc(large);
     for (unsigned i = 0; i < 2 * before; i++) hz3_cache_free(objects[i], large);
     self->second = earn(small);
-    self->first = hz3_thread.bins.capacity[large];
+    self->first = hz3_thread.cache.capacity[large];
     self->gave = before - self->first;
     look(self);
     hz3_cache_flush();
@@ -295,11 +295,11 @@ static void the_class_whose_slow_path_is_under_way_gives_no_magazine(void **stat
     hz3_cache_flush();
     for (unsigned i = 0; i < 2 * load; i++) hz3_cache_free(objects[i], cls);
     hz3_cache_budgets(0, PLENTY);
-    hz3_thread.bins.donor = (uint8_t)(cls - 1);
+    hz3_thread.cache.donor = (uint8_t)(cls - 1);
     hz3_cache_free(objects[2 * load], cls);
     hz3_cache_budgets(PLENTY, PLENTY);
-    assert_int_equal(hz3_thread.bins.donor, cls);
-    assert_int_equal(hz3_thread.bins.capacity[cls], load - load / 2);
+    assert_int_equal(hz3_thread.cache.donor, cls);
+    assert_int_equal(hz3_thread.cache.capacity[cls], load - load / 2);
     assert_int_equal(hz3_cache_objects(cls), load + 1);
     hz3_cache_flush();
 }
@@ -307,30 +307,30 @@ static void the_class_whose_slow_path_is_under_way_gives_no_magazine(void **stat
 static void what_was_earned_is_given_back_after_a_flush_too(void **state)
 {
     (void)state;
-    unsigned cls = hz3_class_of(900), other = hz3_class_of(64), first = hz3_thread.bins.capacity[cls];
+    unsigned cls = hz3_class_of(900), other = hz3_class_of(64), first = hz3_thread.cache.capacity[cls];
     assert_int_equal(capacity_earned(cls), hz3_class_info[cls].load);
-    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.bins.capacity[cls] > first && hz3_os_now_ms() < until;) {
+    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.cache.capacity[cls] > first && hz3_os_now_ms() < until;) {
         hz3_cache_flush();
         hz3_cache_free(hz3_cache_malloc(other), other);
         if (hz3_thread.due) hz3_reclaim_visit_slow();
     }
-    assert_int_equal(hz3_thread.bins.capacity[cls], first);
+    assert_int_equal(hz3_thread.cache.capacity[cls], first);
 }
 
 /* What it holds falls with it, or the budgets would not bound what all hold. */
 static void what_is_held_falls_with_the_capacity(void **state)
 {
     (void)state;
-    unsigned cls = hz3_class_of(800), other = hz3_class_of(64), first = hz3_thread.bins.capacity[cls];
+    unsigned cls = hz3_class_of(800), other = hz3_class_of(64), first = hz3_thread.cache.capacity[cls];
     assert_int_equal(capacity_earned(cls), hz3_class_info[cls].load);
     assert_true(hz3_cache_objects(cls) > first);
-    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.bins.capacity[cls] > first && hz3_os_now_ms() < until;) {
+    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.cache.capacity[cls] > first && hz3_os_now_ms() < until;) {
         void *objects[40];
         for (int i = 0; i < 40; i++) objects[i] = hz3_cache_malloc(other);
         for (int i = 0; i < 40; i++) hz3_cache_free(objects[i], other);
         if (hz3_thread.due) hz3_reclaim_visit_slow();
     }
-    assert_int_equal(hz3_thread.bins.capacity[cls], first);
+    assert_int_equal(hz3_thread.cache.capacity[cls], first);
     assert_true(hz3_cache_objects(cls) <= first);
 }
 

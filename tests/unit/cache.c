@@ -70,15 +70,15 @@ static void a_class_that_swaps_often_earns_room(void **state)
     enum { AT_ONCE = 6, ROUNDS = 1000, SETTLED = 900 };
     unsigned cls = hz3_class_of(500);
     void *objects[AT_ONCE];
-    uint64_t swaps = 0, first = hz3_thread.bins.stats.swap;
-    assert_true(2 * hz3_thread.bins.capacity[cls] < AT_ONCE);
+    uint64_t swaps = 0, first = hz3_thread.cache.stats.swap;
+    assert_true(2 * hz3_thread.cache.capacity[cls] < AT_ONCE);
     for (int round = 0; round < ROUNDS; round++) {
-        if (round == SETTLED) swaps = hz3_thread.bins.stats.swap;
+        if (round == SETTLED) swaps = hz3_thread.cache.stats.swap;
         for (int i = 0; i < AT_ONCE; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
         for (int i = 0; i < AT_ONCE; i++) hz3_cache_free(objects[i], cls);
     }
     assert_true(swaps > first);
-    assert_int_equal(hz3_thread.bins.stats.swap, swaps);
+    assert_int_equal(hz3_thread.cache.stats.swap, swaps);
     hz3_cache_flush();
 }
 

@@ -17,7 +17,7 @@ static inline unsigned earn(unsigned cls)
         for (int i = 0; i < 300; i++) objects[i] = hz3_cache_malloc(cls);
         for (int i = 0; i < 300; i++) hz3_cache_free(objects[i], cls);
     }
-    return hz3_thread.bins.capacity[cls];
+    return hz3_thread.cache.capacity[cls];
 }
 
 static inline unsigned capacity_earned(unsigned cls)

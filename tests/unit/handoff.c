@@ -38,8 +38,8 @@ static void *live(void *arg)
     unsigned cls = hz3_class_of(SIZE);
     for (int i = 0; i < LEFT; i++) life->objects[i] = hz3_cache_malloc(cls);
     for (int i = 0; i < LEFT; i++) hz3_cache_free(life->objects[i], cls);
-    const struct hz3_cache_stats *stats = &hz3_thread.bins.stats;
-    life->owner = hz3_thread.bins.owner;
+    const struct hz3_cache_stats *stats = &hz3_thread.cache.stats;
+    life->owner = hz3_thread.cache.owner;
     life->fetched = stats->stash + stats->transfer + stats->held + stats->central + stats->fresh;
     return claim_of(life);
 }
@@ -183,7 +183,7 @@ static void another_heap_does_not_take_over(void **state)
     hz3_add(hz3_heaps[first.owner].threads, 100);
     struct life second = begin_and_end();
     hz3_sub(hz3_heaps[first.owner].threads, 100);
-    struct hz3_bins other;
+    struct hz3_cache other;
     assert_false(hz3_handoff_take(&other, first.owner + HZ3_HANDOFFS));
     assert_int_not_equal(second.owner, first.owner);
     assert_true(second.fetched > 0);
@@ -195,7 +195,7 @@ static void who_finds_the_handoff_taken_sends_home(void **state)
     (void)state;
     struct life first = begin_and_end();
     size_t left = waiting(), before = allocated() + left * hz3_class_size(hz3_class_of(SIZE));
-    struct hz3_bins *taken = hz3_handoff_claim(first.owner % HZ3_HANDOFFS, true); /* so that nobody succeeds */
+    struct hz3_cache *taken = hz3_handoff_claim(first.owner % HZ3_HANDOFFS, true); /* so that nobody succeeds */
     assert_non_null(taken);
     struct life second = begin_and_end();
     assert_int_equal(second.owner, first.owner);

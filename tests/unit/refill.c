@@ -16,7 +16,7 @@ static bool refill(unsigned cls)
 {
     hz3_gate_enter();
     assert_true(hz3_cache_enter());
-    assert_true(hz3_is_empty(hz3_thread.bins.top[cls]));
+    assert_true(hz3_is_empty(hz3_thread.cache.top[cls]));
     bool filled = hz3_refill(&hz3_thread, cls);
     hz3_cache_leave();
     hz3_gate_leave();
@@ -25,7 +25,7 @@ static bool refill(unsigned cls)
 
 static unsigned loaded(unsigned cls)
 {
-    return hz3_is_stub(hz3_thread.bins.top[cls]) ? 0 : (unsigned)hz3_magazine_objects(hz3_thread.bins.top[cls]);
+    return hz3_is_stub(hz3_thread.cache.top[cls]) ? 0 : (unsigned)hz3_magazine_objects(hz3_thread.cache.top[cls]);
 }
 
 /* Objects that nobody else has; the class has capacity then, and its magazines are empty. */
@@ -34,7 +34,7 @@ static void take(unsigned cls, void **objects, unsigned n)
     for (unsigned i = 0; i < n; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
     hz3_cache_flush();
     hz3_transfer_trim(cls, true);
-    assert_true(hz3_thread.bins.capacity[cls] > 0);
+    assert_true(hz3_thread.cache.capacity[cls] > 0);
 }
 
 static void leave_in_the_transfer_cache(unsigned cls, void **objects, unsigned n)
@@ -53,9 +53,9 @@ static void a_magazine_of_the_transfer_cache_is_taken_whole(void **state)
     void *objects[N];
     take(cls, objects, N);
     leave_in_the_transfer_cache(cls, objects, N);
-    uint64_t before = hz3_thread.bins.stats.transfer;
+    uint64_t before = hz3_thread.cache.stats.transfer;
     assert_true(refill(cls));
-    assert_int_equal(hz3_thread.bins.stats.transfer, before + 1);
+    assert_int_equal(hz3_thread.cache.stats.transfer, before + 1);
     assert_int_equal(loaded(cls), N);
     for (unsigned i = N; i--;) assert_ptr_equal(hz3_cache_malloc(cls), objects[i]);
     assert_int_equal(loaded(cls), 0);
@@ -69,18 +69,18 @@ static void what_others_left_for_this_heap_comes_before(void **state)
     unsigned cls = hz3_class_of(352);
     void *objects[2];
     take(cls, objects, 2);
-    bool left = hz3_owner_stash_push_one(hz3_thread.bins.owner, cls, objects[0]);
+    bool left = hz3_owner_stash_push_one(hz3_thread.cache.owner, cls, objects[0]);
     assert_int_equal(left, HZ3_STASH_PUSHES);
     leave_in_the_transfer_cache(cls, &objects[1], 1);
-    struct hz3_cache_stats before = hz3_thread.bins.stats;
+    struct hz3_cache_stats before = hz3_thread.cache.stats;
     if (left && HZ3_STASH_POPS) {
         assert_true(refill(cls));
-        assert_int_equal(hz3_thread.bins.stats.stash, before.stash + 1);
-        assert_int_equal(hz3_thread.bins.stats.transfer, before.transfer);
+        assert_int_equal(hz3_thread.cache.stats.stash, before.stash + 1);
+        assert_int_equal(hz3_thread.cache.stats.transfer, before.transfer);
         assert_ptr_equal(hz3_cache_malloc(cls), objects[0]);
     }
     assert_true(refill(cls));
-    assert_int_equal(hz3_thread.bins.stats.transfer, before.transfer + 1);
+    assert_int_equal(hz3_thread.cache.stats.transfer, before.transfer + 1);
     assert_ptr_equal(hz3_cache_malloc(cls), objects[1]);
     for (unsigned i = 0; i < 2; i++) hz3_cache_free(objects[i], cls);
     hz3_cache_flush();
@@ -92,15 +92,15 @@ static void runs_fill_as_much_as_the_class_may_hold(void **state)
     unsigned cls = hz3_class_of(384), n;
     void *first, *objects[2 * HZ3_MAGAZINE_LAST];
     take(cls, &first, 1);
-    struct hz3_cache_stats before = hz3_thread.bins.stats;
+    struct hz3_cache_stats before = hz3_thread.cache.stats;
     assert_true(refill(cls));
-    assert_int_equal(hz3_thread.bins.stats.held + hz3_thread.bins.stats.central + hz3_thread.bins.stats.fresh,
+    assert_int_equal(hz3_thread.cache.stats.held + hz3_thread.cache.stats.central + hz3_thread.cache.stats.fresh,
                      before.held + before.central + before.fresh + 1);
-    assert_in_range(loaded(cls), 1, hz3_thread.bins.capacity[cls]);
-    for (n = 0; !hz3_is_empty(hz3_thread.bins.top[cls]); n++) {
+    assert_in_range(loaded(cls), 1, hz3_thread.cache.capacity[cls]);
+    for (n = 0; !hz3_is_empty(hz3_thread.cache.top[cls]); n++) {
         objects[n] = hz3_cache_malloc(cls);
         assert_int_equal(hz3_class_at(objects[n]), cls);
-        assert_int_equal(hz3_owner_at(objects[n]), hz3_thread.bins.owner);
+        assert_int_equal(hz3_owner_at(objects[n]), hz3_thread.cache.owner);
         for (unsigned i = 0; i < n; i++) assert_ptr_not_equal(objects[i], objects[n]);
         assert_ptr_not_equal(objects[n], first);
     }
@@ -114,7 +114,7 @@ static void *join_another_heap(void *cls)
     void *p = hz3_cache_malloc(*(unsigned *)cls);
     assert_non_null(p);
     hz3_cache_free(p, *(unsigned *)cls);
-    return (void *)(uintptr_t)hz3_thread.bins.owner;
+    return (void *)(uintptr_t)hz3_thread.cache.owner;
 }
 
 static void what_lies_for_others_is_stolen_before_there_is_a_new_run(void **state)
@@ -128,20 +128,20 @@ static void what_lies_for_others_is_stolen_before_there_is_a_new_run(void **stat
     void *other;
     assert_int_equal(pthread_create(&thread, NULL, join_another_heap, &cls), 0);
     pthread_join(thread, &other);
-    assert_int_not_equal((uintptr_t)other, hz3_thread.bins.owner);
+    assert_int_not_equal((uintptr_t)other, hz3_thread.cache.owner);
     take(cls, kept, 2);
     enum hz3_refill_source source;
     for (n = 2; n < MANY && hz3_central_refill(hz3_thread.heap, cls, &kept[n], 1, false, &source); n++) {
     }
     assert_in_range(n, 2, MANY - 1); /* what runs there are have no room */
     assert_true(hz3_owner_stash_push_one((unsigned)(uintptr_t)other, cls, kept[0]));
-    uint64_t before = hz3_thread.bins.stats.stolen;
+    uint64_t before = hz3_thread.cache.stats.stolen;
     assert_true(refill(cls));
-    assert_int_equal(hz3_thread.bins.stats.stolen, before + 1);
+    assert_int_equal(hz3_thread.cache.stats.stolen, before + 1);
     assert_ptr_equal(hz3_cache_malloc(cls), kept[0]);
-    uint64_t fresh = hz3_thread.bins.stats.fresh;
+    uint64_t fresh = hz3_thread.cache.stats.fresh;
     assert_true(refill(cls));
-    assert_int_equal(hz3_thread.bins.stats.fresh, fresh + 1);
+    assert_int_equal(hz3_thread.cache.stats.fresh, fresh + 1);
     hz3_cache_flush();
     hz3_central_retire(cls, kept, n);
 }

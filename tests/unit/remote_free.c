@@ -24,7 +24,7 @@ struct owner {
 static void *allocate(void *arg)
 {
     struct owner *owner = arg;
-    owner->number = (assert_non_null(owner->objects[0] = hz3_cache_malloc(owner->cls)), hz3_thread.bins.owner);
+    owner->number = (assert_non_null(owner->objects[0] = hz3_cache_malloc(owner->cls)), hz3_thread.cache.owner);
     for (int i = 1; i < N; i++) assert_non_null(owner->objects[i] = hz3_cache_malloc(owner->cls));
     hz3_cache_flush();
     pthread_barrier_wait(&owner->ready);
@@ -42,7 +42,7 @@ static void start(struct owner *owner, unsigned cls)
     void *own = hz3_cache_malloc(cls); /* so that this thread has a heap, and capacity */
     assert_int_equal(pthread_create(&owner->thread, NULL, allocate, owner), 0);
     pthread_barrier_wait(&owner->ready);
-    assert_int_not_equal(owner->number, hz3_thread.bins.owner);
+    assert_int_not_equal(owner->number, hz3_thread.cache.owner);
     hz3_cache_free(own, cls);
     hz3_cache_flush();
 }
@@ -134,7 +134,7 @@ static void small_objects_of_others_go_home(void **state)
     assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], owner.cls), small_go);
     assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], hz3_class_of(8192)), HZ3_ADOPT != 1);
     void *own = hz3_cache_malloc(owner.cls);
-    while (hz3_owner_at(own) != hz3_thread.bins.owner) own = hz3_cache_malloc(owner.cls);
+    while (hz3_owner_at(own) != hz3_thread.cache.owner) own = hz3_cache_malloc(owner.cls);
     assert_false(hz3_goes_home(&hz3_windows[0], own, owner.cls));
     end(&owner);
 }
