@@ -5,16 +5,16 @@
 #include "base/check.h"
 
 enum {
-    EXACT_BINS = 63, /* spans of 1..63 granules; above, 4 bins per doubling */
-    BINS = EXACT_BINS + 4 * 21,
-    FIT_TRIES = 16, /* spans looked at in a bin whose spans may be too small, or too far from an aligned address */
+    EXACT_LISTS = 63, /* spans of 1..63 granules; above, 4 lists per doubling */
+    LISTS = EXACT_LISTS + 4 * 21,
+    FIT_TRIES = 16, /* spans looked at in a list whose spans may be too small, or too far from an aligned address */
     KINDS = HZ3_SPAN_UNMAPPED + 1,
 };
 
 struct hz3_lock hz3_pages_lock;
-static struct hz3_span *bins[KINDS][BINS];
-static uint64_t filled_bins[KINDS][(BINS + 63) / 64]; /* bit: the bin holds a span */
-static struct hz3_span *oldest, *newest;              /* dirty spans by age */
+static struct hz3_span *lists[KINDS][LISTS];
+static uint64_t filled_lists[KINDS][(LISTS + 63) / 64]; /* bit: the list holds a span */
+static struct hz3_span *oldest, *newest;                /* dirty spans by age */
 
 static enum hz3_gauge gauge_of(enum hz3_span_kind kind)
 {
@@ -33,52 +33,52 @@ static void count(const struct hz3_span *span, bool more)
     if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
 }
 
-/* ---- bins ---- */
+/* ---- lists ---- */
 
-static unsigned bin_of(size_t granules)
+static unsigned list_of(size_t granules)
 {
-    if (granules <= EXACT_BINS) return (unsigned)granules - 1;
+    if (granules <= EXACT_LISTS) return (unsigned)granules - 1;
     unsigned log = 63 - (unsigned)__builtin_clzll(granules);
-    return hz3_min(EXACT_BINS + (log - 6) * 4 + (unsigned)(granules >> (log - 2) & 3), BINS - 1);
+    return hz3_min(EXACT_LISTS + (log - 6) * 4 + (unsigned)(granules >> (log - 2) & 3), LISTS - 1);
 }
 
-static void bin_insert(struct hz3_span *span)
+static void list_insert(struct hz3_span *span)
 {
-    unsigned bin = bin_of(span->granules);
-    struct hz3_span **head = &bins[span->kind][bin];
+    unsigned list = list_of(span->granules);
+    struct hz3_span **head = &lists[span->kind][list];
     span->prev = NULL;
     span->next = *head;
     if (*head) (*head)->prev = span;
     *head = span;
-    filled_bins[span->kind][bin / 64] |= (uint64_t)1 << bin % 64;
+    filled_lists[span->kind][list / 64] |= (uint64_t)1 << list % 64;
 }
 
-static void bin_remove(struct hz3_span *span)
+static void list_remove(struct hz3_span *span)
 {
-    unsigned bin = bin_of(span->granules);
+    unsigned list = list_of(span->granules);
     if (span->next) span->next->prev = span->prev;
     if (span->prev) {
         span->prev->next = span->next;
-    } else if (!(bins[span->kind][bin] = span->next)) {
-        filled_bins[span->kind][bin / 64] &= ~((uint64_t)1 << bin % 64);
+    } else if (!(lists[span->kind][list] = span->next)) {
+        filled_lists[span->kind][list / 64] &= ~((uint64_t)1 << list % 64);
     }
 }
 
-/* The first bin from this one on that holds a span, or BINS. */
-static unsigned next_filled(enum hz3_span_kind kind, unsigned bin)
+/* The first list from this one on that holds a span, or LISTS. */
+static unsigned next_filled(enum hz3_span_kind kind, unsigned list)
 {
-    for (unsigned word = bin / 64; word < (BINS + 63) / 64; word++) {
-        uint64_t filled = filled_bins[kind][word];
-        if (word == bin / 64) filled &= ~(uint64_t)0 << bin % 64;
+    for (unsigned word = list / 64; word < (LISTS + 63) / 64; word++) {
+        uint64_t filled = filled_lists[kind][word];
+        if (word == list / 64) filled &= ~(uint64_t)0 << list % 64;
         if (filled) return word * 64 + (unsigned)__builtin_ctzll(filled);
     }
-    return BINS;
+    return LISTS;
 }
 
 struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t align)
 {
-    for (unsigned bin = bin_of(granules); (bin = next_filled(kind, bin)) < BINS; bin++) {
-        struct hz3_span *span = bins[kind][bin];
+    for (unsigned list = list_of(granules); (list = next_filled(kind, list)) < LISTS; list++) {
+        struct hz3_span *span = lists[kind][list];
         for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
             if (hz3_spans_aligned_start(span, align) + (granules << HZ3_GRANULE_SHIFT) <=
                 span->start + hz3_span_bytes(span))
@@ -138,7 +138,7 @@ void hz3_spans_unmake(struct hz3_span *span)
     hz3_assert(kind != HZ3_SPAN_NONE);
     count(span, false);
     if (kind <= HZ3_SPAN_UNMAPPED) {
-        bin_remove(span);
+        list_remove(span);
         if (kind == HZ3_SPAN_DIRTY) age_remove(span);
         span[span->granules - 1].kind = HZ3_SPAN_NONE;
     }
@@ -172,7 +172,7 @@ struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t 
     }
     struct hz3_span *span = hz3_spans_make(window, first, granules, kind);
     span->since = since;
-    bin_insert(span);
+    list_insert(span);
     if (kind == HZ3_SPAN_DIRTY) age_append(span);
     return span;
 }
