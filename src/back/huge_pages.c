@@ -28,19 +28,19 @@ void hz3_huge_pages_advise_states(uintptr_t start, size_t bytes)
 
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)
 {
-    size_t unit = hz3_os.huge_page_asked;
-    start = hz3_round_up(start, unit);
+    size_t huge_page = hz3_os.huge_page_asked;
+    start = hz3_round_up(start, huge_page);
     if (start >= end || !hz3_os_huge_pages(start, end - start, true)) return;
-    for (; start < end; start += unit) hz3_set(hz3_span_at((void *)start)->asked, true);
+    for (; start < end; start += huge_page) hz3_set(hz3_span_at((void *)start)->asked, true);
 }
 
 void hz3_huge_pages_withdraw(const struct hz3_span *span)
 {
-    size_t unit = hz3_os.huge_page_asked;
-    if (!unit || span->kind == HZ3_SPAN_RESERVE) return;
-    uintptr_t start = span->start & ~(unit - 1), end = hz3_round_up(span->start + hz3_span_bytes(span), unit);
+    size_t huge_page = hz3_os.huge_page_asked;
+    if (!huge_page || span->kind == HZ3_SPAN_RESERVE) return;
+    uintptr_t start = span->start & ~(huge_page - 1), end = hz3_round_up(span->start + hz3_span_bytes(span), huge_page);
     bool any = false;
-    for (uintptr_t at = start; at < end; at += unit) {
+    for (uintptr_t at = start; at < end; at += huge_page) {
         HZ3_ATOMIC(bool) *asked = &hz3_span_at((void *)at)->asked;
         any |= hz3_get(*asked);
         hz3_set(*asked, false);

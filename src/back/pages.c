@@ -38,11 +38,11 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t a
 static size_t step_of(const struct hz3_window *window, size_t granules, bool for_reserve)
 {
     if (hz3_get(hz3_pages_are_locked)) return granules;
-    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, unit = hz3_huge_page_granules(),
+    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules(),
            at = window->frontier;
-    if (for_reserve) return hz3_round_up(hz3_round_up(at, unit) + hz3_max(used / HUGE_SHARE, 1), unit) - at;
+    if (for_reserve) return hz3_round_up(hz3_round_up(at, huge_page) + hz3_max(used / HUGE_SHARE, 1), huge_page) - at;
     size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, GROW_MAX)));
-    return hz3_os.huge_page && step >= GROW_MAX ? hz3_round_up(at + step, unit) - at : step;
+    return hz3_os.huge_page && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
 }
 
 /* 0: done, else why not. */
@@ -136,9 +136,10 @@ static struct hz3_span *take_reserve(size_t granules)
 /* Of one granule.  What is dirty comes before a new reserve: it costs no page fault. */
 static struct hz3_span *take_for_run(struct hz3_span **reserve)
 {
-    size_t unit = hz3_os.huge_page_asked >> HZ3_GRANULE_SHIFT;
-    bool wanted = unit > 1 && !hz3_get(hz3_pages_are_locked) && !hz3_pages_above_limit();
-    if (!*reserve && wanted && is_dense(unit) && !hz3_spans_find(HZ3_SPAN_DIRTY, 1, 1)) *reserve = take_reserve(unit);
+    size_t huge_page = hz3_os.huge_page_asked >> HZ3_GRANULE_SHIFT;
+    bool wanted = huge_page > 1 && !hz3_get(hz3_pages_are_locked) && !hz3_pages_above_limit();
+    if (!*reserve && wanted && is_dense(huge_page) && !hz3_spans_find(HZ3_SPAN_DIRTY, 1, 1))
+        *reserve = take_reserve(huge_page);
     return *reserve ? take_from_reserve(reserve) : take_any(1, 1, HZ3_SPAN_RUN);
 }
 

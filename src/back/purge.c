@@ -93,9 +93,9 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
     size_t from = first, to = end;
     if (!break_huge_pages) {
-        size_t unit = hz3_huge_page_granules(), bytes = hz3_span_bytes(span);
-        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, unit);
-        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(unit - 1);
+        size_t huge_page = hz3_huge_page_granules(), bytes = hz3_span_bytes(span);
+        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, huge_page);
+        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(huge_page - 1);
         if (to <= from) from = to = end;
     }
     enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;

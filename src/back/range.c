@@ -8,8 +8,8 @@ enum { HOLE_MIN = 16 }; /* granules of a range that is unmapped, and not only pu
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {
-    size_t unit = hz3_max(hz3_huge_page_at(start), hz3_huge_page_at(start + bytes - 1));
-    return hz3_os_purge(start, bytes, unit);
+    size_t huge_page = hz3_max(hz3_huge_page_at(start), hz3_huge_page_at(start + bytes - 1));
+    return hz3_os_purge(start, bytes, huge_page);
 }
 
 void hz3_range_drop_edges(uintptr_t start, size_t bytes)

@@ -137,11 +137,11 @@ void hz3_run_retire(struct hz3_span *run, void *p, bool held)
     if (unlikely(was & bit)) hz3_misuse("double free", p);
 }
 
-/* What lies between, in whole multiples of `unit`, bytes. */
-static size_t purge_between(uintptr_t from, uintptr_t to, size_t unit, size_t huge_page)
+/* What lies between, in whole multiples of `step`, bytes. */
+static size_t purge_between(uintptr_t from, uintptr_t to, size_t step, size_t huge_page)
 {
-    from = hz3_round_up(from, unit);
-    to &= ~(unit - 1);
+    from = hz3_round_up(from, step);
+    to &= ~(step - 1);
     return to > from && hz3_os_purge(from, to - from, huge_page) ? to - from : 0;
 }
 
@@ -149,7 +149,7 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
 {
     size_t size = hz3_class_size(run->cls), purged = 0;
     size_t huge_page = hz3_huge_page_at(run->start);
-    size_t unit = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
+    size_t step = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
     uintptr_t from = run->start;
     HZ3_ATOMIC(uint64_t) *words = free_words(run);
     unsigned bump = hz3_get(run->bump);
@@ -158,9 +158,9 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
         if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
         for (; live; live &= live - 1) {
             uintptr_t object = run->start + (w * WORD + (unsigned)__builtin_ctzll(live)) * size;
-            purged += purge_between(from, object, unit, huge_page);
+            purged += purge_between(from, object, step, huge_page);
             from = object + size;
         }
     }
-    return purged + purge_between(from, run->start + ((size_t)run->granules << HZ3_GRANULE_SHIFT), unit, huge_page);
+    return purged + purge_between(from, run->start + ((size_t)run->granules << HZ3_GRANULE_SHIFT), step, huge_page);
 }

@@ -27,19 +27,19 @@ HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
 }
 
 /* What a bin counts: full magazines.  Objects in one; */
-HZ3_INLINE unsigned hz3_bin_unit(unsigned cls)
+HZ3_INLINE unsigned hz3_bin_item(unsigned cls)
 {
     return hz3_class_info[cls].load;
 }
 
 /* how many a magazine of n objects is; */
-HZ3_INLINE unsigned hz3_bin_units_of_magazine(unsigned n)
+HZ3_INLINE unsigned hz3_bin_items_of_magazine(unsigned n)
 {
     (void)n;
     return 1;
 }
 
-/* how many are booked at a time, where units of so many bytes may be unbooked up to `left` bytes from this class on. */
+/* how many are booked at a time, where items of so many bytes may be unbooked up to `left` bytes from this class on. */
 HZ3_INLINE size_t hz3_bin_step(unsigned cls, size_t bytes, size_t left)
 {
     (void)cls;

@@ -9,8 +9,8 @@
 
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 static struct {
-    uint32_t unit;           /* bytes of what a bin counts: an object, or a full magazine */
-    uint32_t step;           /* units that are booked at a time, so that not every push writes in_flight */
+    uint32_t item;           /* bytes of what a bin counts: an object, or a full magazine */
+    uint32_t step;           /* items that are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_CLASS_VALUES]; /* const after start */
 /* The heads as reclaim last saw them. */
 static HZ3_ATOMIC(uint64_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES];
@@ -28,17 +28,17 @@ void hz3_owner_stash_start(unsigned instances)
     hz3_instances_set = instances;
     size_t left = UNBOOKED_BYTES / hz3_instances();
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        size_t size = hz3_class_size(cls), unit = size * hz3_bin_unit(cls);
-        size_t step = hz3_bin_step(cls, unit, left);
-        left -= (step - 1) * unit;
-        booking[cls].unit = (uint32_t)unit;
+        size_t size = hz3_class_size(cls), item = size * hz3_bin_item(cls);
+        size_t step = hz3_bin_step(cls, item, left);
+        left -= (step - 1) * item;
+        booking[cls].item = (uint32_t)item;
         booking[cls].step = (uint32_t)step;
     }
 }
 
 static size_t booked(unsigned cls, uint32_t count)
 {
-    return (size_t)((int32_t)count / (int32_t)booking[cls].step) * booking[cls].step * booking[cls].unit;
+    return (size_t)((int32_t)count / (int32_t)booking[cls].step) * booking[cls].step * booking[cls].item;
 }
 
 void hz3_stash_book(struct hz3_stash *stash, unsigned cls, uint32_t before, uint32_t after)
@@ -54,9 +54,9 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static bool has_room(unsigned owner, unsigned cls, unsigned units)
+static bool has_room(unsigned owner, unsigned cls, unsigned items)
 {
-    size_t bytes = (size_t)units * booking[cls].unit + UNBOOKED_BYTES;
+    size_t bytes = (size_t)items * booking[cls].item + UNBOOKED_BYTES;
     return HZ3_STASH_PUSHES && hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
 }
 
@@ -88,8 +88,8 @@ bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 
 bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
 {
-    unsigned units = (n + hz3_bin_unit(cls) - 1) / hz3_bin_unit(cls);
-    return counted(has_room(owner, cls, units) &&
+    unsigned items = (n + hz3_bin_item(cls) - 1) / hz3_bin_item(cls);
+    return counted(has_room(owner, cls, items) &&
                        hz3_transport_push_list(&stashes[owner], bin_to_push(owner, cls), cls, head, tail, n),
                    n);
 }
@@ -97,7 +97,7 @@ bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *t
 bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
     unsigned n = hz3_magazine_count(magazine);
-    return counted(has_room(owner, cls, hz3_bin_units_of_magazine(n)) &&
+    return counted(has_room(owner, cls, hz3_bin_items_of_magazine(n)) &&
                        hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, cls), cls, magazine),
                    n);
 }

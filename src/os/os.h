@@ -39,9 +39,9 @@ uintptr_t hz3_os_reserve(size_t bytes);
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes);
 bool hz3_os_unmap(uintptr_t at, size_t bytes);
 
-/* Gives the pages back; they then read as zero.  False: the system refused (locked memory, say).  unit: bytes of the
- * huge pages that there may be of it, 0: there are none. */
-bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit);
+/* Gives the pages back; they then read as zero.  False: the system refused (locked memory, say).  huge_page: bytes of
+ * the huge pages that there may be of it, 0: there are none. */
+bool hz3_os_purge(uintptr_t at, size_t bytes, size_t huge_page);
 extern HZ3_ATOMIC(size_t) hz3_os_broken; /* bytes, ever, that were a part of a huge page */
 /* Moves the pages at `from` over those at `to`; [from, from + bytes) is unmapped then.  Only what is one mapping may be
  * made longer on the way; before 6.17 Linux moves nothing else at all.  False: nothing may be mapped at `to`, and they

@@ -251,20 +251,20 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
 
 /* A huge page that loses a part stays paid for, as a whole, until the system comes to split it.  To mark a page of it
  * free splits it at once. */
-static void split_ends(uintptr_t at, uintptr_t end, size_t unit)
+static void split_ends(uintptr_t at, uintptr_t end, size_t huge_page)
 {
     int saved = errno;
-    uintptr_t first = hz3_round_up(at, unit), last = end & ~(unit - 1);
+    uintptr_t first = hz3_round_up(at, huge_page), last = end & ~(huge_page - 1);
     if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
     if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
     hz3_add(hz3_os_broken, end - at - (last > first ? last - first : 0));
     errno = saved;
 }
 
-bool hz3_os_purge(uintptr_t at, size_t bytes, size_t unit)
+bool hz3_os_purge(uintptr_t at, size_t bytes, size_t huge_page)
 {
     if (!purges) return false;
-    if (unit) split_ends(at, at + bytes, unit);
+    if (huge_page) split_ends(at, at + bytes, huge_page);
     int saved = errno;
     bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;

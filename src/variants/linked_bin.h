@@ -29,13 +29,13 @@ HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
 }
 
 /* A bin counts objects. */
-HZ3_INLINE unsigned hz3_bin_unit(unsigned cls)
+HZ3_INLINE unsigned hz3_bin_item(unsigned cls)
 {
     (void)cls;
     return 1;
 }
 
-HZ3_INLINE unsigned hz3_bin_units_of_magazine(unsigned n)
+HZ3_INLINE unsigned hz3_bin_items_of_magazine(unsigned n)
 {
     return n;
 }

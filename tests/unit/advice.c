@@ -14,8 +14,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { MANY = 2000 }; /* more granules than are free in one place */
-enum { UNIT = 32 };   /* granules of a huge page of 2 MiB */
+enum { MANY = 2000 };    /* more granules than are free in one place */
+enum { HUGE_PAGE = 32 }; /* granules of a huge page of 2 MiB */
 
 /* Whether the system was told of this page what `flag` of its file says: "nh": no huge ones are wanted, "hg": they are.
  */
@@ -97,7 +97,7 @@ static size_t set_up_asking(size_t small, size_t growing)
 {
     if (hz3_windows[0].bytes < HZ3_MIB(1024)) skip();
     size_t asked = hz3_os.huge_page_asked;
-    hz3_os.huge_page_asked = (size_t)UNIT << HZ3_GRANULE_SHIFT;
+    hz3_os.huge_page_asked = (size_t)HUGE_PAGE << HZ3_GRANULE_SHIFT;
     hz3_set(hz3_gauges[HZ3_GAUGE_SMALL], small);
     hz3_set(hz3_gauges[HZ3_GAUGE_GROWING], growing);
     hz3_pages_purge(0, 0, true);
@@ -115,12 +115,12 @@ static void full_runs_get_a_huge_page_for_more(void **state)
 {
     (void)state;
     size_t used = hz3_gauge(HZ3_GAUGE_USED), asked = set_up_asking(HZ3_MIB(64), HZ3_MIB(4));
-    struct hz3_span *reserve = NULL, *runs[UNIT];
-    for (int i = 0; i < UNIT; i++) {
+    struct hz3_span *reserve = NULL, *runs[HUGE_PAGE];
+    for (int i = 0; i < HUGE_PAGE; i++) {
         runs[i] = hz3_pages_alloc_run(1, &reserve);
         assert_int_equal(runs[i]->granules, 1);
         assert_int_equal(runs[i]->start, runs[0]->start + (size_t)i * HZ3_GRANULE);
-        assert_true(reserve || i == UNIT - 1);
+        assert_true(reserve || i == HUGE_PAGE - 1);
         assert_int_equal(hz3_gauge(HZ3_GAUGE_USED) - used, HZ3_MIB(2));
     }
     assert_int_equal(runs[0]->start % HZ3_MIB(2), 0);
@@ -129,9 +129,9 @@ static void full_runs_get_a_huge_page_for_more(void **state)
     bool asks = !access("/sys/kernel/mm/transparent_hugepage", F_OK);
     uintptr_t frontier = hz3_windows[0].base + ((uintptr_t)hz3_windows[0].frontier << HZ3_GRANULE_SHIFT);
     while (runs[0]->start < frontier)
-        for (int i = 0; i < UNIT; i++) runs[i] = hz3_pages_alloc_run(1, &reserve);
+        for (int i = 0; i < HUGE_PAGE; i++) runs[i] = hz3_pages_alloc_run(1, &reserve);
     assert_int_equal(has_flag(runs[0]->start, " hg"), asks);
-    assert_int_equal(has_flag(runs[UNIT - 1]->start, " hg"), asks);
+    assert_int_equal(has_flag(runs[HUGE_PAGE - 1]->start, " hg"), asks);
     clean_up_asking(asked);
 }
 
@@ -144,11 +144,11 @@ static void what_is_dirty_is_used_before_a_huge_page(void **state)
     for (int i = 0; i < 2; i++) assert_non_null(hz3_pages_alloc_run(1, &reserve));
     assert_null(reserve);
     assert_non_null(hz3_pages_alloc_run(1, &reserve));
-    assert_int_equal(reserve->granules, UNIT - 1);
+    assert_int_equal(reserve->granules, HUGE_PAGE - 1);
     /* What is left goes back, and is dirty: the rest of the huge page is there. */
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     hz3_pages_free(reserve);
-    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY) - dirty, (UNIT - 1) * HZ3_GRANULE);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY) - dirty, (HUGE_PAGE - 1) * HZ3_GRANULE);
     clean_up_asking(asked);
 }
 
@@ -165,8 +165,8 @@ static void what_was_asked_for_is_for_reserves(void **state)
     hz3_pages_free(run);
     hz3_pages_free(reserve);
     hz3_pages_purge(0, 0, true);
-    struct hz3_span *block = hz3_pages_alloc(UNIT, UNIT, HZ3_SPAN_LARGE);
-    while (block->start != start) block = hz3_pages_alloc(UNIT, UNIT, HZ3_SPAN_LARGE);
+    struct hz3_span *block = hz3_pages_alloc(HUGE_PAGE, HUGE_PAGE, HZ3_SPAN_LARGE);
+    while (block->start != start) block = hz3_pages_alloc(HUGE_PAGE, HUGE_PAGE, HZ3_SPAN_LARGE);
     assert_true(has_flag(start, " nh"));
     assert_int_equal(hz3_huge_page_at(start), 0);
     hz3_pages_free(block);
