@@ -4,7 +4,7 @@ enum { PAUSE_ONE_IN = 4, PAUSE_MAX = 64 };
 
 _Thread_local uint64_t hz3_rmw_count;
 
-/* Xorshift; a thread's state starts at the address of that state. */
+/* Xorshift; a thread's seed is the address of its state. */
 void hz3_delay(void)
 {
     static _Thread_local uint64_t random;

@@ -1,5 +1,5 @@
-/* The interface every atomic operation goes through.  Here it is C11; the model checker puts its own header of this
- * name in front (tests/model), so that it explores the code that ships.  With HZ3_DELAY a random pause follows each
+/* The interface that every atomic operation goes through.  This one is C11.  The model checker includes a header of the
+ * same name instead (tests/model), and so explores the code that ships.  With HZ3_DELAY a random pause follows each
  * operation; with HZ3_ATOMIC_STATS each thread counts its read-modify-writes. */
 #ifndef HZ3_BASE_ATOMIC_H
 #define HZ3_BASE_ATOMIC_H
@@ -45,8 +45,8 @@ static inline void hz3_after_rmw(void)
     HZ3_THEN(hz3_after_rmw, atomic_compare_exchange_weak_explicit(&(a), (expected), (v), success, failure))
 #define hz3_fence(order) atomic_thread_fence(order)
 
-/* Puts `first` at the head of a list that only grows until an exchange takes it whole; `link` is where it keeps the
- * one before. */
+/* Puts `first` at the head of a list, and the head before it into `link`.  Only for lists that are emptied by one
+ * exchange, never popped one by one: those would meet ABA. */
 #define hz3_push(list, first, link) \
     do { \
         __auto_type head_ = hz3_get(list); \
@@ -54,7 +54,7 @@ static inline void hz3_after_rmw(void)
         while (!hz3_cas_weak(list, &head_, first, memory_order_release, memory_order_relaxed)); \
     } while (0)
 
-/* Relaxed: for counters, and for words whose order another atomic keeps. */
+/* Relaxed: for counters, and for words that another atomic operation orders. */
 #define hz3_get(a)    hz3_load(a, memory_order_relaxed)
 #define hz3_set(a, v) hz3_store(a, v, memory_order_relaxed)
 #define hz3_add(a, v) HZ3_THEN(hz3_after_rmw, atomic_fetch_add_explicit(&(a), (v), memory_order_relaxed))

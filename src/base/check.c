@@ -18,7 +18,7 @@ void hz3_print(struct hz3_text *text, const char *format, ...)
 
 void hz3_print_name(struct hz3_text *text, const char *name, char but)
 {
-    hz3_print(text, "%s", ""); /* an empty name ends, too */
+    hz3_print(text, "%s", ""); /* so that the text is terminated though the name is empty */
     for (; *name; name++) hz3_print(text, "%c", *name < ' ' || *name > '~' || *name == but ? '?' : *name);
 }
 

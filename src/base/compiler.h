@@ -11,28 +11,28 @@
 #define HZ3_NORETURN      __attribute__((noreturn, cold, noinline))
 #define HZ3_CACHE_LINE    64 /* bytes */
 #define HZ3_CACHE_ALIGNED __attribute__((aligned(HZ3_CACHE_LINE)))
-/* Reads counters of running threads: any value they ever had will do. */
+/* For functions that read counters of running threads, where any value that a counter had will do. */
 #define HZ3_RACY __attribute__((no_sanitize_thread))
-/* On hot data: reached without a look into the GOT. */
+/* For hot data: code reaches it without the GOT. */
 #define HZ3_HIDDEN __attribute__((visibility("hidden")))
 #define HZ3_EXPORT __attribute__((visibility("default")))
 
-/* Whether others see a thread's stores in the order in which it made them. */
+/* Whether other threads see a thread's stores in the order in which it made them. */
 #if defined(__x86_64__) || defined(__s390x__)
 enum { HZ3_STORES_IN_ORDER = 1 };
 #else
 enum { HZ3_STORES_IN_ORDER = 0 };
 #endif
 
-/* Makes the compiler forget what it read of memory, so that the next update is one read-modify-write, and hold
- * `result`, which the function returns next, where it returns it. */
+/* Makes the compiler forget what it read from memory, so that it compiles the next update to one read-modify-write
+ * instruction; and makes it hold `result`, which the function returns next, in the register for that. */
 #if defined(__x86_64__)
 #define HZ3_FORGET_MEMORY(result) __asm__("" : "+a"(result) : : "memory")
 #else
 #define HZ3_FORGET_MEMORY(result) __asm__("" : "+r"(result) : : "memory")
 #endif
 
-/* Makes the compiler forget what it has computed from this value and from memory. */
+/* Makes the compiler forget what it computed from this value and from memory. */
 #define HZ3_FORGET_ORIGIN(value) __asm__("" : "+r"(value) : : "memory")
 
 static inline void hz3_pause(void)

@@ -1,12 +1,12 @@
-/* The layout: where somebody who reads this process's memory from outside (look/) finds what hz3 counts anyway. Each
- * room lists, by name, what of its own may be read; a list ends with an empty row.  Nothing here is ever written, and
- * no thread is asked: who reads meets values that change meanwhile.  A reader leaves out what it misses. */
+/* The layout tells a reader outside the process (look/) where hz3's counters and structures lie in its memory.  Each
+ * room lists by name what may be read of it; a list ends with an empty row.  The lists are constant.  No thread of the
+ * process takes part, so a reader meets values that change while it reads.  It does without names that it misses. */
 #ifndef HZ3_BASE_LAYOUT_H
 #define HZ3_BASE_LAYOUT_H
 
 #include "base/types.h"
 
-/* To be raised when a name changes its meaning; not for a further name. */
+/* Raise it when a name changes its meaning, not for a new name. */
 enum { HZ3_LAYOUT_VERSION = 1 };
 
 struct hz3_place {

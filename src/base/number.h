@@ -1,10 +1,10 @@
-/* Numbers in text, without locale. */
+/* Reads numbers in text, without locale. */
 #ifndef HZ3_BASE_NUMBER_H
 #define HZ3_BASE_NUMBER_H
 
 #include "base/types.h"
 
-/* The decimal number at the start of text, and what follows it; false without one, or with one too large. */
+/* Reads the decimal number at the start of text; *end is what follows it.  False: there is none, or it is too large. */
 static inline bool hz3_number(const char *text, const char **end, size_t *value)
 {
     if (*text < '0' || *text > '9') return false;

@@ -1,4 +1,4 @@
-/* Text without allocation or locale: a line is built in a buffer of the caller's. */
+/* Formats text into a buffer that the caller has.  Nothing allocates or depends on the locale. */
 #ifndef HZ3_BASE_PRINT_H
 #define HZ3_BASE_PRINT_H
 
@@ -11,6 +11,6 @@ struct hz3_text {
 };
 
 __attribute__((format(printf, 2, 3))) void hz3_print(struct hz3_text *text, const char *format, ...);
-/* The same for a name that may hold anything: what a terminal would not print as it is, and `but`, becomes "?". */
+/* Appends a name that may hold any bytes: `but`, and what is not printable ASCII, become "?". */
 void hz3_print_name(struct hz3_text *text, const char *name, char but);
 #endif

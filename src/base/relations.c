@@ -1,4 +1,4 @@
-/* How the flags depend on each other.  A box that could do nothing in a combination is refused there. */
+/* How the flags depend on each other.  A combination in which a flag could do nothing stops the build. */
 #include "base/types.h"
 
 #define IMPLIES(a, b) (!(a) || (b))
@@ -13,8 +13,8 @@ enum {
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
 
-/* The owner stash, and the list transport's own.  HZ3_S44_OWNER_STASH=0 takes all of its boxes with it, and
- * HZ3_S44_OWNER_STASH_POP=0 those of the pop: lane classic has them on. */
+/* The owner stash, and its list transport.  HZ3_S44_OWNER_STASH=0 may be set beside flags of the stash, and
+ * HZ3_S44_OWNER_STASH_POP=0 beside flags of its pop, since lane classic has these on. */
 _Static_assert(
     IMPLIES(!HZ3_S44_OWNER_STASH_PUSH || !HZ3_S44_OWNER_STASH_POP, HZ3_S44_OWNER_STASH),
     "HZ3_S44_OWNER_STASH_PUSH and HZ3_S44_OWNER_STASH_POP are the ends of what HZ3_S44_OWNER_STASH=0 takes away");

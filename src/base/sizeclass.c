@@ -19,7 +19,8 @@ static size_t next_size(size_t size)
     return size + doubling / STEPS_PER_DOUBLING;
 }
 
-/* At least 16 objects, so that a tail wastes under 1/16; no more, since locked memory is paid for by the run. */
+/* The least that holds 16 objects, so that the tail wastes under 1/16.  No more: locked memory is paid for by the run.
+ */
 static unsigned run_granules(size_t size)
 {
     unsigned granules = 1;

@@ -1,5 +1,5 @@
-/* Size classes: HZ3_SMALL_NUM_SC steps of 16 bytes, then 8 per doubling to 64 KiB; at most 12.5 % waste.
- * More linear steps cost far more memory (runs that stay half empty) than they save. */
+/* Size classes: HZ3_SMALL_NUM_SC steps of 16 bytes, then 8 to each doubling up to 64 KiB; they waste at most 12.5 %.
+ * More steps of 16 bytes cost far more memory, in runs that stay half empty, than they save. */
 #ifndef HZ3_BASE_SIZECLASS_H
 #define HZ3_BASE_SIZECLASS_H
 
@@ -13,15 +13,15 @@ struct hz3_class_info {
     uint8_t load;      /* objects a full magazine of this class holds */
 };
 
-/* By size in units, rounded up; written once, by hz3_sizeclass_start.  The second is the fast path's: until then, and
- * while it is hidden, every size there is of HZ3_CLASS_NONE, which never has a magazine, so that malloc takes the
- * slow path, which starts hz3. */
+/* The class of a size in units, rounded up; written once, by hz3_sizeclass_start.  malloc's fast path has a copy.
+ * Before the start, and while it is hidden, the copy says HZ3_CLASS_NONE for every size.  That class never has a
+ * magazine, so malloc takes the slow path. */
 extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
 void hz3_sizeclass_start(void);
-/* From malloc's fast path, or no more; at any time. */
+/* Hides the classes from malloc's fast path, or shows them again.  At any time. */
 void hz3_sizeclass_hide(bool hidden);
 
 HZ3_INLINE size_t hz3_units_of(size_t size)

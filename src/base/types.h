@@ -1,27 +1,36 @@
 /* Glossary, then the constants everybody shares.
  *
- *   granule      64 KiB of address space, 64 KiB aligned: what the map has an entry for
- *   window       a range of address space in which hz3 places granules; there is one, as long as the
- *                system lets us have it, and every range test is against it; further ones are far windows
+ *   unit         16 bytes; every object starts on a multiple of it
+ *   granule      64 KiB of address space, 64 KiB aligned; the map has an entry for each
+ *   window       a range of address space in which hz3 places granules.  The fast paths know the first
+ *                window only; it is the only one unless it is used up.  Further ones are far windows
  *   span         consecutive granules with one use: free, a run, or one large block
- *   size class   1 .. HZ3_CLASSES: objects of one size, up to 64 KiB
- *   run          a span cut into objects of one size class
- *   object       what malloc returns; its state is kept out of band, never in it
- *   magazine     a 256-byte block that holds up to 30 pointers to free objects of one class
- *   loaded, previous   the two magazines a thread holds per class (Bonwick & Adams, USENIX 2001)
- *   to claim     to take bytes of the budget that all threads' magazines share, by earning capacity
- *   to lend      to let others claim, while one sleeps, what one claimed and does not use
- *   heap         (the work orders' shard) what threads carve new objects from
- *   owner        the heap that carved an object's run last; advice, never correctness
+ *   class, cls   a size class, 1 .. HZ3_CLASSES: objects of one size, up to 64 KiB
+ *   run          a span cut into objects of one class
+ *   object       what malloc returns, up to 64 KiB; hz3 keeps its state elsewhere, never in it
+ *   large block  what malloc returns above that
+ *   magazine     256 bytes that hold up to 30 pointers to free objects of one class
+ *   loaded, previous   the two magazines a thread holds for each class (Bonwick & Adams, USENIX 2001)
+ *   cache        a thread's magazines and their budget
+ *   spare        an empty magazine that a thread keeps
+ *   to claim     to take bytes of the budget that all caches share; a class claims as it earns capacity
+ *   to lend      to let other threads claim, while this one sleeps, what it claimed and does not use
+ *   heap         what threads carve new objects from (the work orders' shard).  There are several: the word
+ *                never means all of hz3's memory, but in "heap profile"
+ *   owner        the heap that carved from an object's run last; advice, never needed for correctness
  *   remote free  a free by a thread of another heap than the object's owner
- *   to adopt     to cache an object of another owner's; else it goes home: to its owner's stash
- *   bin          of the owner stash: what waits for one owner, in one class (and instance)
- *   to retire    to put an object back into its run's bitmap
- *   held run     a run that one heap (or the purger) carves from; listed runs belong to central
- *   dirty, clean a free span whose pages may hold data / are known to read as zero and cost no memory
- *   large cache  where freed large blocks wait whole for the next request of about their size
- *   to purge     to give the pages back to the system and keep the address range
- *   epoch        a quarter of the decay time, 10 ms at least: in each there is one reclaim pass */
+ *   to adopt     to cache an object of another owner
+ *   to send home to give an object back to its owner, through the owner stash
+ *   bin          a part of the owner stash: what waits for one owner in one class (and instance)
+ *   outbox       what a thread holds beside its cache: objects on their way home, above all
+ *   to retire    to put an object back into its run, by setting its bit in the run's bitmap
+ *   held run     a run from which one heap (or the purger) takes objects; the others belong to central
+ *   dirty        a free span whose pages may hold data
+ *   clean        a free span whose pages read as zero and cost no memory
+ *   large cache  where freed large blocks wait, whole, for the next request of about their size
+ *   to purge     to give pages back to the system and keep their addresses
+ *   pass         one round of reclaim through all that may go back
+ *   epoch        a quarter of the decay time, 10 ms at least; there is one pass in each */
 #ifndef HZ3_BASE_TYPES_H
 #define HZ3_BASE_TYPES_H
 
@@ -41,9 +50,9 @@ enum {
     HZ3_SMALL_MAX = 64 * 1024,             /* largest size of a class */
     HZ3_LINEAR_CLASSES = HZ3_SMALL_NUM_SC, /* in steps of 16 bytes; after them 8 to each doubling */
     HZ3_CLASSES = HZ3_LINEAR_CLASSES + 8 * (12 - __builtin_ctz(HZ3_LINEAR_CLASSES)),
-    HZ3_CLASS_NONE = 0,                 /* tag of a granule that holds no object */
-    HZ3_CLASS_LARGE = HZ3_CLASSES + 1,  /* tag of a large block's first granule; the others have none */
-    HZ3_CLASS_VALUES = HZ3_CLASSES + 2, /* classes and the two tags above, which never hold a magazine */
+    HZ3_CLASS_NONE = 0,                 /* in the tag of a granule that holds no object */
+    HZ3_CLASS_LARGE = HZ3_CLASSES + 1,  /* in the tag of a large block's first granule; its others have NONE */
+    HZ3_CLASS_VALUES = HZ3_CLASSES + 2, /* the classes and these two, which never have a magazine */
 };
 
 #define HZ3_KIB(n) ((size_t)(n) << 10)
