@@ -5,29 +5,31 @@
 enum {
     SLOTS = 1024, /* threads beyond share the first */
     SHARED = 0,
-    WAIT_MS = 1, /* at a closed gate, the first time: as long as most forks take; then twice as long, */
+    WAIT_MS = 1, /* the first wait at a closed gate: as long as most forks take.  Each next is twice as long */
     WAIT_MAX_MS = 64,
-    CALLS_PER_WAIT = 16, /* and only every so many calls: who is in our way is soon out of it */
+    CALLS_PER_WAIT = 16, /* only one call in so many waits: the fork is soon over */
     AT_LAST_MS = 200,
     SPINS = 1000,
-    PATIENCE_MS = 60 * 1000, /* nobody is inside for so long, unless it is gone */
+    PATIENCE_MS = 60 * 1000, /* a thread that is inside for so long has ended there */
 };
 
-/* Threads inside, by slot: 0 or 1, but for the shared one.  A slot is written by the thread that claimed it. */
+/* How many threads are inside, by slot: 0 or 1, but for the shared slot.  Only the thread that claimed a slot writes
+ * it.
+ */
 static struct {
     HZ3_ATOMIC(uint32_t) inside;
     HZ3_ATOMIC(bool) claimed;
 } HZ3_CACHE_ALIGNED slots[SLOTS];
 static HZ3_ATOMIC(uint32_t) highest; /* slot ever claimed */
-static HZ3_ATOMIC(uint32_t) hint;    /* below it no slot is free, but for those that two threads missed at once */
-static HZ3_ATOMIC(uint32_t) closed;  /* by so many threads */
-static HZ3_ATOMIC(uint32_t) never;   /* to wait on */
+static HZ3_ATOMIC(uint32_t) hint;    /* hardly a slot below it is free: only where two threads wrote it at once */
+static HZ3_ATOMIC(uint32_t) closed;  /* how many threads closed the gate */
+static HZ3_ATOMIC(uint32_t) never;   /* a word that nobody wakes, to sleep on */
 
 static _Thread_local struct {
     uint32_t slot, depth;
-    uint32_t entered;     /* the slot in which it is counted, which it may have left since */
-    uint32_t turned_away; /* so many times since it was inside */
-    bool counted;         /* there: set after and cleared before the count, so that a child never counts it too often */
+    uint32_t entered;     /* the slot in which it is counted; it may have given the slot up since */
+    uint32_t turned_away; /* how often, since it was inside last */
+    bool counted;         /* it is: set after and cleared before the count, so that a child never counts too many */
     bool closes;
 } mine;
 
@@ -39,14 +41,15 @@ static void count_in(void)
     else
         hz3_set(slots[mine.slot].inside, 1);
     mine.counted = true;
-    /* Before the look at `closed`, as hz3_gate_close writes that before it looks here: one sees the other. */
+    /* This thread counts itself, then reads `closed`; hz3_gate_close writes `closed`, then reads the counts.  So at
+     * least one of the two sees the other. */
     hz3_fence(memory_order_seq_cst);
 }
 
 static void count_out(void)
 {
     mine.counted = false;
-    /* Release: who sees this thread outside sees what it did inside. */
+    /* Release: a thread that sees this one outside sees what it did inside. */
     if (mine.entered == SHARED) {
         hz3_fence(memory_order_release);
         hz3_sub(slots[SHARED].inside, 1);
@@ -88,7 +91,7 @@ bool hz3_gate_enter(void)
 
 void hz3_gate_leave(void)
 {
-    if (mine.depth == 1) count_out(); /* first: a handler that forks in between finds its thread inside */
+    if (mine.depth == 1) count_out(); /* first: a signal handler that forks in between finds its thread inside */
     mine.depth--;
 }
 
@@ -146,13 +149,13 @@ void hz3_gate_close(void)
 void hz3_gate_open(void)
 {
     mine.closes = false;
-    hz3_fence(memory_order_release); /* who finds it open sees what this thread did till now */
+    hz3_fence(memory_order_release); /* a thread that finds the gate open sees what this one did before */
     hz3_sub(closed, 1);
     hz3_os_wake(&closed);
 }
 
-/* Whether the slot is empty but for this thread.  What a signal handler finds in its own thread's slot it may have cut
- * short. */
+/* Whether no other thread is in the slot.  In this thread's own slot the count may be wrong: a signal handler may have
+ * interrupted its change. */
 static bool is_empty(uint32_t slot)
 {
     if (slot != SHARED && (slot == mine.slot || slot == mine.entered)) return true;
@@ -163,8 +166,8 @@ static bool is_empty(uint32_t slot)
 bool hz3_gate_drain(void)
 {
     uint64_t since = hz3_os_now_ms();
-    bool patient = !mine.depth; /* else others may wait for a lock of ours */
-    /* Whoever comes to a slot from here on finds the gate closed: each has to be seen empty once. */
+    bool patient = !mine.depth; /* else other threads may wait for a lock that this one holds */
+    /* A thread that enters a slot from now on finds the gate closed, so it is enough to see each slot empty once. */
     for (uint32_t slot = 0; slot <= hz3_load(highest, memory_order_acquire); slot++)
         for (int i = 0; !is_empty(slot); i++) {
             if (i < SPINS) {

@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* glibc's since 2.32: no second thread was ever started. */
+/* glibc has this since 2.32: whether no second thread was ever started. */
 extern char __libc_single_threaded __attribute__((weak));
 static inline bool hz3_libc_single_threaded(void)
 {
     return &__libc_single_threaded && __libc_single_threaded;
 }
 
-/* Of aligned_alloc: glibc rounded alignments up to a power of two until 2.37, as memalign does still. */
+/* Whether aligned_alloc refuses an alignment that is no power of two.  glibc rounded it up until 2.37; its memalign
+ * still does. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 static inline bool hz3_libc_refuses_odd_alignment(void)
 {
@@ -23,8 +24,8 @@ static inline bool hz3_libc_refuses_odd_alignment(void)
     return version[0] != '2' || version[1] != '.' || version[2] > '3' || (version[2] == '3' && version[3] > '7');
 }
 
-/* A mutex so made is marked by the kernel when the thread that holds it ends.  Not musl's, which makes a system call
- * for that in each thread that locks one. */
+/* The kernel marks such a mutex when the thread that holds it ends.  Does nothing on musl, which would make a system
+ * call for it in each thread that locks one. */
 static inline void hz3_libc_make_robust(pthread_mutexattr_t *kind)
 {
 #ifdef __GLIBC__
@@ -35,7 +36,7 @@ static inline void hz3_libc_make_robust(pthread_mutexattr_t *kind)
 }
 
 #ifndef __GLIBC__
-/* Whoever calls these brings the structures along. */
+/* For programs that call mallinfo and declare the structures themselves. */
 struct mallinfo {
     int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
@@ -43,7 +44,7 @@ struct mallinfo2 {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
 
-/* Fails: it would have to be a system call, of which hz3 makes none but those in os.h. */
+/* Fails: it would have to make a system call, and hz3 makes none but those in os.h. */
 static inline int getcpu(unsigned *cpu, unsigned *node)
 {
     *cpu = *node = 0;

@@ -19,10 +19,11 @@ void hz3_lock_slow(struct hz3_lock *lock)
         if (hz3_get(lock->word) == 0 && hz3_trylock(lock)) return;
         hz3_pause();
     }
-    /* Never for long: a handler that lands between a release and its wake, and forks, may wait for the sleeper. */
+    /* No sleep is long: a signal handler may land between a release and its wake, and fork, and wait for the sleeper.
+     */
     for (;;) {
         uint32_t seen = 0;
-        /* Others may sleep behind us: take it with the waiters' bit. */
+        /* Take it with the waiters' bit: other threads may sleep, too. */
         if (hz3_cas(lock->word, &seen, hz3_lock_self() | 1, memory_order_acquire, memory_order_relaxed)) return;
         if ((seen & 1) || hz3_cas(lock->word, &seen, seen | 1, memory_order_relaxed, memory_order_relaxed))
             hz3_os_wait(&lock->word, seen | 1, SLEEP_MS);

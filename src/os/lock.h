@@ -1,20 +1,19 @@
-/* A mutex for slow paths.  Its word names the holder, so that fork can tell another thread's lock from one that its own
- * thread holds: a signal handler may fork inside a critical section, which parent and child then each resume, and whose
- * lock each releases. */
+/* A mutex for slow paths.  Its word names the holder, so that fork can tell whether its own thread holds it.  A signal
+ * handler may fork inside a critical section: then parent and child each finish the section and release the lock. */
 #ifndef HZ3_OS_LOCK_H
 #define HZ3_OS_LOCK_H
 
 #include "os/os.h"
 
 struct hz3_lock {
-    HZ3_ATOMIC(uint32_t) word; /* 0: free, else the holder's hz3_lock_self(), bit 0: someone may wait */
+    HZ3_ATOMIC(uint32_t) word; /* 0: free; else the holder's hz3_lock_self(), with bit 0 set if a thread may wait */
 };
 
 extern _Thread_local uint32_t hz3_lock_id;
 uint32_t hz3_lock_new_id(void);
 void hz3_lock_slow(struct hz3_lock *lock);
 
-/* Even, not 0, this thread's alone (ids wrap after 2^31 threads). */
+/* The thread's id: even, not 0, and no other thread's (ids wrap after 2^31 threads). */
 HZ3_INLINE uint32_t hz3_lock_self(void)
 {
     return likely(hz3_lock_id) ? hz3_lock_id : hz3_lock_new_id();

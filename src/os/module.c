@@ -24,7 +24,7 @@ static int next_byte(struct file *maps)
     return maps->at < maps->end ? (unsigned char)maps->buf[maps->at++] : -1;
 }
 
-/* One line of the list.  A path may be of any length: its last part is kept, and a hash of the whole. */
+/* One line of the list.  A path may have any length, so this keeps its last part and a hash of the whole. */
 struct mapping {
     uintptr_t start, end;
     uint64_t path; /* 0: none */

@@ -22,26 +22,26 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* ThreadSanitizer ends a process that maps where its shadow has no place. */
+/* ThreadSanitizer ends a process that maps addresses for which its shadow has no place. */
 #if defined(__SANITIZE_THREAD__)
 enum { HINTS_WORK = 0 };
 #else
 enum { HINTS_WORK = 1 };
 #endif
 
-/* The kernel's, as its <linux/futex.h> has them, which is not at hand where libc is musl. */
+/* From <linux/futex.h>, which is not installed where libc is musl. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
 HZ3_ATOMIC(size_t) hz3_os_broken;
-static bool purges; /* MADV_DONTNEED does what it says, where it says so; const after start */
+static bool purges; /* where MADV_DONTNEED returns 0 it has purged; const after start */
 
-/* Files and futexes without libc's names, since they are used before we can serve, or beside a lock: a library loaded
- * before libc may have taken the names, and may allocate in them.  libsocket_wrapper has open and close, libuid_wrapper
- * even syscall.  (Those of mmap and its kin stay libc's: who takes these wants to see us.)  Returns what the kernel
- * does: an error as -errno. */
+/* Files and futexes are used before hz3 can serve, or while a lock is held.  So they do not go by libc's names: a
+ * library loaded before libc may have functions of these names, which may allocate.  (libsocket_wrapper has open and
+ * close, libuid_wrapper even syscall.  The calls for memory do go by libc's names: a library that takes those wants to
+ * see ours.)  Returns what the kernel returns: an error as -errno. */
 static long call(long number, long first, long second, long third, long fourth)
 {
 #if defined(__x86_64__)
@@ -62,8 +62,8 @@ static long call(long number, long first, long second, long third, long fourth)
 #endif
 }
 
-/* Before Linux 6.8 one file speaks for all, since then each size has its own.  The largest is what a page of the page
- * table holds, the least four pages. */
+/* Before Linux 6.8 one file speaks for all sizes; since then each size has its own.  The largest size is what one page
+ * of the page table maps, the smallest is four pages. */
 size_t hz3_os_huge_page_size(const char *folder, const char *when)
 {
     char path[128], text[64];
@@ -88,7 +88,7 @@ static bool never_overcommits(void)
 
 static uintptr_t loader_start, loader_end;
 
-/* glibc's: it frees what threads leave behind. */
+/* glibc's function that frees what threads leave behind. */
 extern void _dl_deallocate_tls(void *thread, bool with_block) __attribute__((weak));
 enum { DEALLOCATE_BYTES = 512 };
 
@@ -127,8 +127,8 @@ static void find_clock(void)
     vdso_clock = (int (*)(clockid_t, struct timespec *))found;
 }
 
-/* QEMU's user mode before 7.1 takes the call for advice, says yes and leaves the pages as they are.  (Who refuses it
- * says so each time.) */
+/* QEMU's user mode before 7.1 returns success and leaves the pages as they are.  (A system that refuses the call says
+ * so each time.) */
 static bool purge_is_true(void)
 {
     volatile char *page = mmap(NULL, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -139,7 +139,7 @@ static bool purge_is_true(void)
     return !lies;
 }
 
-/* glibc's stack canary and pointer guard are AT_RANDOM's bytes: no address may tell of one alone. */
+/* AT_RANDOM's two words are glibc's stack canary and pointer guard, so an address must not reveal one of them. */
 static uint64_t find_random(void)
 {
     uint64_t half[2] = {0};
@@ -151,7 +151,7 @@ static uint64_t find_random(void)
 
 #define NO_LIMIT (SIZE_MAX / 1024)
 
-/* By a limit of the process. */
+/* What a limit of the process allows, in bytes. */
 static size_t bytes_allowed(int resource)
 {
     struct rlimit limit;
@@ -173,7 +173,7 @@ void hz3_os_start(void)
     find_clock();
     find_loader();
     hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
-    cpu_set_t set[8]; /* Linux refuses a set with no place for all 8192 CPUs that there may be */
+    cpu_set_t set[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
     if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
     hz3_os.address_space = bytes_allowed(RLIMIT_AS);
     hz3_os.counts_mapped = hz3_min(hz3_os.address_space, bytes_allowed(RLIMIT_DATA)) < NO_LIMIT || never_overcommits();
@@ -249,8 +249,8 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
     return done;
 }
 
-/* A huge page that loses a part stays paid for, as a whole, until the system comes to split it.  To mark a page of it
- * free splits it at once. */
+/* A huge page of which a part was purged is charged whole until the system splits it.  Marking a page of it free splits
+ * it at once. */
 static void split_ends(uintptr_t at, uintptr_t end, size_t huge_page)
 {
     int saved = errno;
@@ -325,7 +325,7 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     return length;
 }
 
-/* Another descriptor of what stderr was, and which file that is; STDERR_FILENO: none. */
+/* kept_fd: a copy of stderr, or STDERR_FILENO; kept: the file it is open on. */
 HZ3_ATOMIC(bool) hz3_os_may_open = true;
 static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
 static struct stat kept;
@@ -344,7 +344,7 @@ void hz3_os_forget_stderr(void)
     hz3_set(hz3_os_may_open, false);
 }
 
-/* A program that closes all descriptors, as daemons do, may have a file of its own by now where we kept stderr. */
+/* Daemons close all descriptors: the number of our copy may belong to a file of the program by now. */
 static int stderr_now(void)
 {
     struct stat now;

@@ -16,7 +16,7 @@ void hz3_os_stack_start(void)
     if (unwind) unwind(first, 1);
 }
 
-/* A register that is no frame pointer may hold anything: the kernel reads for us, and refuses what is not there. */
+/* A register that is no frame pointer may hold anything, so the kernel reads for us: it refuses what is not mapped. */
 static bool read_frame(uintptr_t at, uintptr_t frame[2])
 {
     struct iovec to = {frame, 2 * sizeof *frame}, from = {(void *)at, 2 * sizeof *frame};

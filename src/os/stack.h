@@ -6,7 +6,9 @@
 
 /* Finds the C library's backtrace(), which may allocate and load the unwinder; once, before the first hz3_os_stack. */
 void hz3_os_stack_start(void);
-/* Up to max of them, the innermost first; how many.  By the unwinder; where the library has none (musl, static
- * programs), by frame pointers, as far as there are such.  Allocates nothing; to be called without locks. */
+/* Fills in up to max addresses, the innermost first, and returns how many.  The unwinder finds them; where the C
+ * library has none (musl, static programs), frame pointers do, if the code has them.  Allocates nothing.  Call it
+ * without locks.
+ */
 unsigned hz3_os_stack(void **frames, unsigned max);
 #endif

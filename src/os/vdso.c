@@ -3,7 +3,7 @@
 #include <link.h>
 #include <string.h>
 
-/* Only its hash tables tell how many symbols there are, and a kernel may leave out one of the two. */
+/* Only the two hash tables say how many symbols there are, and a kernel may leave out one of them. */
 static size_t symbol_count(const Elf_Symndx *hash, const uint32_t *gnu_hash)
 {
     if (hash) return hash[1];
