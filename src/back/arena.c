@@ -10,19 +10,19 @@ enum {
     TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
 };
 #define WINDOW_MIN HZ3_MIB(4)
-/* Where windows are looked for: above what programs, sanitizers and brk use, below the mmap area.
- * Nothing is reserved there: chunks are mapped one by one and a chunk that is taken is skipped, so
+/* Windows are placed here: above what programs, sanitizers and brk use, below the mmap area.
+ * Nothing is reserved there.  Chunks are mapped one by one, and a chunk that is taken is skipped, so
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
-/* Where the state bytes of all places are, so that one addition finds the byte of any address; the coarse ones come to
- * lie below.  (A far window may be a reservation anywhere.  Where its table would meet something, the window ends.) */
+/* The state bytes of all windows lie here, so that one addition finds the byte of any address.  The coarse ones come to
+ * lie below.  (A far window may be a reservation anywhere.  It ends where its table would meet other mappings.) */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
-/* Windows start at multiples of it: with whole huge pages, and with whole steps of the tables of state bytes. */
+/* Windows start at multiples of this, and so have whole huge pages and whole steps of the tables of state bytes. */
 static size_t window_align;
 static size_t magazine_area_bytes, magazine_used, magazine_mapped;
 
-/* Of a table with an entry for each granule. */
+/* The size of a table with an entry for each granule. */
 static size_t table_bytes(size_t window_bytes, size_t entry)
 {
     return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * entry, HZ3_GRANULE);
@@ -48,7 +48,7 @@ static size_t states_bytes(size_t window_bytes)
     return HZ3_FREE_CHECK ? hz3_round_up(window_bytes >> HZ3_UNIT_SHIFT, HZ3_GRANULE) : 0;
 }
 
-/* Of the tables right before a window. */
+/* The size of the tables that lie right before a window. */
 static size_t tables_bytes(size_t window_bytes)
 {
     return hz3_round_up(spans_bytes(window_bytes) + free_bytes(window_bytes) + tags_bytes(window_bytes), window_align);
@@ -86,7 +86,7 @@ static size_t layout_bytes(size_t bytes, size_t magazines)
     return magazines + tables_bytes(bytes) + bytes;
 }
 
-/* The range a window takes in its place, tables included. */
+/* Whether the range overlaps a window or its tables. */
 static bool overlaps(const struct hz3_window *window, uintptr_t at, size_t bytes)
 {
     uintptr_t start = window == &hz3_windows[0] ? hz3_magazine_area : (uintptr_t)window->spans;
@@ -121,7 +121,7 @@ static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t
     if (!got) return false;
     uintptr_t at = hz3_round_up(got + states_bytes(bytes), window_align), states = at - states_bytes(bytes);
     bool placed = place(window, at, bytes, magazines, true);
-    /* It may even be itself what lies where its states have to be. */
+    /* The place where its state bytes have to be may lie in this very reservation. */
     uintptr_t its_states = hz3_states ? (uintptr_t)hz3_state_at(window->base, HZ3_UNIT_SHIFT) : 0;
     if (!placed || (its_states < got + total && got < its_states + states_bytes(bytes))) {
         hz3_os_unmap(got, total);
@@ -149,7 +149,7 @@ static bool open_window(size_t bytes, size_t least, bool first)
     for (size_t try = bytes; try >= least; try /= 2)
         if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
     if (first) use_state_tables(1); /* the other would lie outside the reservation */
-    /* A half is left to the rest of the process. */
+    /* Leaves half of the space to the rest of the process. */
     for (size_t try = bytes / 2; try >= least; try /= 2)
         if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, window_align) : 0)) return true;
     *window = (struct hz3_window){0};
@@ -167,7 +167,7 @@ struct hz3_window *hz3_arena_open_window(size_t least)
 {
     uint32_t count = hz3_get(hz3_window_count);
     if (count == HZ3_WINDOWS_MAX) return NULL;
-    /* No more than there is likely to be in one piece, between the windows before it. */
+    /* No more than is likely to be free in one piece between the earlier windows. */
     size_t usual = count ? hz3_min(2 * hz3_windows[count - 1].bytes, place_bytes / 4) : WINDOW_MIN;
     size_t bytes = hz3_max(least, usual);
     if (bytes > place_bytes / 2) return NULL;
@@ -176,7 +176,7 @@ struct hz3_window *hz3_arena_open_window(size_t least)
     return &hz3_windows[count];
 }
 
-/* What is mapped of a table of which so many entries are usable. */
+/* How much of a table is mapped when so many of its entries are usable. */
 static size_t mapped_bytes(uint32_t entries, size_t entry)
 {
     return hz3_round_up(entries * entry, TABLE_STEP);
@@ -219,7 +219,7 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
                             &window->states_mapped[i], upto, window->reserved && window == &hz3_windows[0]);
     }
     if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
-    if (result == HZ3_MAP_TAKEN) { /* the window ends; granules from here on have no descriptors, mapped or not */
+    if (result == HZ3_MAP_TAKEN) { /* the window ends here: granules further on count as without descriptors */
         window->spans_mapped = hz3_min(window->spans_mapped, window->frontier);
         window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT);
     }
@@ -240,8 +240,8 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
             window->frontier += (uint32_t)granules;
             return first;
         }
-        if (!rest) return HZ3_ARENA_FULL; /* it was a table's next page that is somebody else's */
-        /* Somebody else's mapping: leave it alone and look further on. */
+        if (!rest) return HZ3_ARENA_FULL; /* somebody else's mapping was in the way of a table */
+        /* Somebody else's mapping is in the way: leave it alone and look further on. */
         uint32_t skipped = (uint32_t)hz3_min(step, rest);
         if (!grow_tags(window, first + skipped)) return HZ3_ARENA_REFUSED;
         hz3_map_skip(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), skipped);
@@ -253,7 +253,7 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
 uintptr_t hz3_arena_magazines(size_t bytes)
 {
     if (magazine_used + bytes > magazine_mapped) {
-        /* Not its last step: a stack's link has no number for the last magazine of all. */
+        /* The last step is left out: a stack's link has no number for the very last magazine. */
         if (magazine_mapped + 2 * TABLE_STEP > magazine_area_bytes) return 0;
         uintptr_t at = hz3_magazine_area + magazine_mapped;
         if (map_part(at, TABLE_STEP, hz3_windows[0].reserved) != HZ3_MAPPED) return 0;

@@ -8,21 +8,21 @@
 
 enum {
     GRANULES = 1024,    /* of address space */
-    GRANULES_PAID = 32, /* where what is mapped counts */
+    GRANULES_PAID = 32, /* where mappings count */
     WINDOW_SHIFT = 32,  /* in `next` */
     RENEWAL_SHIFT = 48,
 };
 
-/* | renewals: 16 bits | window: 16 bits | the next granule to give: 32 bits |.  The renewals make sure that nobody
- * takes from a reserve by what it read of the one before.  0: there is none. */
+/* | renewals: 16 bits | window: 16 bits | the next granule to give: 32 bits |.  Because of the renewals a thread that
+ * read the word of an earlier reserve takes nothing from this one.  0: there is none. */
 static HZ3_ATOMIC(uint64_t) next;
-static HZ3_ATOMIC(uint32_t) end; /* the first granule beyond */
-static struct hz3_lock renewing; /* whoever does not get it leaves all to the holder */
-static uint64_t renewals;        /* under it */
+static HZ3_ATOMIC(uint32_t) end; /* the first granule beyond the reserve */
+static struct hz3_lock renewing; /* a thread that does not get it leaves the work to the holder */
+static uint64_t renewals;        /* under that lock */
 
-/* Blocks since the last settling, in lists that only grow until they are taken whole. */
+/* Blocks taken and freed since the last settling, in lists that are emptied whole. */
 static HZ3_ATOMIC(struct hz3_span *) taken; /* linked by `newer` */
-static HZ3_ATOMIC(struct hz3_span *) freed; /* linked by `older`; these were taken, too, or are the pool's */
+static HZ3_ATOMIC(struct hz3_span *) freed; /* linked by `older`; each is in `taken`, too, or known to the pool */
 
 static uint32_t granules_left(void)
 {
@@ -30,7 +30,7 @@ static uint32_t granules_left(void)
     return word ? hz3_get(end) - (uint32_t)word : 0;
 }
 
-/* The pool neither lists nor counts the span any more. */
+/* Makes the span the reserve; the pool neither lists nor counts it any more. */
 static void set_aside(struct hz3_span *span)
 {
     const struct hz3_window *window = hz3_window_of((void *)span->start);
@@ -43,8 +43,8 @@ static void set_aside(struct hz3_span *span)
               memory_order_release);
 }
 
-/* What is left of the reserve is the pool's again, unmapped: nobody touched it, and mapped it may cost something.
- * Others may be about to take from it, if one more thread forks: none can once the word is exchanged. */
+/* Gives the rest of the reserve back to the pool, unmapped: nobody touched it, and mappings may cost something.
+ * If another thread forks as well, others may be about to take from it; they cannot once the word is exchanged. */
 static void give_back_rest(void)
 {
     uint64_t word = hz3_exchange(next, 0, memory_order_acq_rel);
@@ -115,7 +115,7 @@ void hz3_fork_reserve_put(void *p)
 void hz3_fork_reserve_settle(void)
 {
     if (likely(!hz3_get(taken) && !hz3_get(freed))) return;
-    /* Who finds the lists empty, and goes on to the pool, waits there until those that were in them are counted. */
+    /* Under the lock: a thread that finds the lists empty and goes on to the pool waits until all is counted. */
     hz3_lock(&hz3_pages_lock);
     struct hz3_span *gone = hz3_exchange(freed, NULL, memory_order_acquire), *after;
     struct hz3_span *span = hz3_exchange(taken, NULL, memory_order_acquire); /* second: these were taken before */

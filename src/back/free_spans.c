@@ -33,7 +33,7 @@ static void count(const struct hz3_span *span, bool more)
     if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
 }
 
-/* ---- lists ---- */
+/* ---- lists by size ---- */
 
 static unsigned list_of(size_t granules)
 {
@@ -147,7 +147,7 @@ void hz3_spans_unmake(struct hz3_span *span)
 
 struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind)
 {
-    /* Also what is left of granule 0, and what lies beyond a window that ended early. */
+    /* True for the index before granule 0, too, and for granules beyond a window that ended early. */
     if (granule >= hz3_min(window->frontier, window->spans_mapped)) return NULL;
     struct hz3_span *span = &window->spans[granule];
     return span->kind == kind ? &window->spans[(span->start - window->base) >> HZ3_GRANULE_SHIFT] : NULL;

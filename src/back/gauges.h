@@ -1,5 +1,5 @@
-/* Gauges: what is in use, free and waiting, as whoever asks may read at any time.  Each room writes its own, and all of
- * them by the two functions here. */
+/* Gauges: how much is in use, free and waiting.  Any thread may read them at any time.  Each room writes its own, and
+ * only by the two functions here. */
 #ifndef HZ3_BACK_GAUGES_H
 #define HZ3_BACK_GAUGES_H
 
@@ -11,11 +11,11 @@ enum hz3_gauge {
     HZ3_GAUGE_DIRTY,
     HZ3_GAUGE_CLEAN,
     HZ3_GAUGE_UNMAPPED,
-    HZ3_GAUGE_LARGE_CACHED, /* of what is used: freed blocks that back/large_cache keeps */
-    HZ3_GAUGE_RESERVED,     /* of what is used: heaps' reserves */
-    HZ3_GAUGE_SMALL,        /* of what is used: runs of one granule; */
-    HZ3_GAUGE_GROWING,      /* and those with objects never handed out */
-    HZ3_GAUGE_IDLE,         /* of what is used: free objects in runs, since the run's last purge; middle/central's */
+    HZ3_GAUGE_LARGE_CACHED, /* part of USED: freed blocks that back/large_cache keeps */
+    HZ3_GAUGE_RESERVED,     /* part of USED: heaps' reserves */
+    HZ3_GAUGE_SMALL,        /* part of USED: runs of one granule */
+    HZ3_GAUGE_GROWING,      /* part of SMALL: those with objects that were never handed out */
+    HZ3_GAUGE_IDLE,         /* part of USED: objects in runs, free since the run's last purge; middle/central's */
     HZ3_GAUGE_PURGED,       /* ever */
     HZ3_GAUGES
 };
@@ -27,7 +27,7 @@ HZ3_INLINE size_t hz3_gauge(enum hz3_gauge gauge)
     return hz3_get(hz3_gauges[gauge]);
 }
 
-/* `change` is modulo 2^64 where it is less than 0. */
+/* A negative `change` is given modulo 2^64. */
 HZ3_INLINE void hz3_gauge_add(enum hz3_gauge gauge, size_t change)
 {
     hz3_add(hz3_gauges[gauge], change);

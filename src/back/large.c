@@ -47,7 +47,7 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     return span;
 }
 
-/* More than may stay free was perhaps never touched, and is not to be now. */
+/* A block larger than may stay free was perhaps never touched, and memset would touch all of it. */
 static void clear(struct hz3_span *span, size_t size)
 {
     bool much = hz3_span_bytes(span) > hz3_get(hz3_pages_dirty_max);

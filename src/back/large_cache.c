@@ -8,11 +8,11 @@
 enum {
     SHARDS = 64,
     SLOTS = 16,
-    SHARE = 4, /* of HZ3_RETAIN: the most that all shards hold is a fourth */
-    SLACK = 8, /* of a request: how much larger a block may be that serves it */
+    SHARE = 4, /* all shards together hold at most this share of HZ3_RETAIN */
+    SLACK = 8, /* a block may be larger than the request by this share of it */
 };
 
-/* All under the lock.  Empty slots have no granules. */
+/* All of a shard is under its lock.  Empty slots have no granules. */
 static struct shard {
     struct hz3_lock lock;
     struct slot {
@@ -21,7 +21,7 @@ static struct shard {
     } slots[SLOTS];
 } HZ3_CACHE_ALIGNED shards[SHARDS];
 
-/* Those in use. */
+/* How many shards are in use. */
 static unsigned shard_count(void)
 {
     return (unsigned)hz3_min(2 * hz3_os.cpus, SHARDS);
@@ -68,7 +68,7 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
     return span;
 }
 
-/* Several threads may pass at the bound: each adds one. */
+/* Several threads at once may find room for one: each of them may add a block. */
 static bool has_room(size_t bytes)
 {
     size_t retained = hz3_get(hz3_pages_dirty_max), after = hz3_gauge(HZ3_GAUGE_LARGE_CACHED) + bytes;
@@ -96,7 +96,7 @@ void hz3_large_cache_put(struct hz3_span *span)
     if (displaced) hz3_pages_free(displaced);
 }
 
-/* Purges what was put here before now - age ms, until at most `keep` bytes are left; returns the bytes. */
+/* Purges blocks that have been here for `age` ms, until at most `keep` bytes are left; returns the bytes purged. */
 static size_t trim(uint32_t age, size_t keep, bool break_huge_pages)
 {
     size_t purged = 0;

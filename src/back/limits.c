@@ -7,12 +7,12 @@ enum {
     BOUND_SHARE = 16, /* of what is in use */
 };
 #define BOUND_MIN HZ3_MIB(4)
-/* To fault in so much within a decay time takes about a hundredth of it. */
+/* To fault in so much takes about a hundredth of a decay time. */
 #define UNDONE_MUCH HZ3_MIB(64)
 
 uint32_t hz3_pages_decay = 1000;
-/* What the bound came to be; and since `undone_since` (ms): bytes given back that may yet be taken again, and bytes
- * that were.  Hints: two threads at once may lose a change. */
+/* learnt: the bound that hz3_pages_retook arrived at.  given, undone: since `undone_since` (ms), bytes that went back
+ * and may yet be taken again, and bytes that were.  Hints: two threads at once may lose a change. */
 static HZ3_ATOMIC(size_t) learnt, given, undone;
 static HZ3_ATOMIC(uint32_t) undone_since;
 

@@ -9,27 +9,27 @@
 /* Set from the options. */
 extern uint32_t hz3_pages_decay;               /* ms: how long freed memory stays */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age; */
-extern bool hz3_pages_elastic;                 /* more while somebody attends and the heap does not grow */
-extern size_t hz3_pages_soft_limit;            /* bytes resident from which all that waits goes back at once */
+extern bool hz3_pages_elastic;                 /* more may be, while the background thread runs and nothing grows */
+extern size_t hz3_pages_soft_limit;            /* resident bytes above which all that waits goes back at once */
 
-/* Bytes that may stay dirty while the heap grows into pages that are not there: a sixteenth of what is in use, 4 MiB at
- * least, dirty_max at most.  The bound doubles when what was given back because of it was taken again within the decay
- * time, and halves in each such time in which it was not. */
+/* Bytes that may stay dirty while hz3 takes pages that are not there yet: a sixteenth of what is in use, 4 MiB at
+ * least, dirty_max at most.  The bound doubles when what went back because of it was taken again within the decay
+ * time.  It halves after each decay time in which it was not. */
 size_t hz3_pages_growth_bound(void);
-/* Bytes were given back because of the bound; bytes that were given back, for whatever reason, are taken again. */
+/* Bytes went back because of the bound; bytes that went back for any reason were taken again. */
 void hz3_pages_gave(size_t bytes);
 void hz3_pages_retook(size_t bytes);
 
-/* The background thread is there to purge what grows old; set by reclaim. */
+/* The background thread runs, and will purge what grows old; set by reclaim. */
 extern HZ3_ATOMIC(bool) hz3_pages_attended;
 
-/* Bytes that may be resident, tables apart. */
+/* Bytes that may be resident, without tables. */
 HZ3_INLINE size_t hz3_pages_resident(void)
 {
     return hz3_gauge(HZ3_GAUGE_USED) + hz3_gauge(HZ3_GAUGE_DIRTY);
 }
 
-/* From so much on the background thread is worth it. */
+/* With so many bytes waiting the background thread is worth its cost. */
 #define HZ3_PAGES_MUCH HZ3_MIB(32)
 
 /* Bytes that a purge could give back. */
@@ -39,23 +39,23 @@ HZ3_INLINE size_t hz3_pages_waiting(void)
            hz3_gauge(HZ3_GAUGE_IDLE);
 }
 
-/* The soft limit counts state bytes too: as many as runs of small objects, in use and freed, have at most. */
+/* The soft limit counts state bytes too: the most that runs of small objects, in use and freed, may have. */
 HZ3_INLINE bool hz3_pages_above_limit(void)
 {
     size_t described = hz3_gauge(HZ3_GAUGE_SMALL) + hz3_gauge(HZ3_GAUGE_DIRTY);
     return unlikely(hz3_pages_resident() + (HZ3_FREE_CHECK ? described / HZ3_UNIT : 0) > hz3_pages_soft_limit);
 }
 
-/* Above it with something to give back: what is in use, or was never touched, would press for ever. */
+/* Above the limit, with memory to give back.  Without that condition, memory in use would press for ever. */
 HZ3_INLINE bool hz3_pages_pressed(void)
 {
     return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_pages_soft_limit / 32;
 }
 
-/* The process locks its memory: what is mapped is paid for at once, so little is kept that is not in use. */
+/* The process locks its memory: every mapped page costs memory at once, so little free memory is kept. */
 extern HZ3_ATOMIC(bool) hz3_pages_are_locked;
 void hz3_pages_locked(void);
-/* Whether address space costs something though nobody touches it. */
+/* Whether mapped memory counts though nobody touches it. */
 HZ3_INLINE bool hz3_pages_mapped_counts(void)
 {
     return hz3_os.counts_mapped || hz3_get(hz3_pages_are_locked);

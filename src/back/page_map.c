@@ -1,6 +1,6 @@
 #include "back/page_map.h"
 
-/* What a retire writes is in one cache line. */
+/* All that a retire writes in a descriptor is in one cache line. */
 _Static_assert(offsetof(struct hz3_span, older) == 64, "the hot part of a descriptor");
 _Static_assert(sizeof(struct hz3_span) == 128 + sizeof(((struct hz3_span *)0)->noted), "and the whole");
 
@@ -9,7 +9,7 @@ HZ3_ATOMIC(uint32_t) hz3_window_count;
 uint8_t hz3_state_shift[HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED, *hz3_states;
 unsigned hz3_state_tables;
 
-enum { FOREIGN_OWNER = 1 }; /* of a granule that was skipped, beside HZ3_CLASS_NONE */
+enum { FOREIGN_OWNER = 1 }; /* beside HZ3_CLASS_NONE: the tag of a granule that was skipped */
 
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner)
 {
@@ -31,7 +31,7 @@ void hz3_map_skip(uintptr_t start, size_t granules)
     hz3_map_tag(start, granules, HZ3_CLASS_NONE, FOREIGN_OWNER);
 }
 
-/* A run's granules are all tagged, of a large block's the first. */
+/* All granules of a run have a tag, but only the first of a large block. */
 void hz3_map_clear(const struct hz3_span *span)
 {
     hz3_map_tag(span->start, span->kind == HZ3_SPAN_RUN ? span->granules : 1, HZ3_CLASS_NONE, 0);
@@ -47,7 +47,7 @@ void hz3_map_each_span(void (*visit)(struct hz3_span *span))
 bool hz3_map_was_used(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
-    /* Without a descriptor: beyond a window that ended early. */
+    /* A granule without a descriptor lies beyond the end of a window that ended early. */
     if (!window || hz3_granule_of(window, p) >= hz3_min(window->frontier, window->spans_mapped)) return false;
     return hz3_class_at(p) != HZ3_CLASS_NONE || hz3_owner_at(p) != FOREIGN_OWNER;
 }

@@ -1,19 +1,19 @@
-/* The page map: from a pointer to what its granule holds, and from a span's first granule to its
- * descriptor.  Everything about objects is here, out of band; nothing is ever written into free ones.
+/* The page map leads from a pointer to what its granule holds, and from a span's first granule to its
+ * descriptor.  All that is known of objects is here, beside them; nothing is ever written into free ones.
  *
  * A window's address range is described by three flat tables beside it and two for all windows:
  *
- *     tags    [offset >> 16]   2 bytes a granule, readable over the whole window: size class and owner; 0 where
- *                              nothing is ours, and in a large block after its first granule
- *     spans   [offset >> 16]   one descriptor a granule, mapped as far as the window is in use
- *     free    [offset >> 16]   one bitmap a granule, mapped as far as spans are: for runs of more than 64 objects
- *     hz3_states [address >> 4]  1 byte per 16 (HZ3_FREE_CHECK only), mapped as far as spans are: 0, or 1 more
- *                                than the low byte of the address where a live object starts; for objects of
- *                [address >> 8]  256 bytes and more 1 byte per 256, in which no two start
+ *     tags    [offset >> 16]   2 bytes for each granule, readable over the whole window: class and owner; 0 where
+ *                              nothing is hz3's, and in a large block after its first granule
+ *     spans   [offset >> 16]   a descriptor for each granule, mapped as far as the window is in use
+ *     free    [offset >> 16]   a bitmap for each granule, mapped as far as spans are: for runs of more than 64 objects
+ *     hz3_states [address >> 4]  a state byte for each 16 (HZ3_FREE_CHECK only), mapped as far as spans are: where a
+ *                                live object starts, 1 more than the low byte of its address; elsewhere 0
+ *                [address >> 8]  for objects of 256 bytes and more, a byte for each 256, in which no two start
  *
- * The first window is the one of every fast path.  Far windows are opened when it is used up (or could
- * only be made small): same structure, found by a loop on slow paths, so there is no hard ceiling; but where the system
- * refuses our addresses, and windows are reservations, state bytes find no place for more than the first. */
+ * Every fast path uses the first window.  Far windows are opened when it is used up, or could only be made small.  They
+ * have the same structure, and a loop on slow paths finds them, so memory has no hard ceiling.  But where the system
+ * refuses our addresses windows are reservations, and then state bytes have a place for the first window only. */
 #ifndef HZ3_BACK_PAGE_MAP_H
 #define HZ3_BACK_PAGE_MAP_H
 
@@ -22,7 +22,7 @@
 #include "os/os.h"
 
 /* The class changes only while no object in the granule is live.  The owner (number of a heap) may change at any time:
- * it is advice, and whoever read the old one errs in nothing but speed. */
+ * it is advice, and a thread that read the old one loses nothing but speed. */
 struct hz3_tag {
     uint8_t cls;
     HZ3_ATOMIC(uint8_t) owner;
@@ -39,15 +39,15 @@ struct hz3_window {
     size_t bytes;
     struct hz3_tag *tags;
     struct hz3_span *spans;
-    HZ3_ATOMIC(uint64_t) (*free)[HZ3_SPAN_WORDS]; /* bit i of a run's: object i is retired */
+    HZ3_ATOMIC(uint64_t) (*free)[HZ3_SPAN_WORDS]; /* bit i of a run's bitmap: object i is retired */
     uint32_t frontier;                            /* granules below it were mapped at some time */
     uint32_t tags_writable;                       /* granules whose tags are */
     uint32_t spans_mapped;                        /* granules whose descriptors are */
     uint32_t free_mapped;                         /* granules whose bitmaps are */
     uint32_t states_mapped[HZ3_STATE_TABLES];     /* granules whose state bytes are, fine and coarse */
-    /* Granules below it are to have no new huge pages: hz3_pages_stay_broken. */
+    /* Granules below it are to get no new huge pages: hz3_pages_stay_broken. */
     HZ3_ATOMIC(uint32_t) broken;
-    bool reserved; /* the whole of it is ours already, not readable yet */
+    bool reserved; /* a reservation: all of its addresses are hz3's already, not yet readable */
 };
 
 enum { HZ3_WINDOWS_MAX = 48 };
@@ -56,11 +56,11 @@ extern HZ3_ATOMIC(uint32_t) hz3_window_count;
 /* Const once there is a window; an address that was never mapped has no state bytes. */
 extern HZ3_HIDDEN uint8_t *hz3_states;
 extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_CLASS_VALUES]; /* by class */
-extern unsigned hz3_state_tables;                            /* the first so many are in use */
+extern unsigned hz3_state_tables;                            /* how many are in use */
 
 /* Visits the descriptor of every granule that was ever in use.  Only where no other thread runs. */
 void hz3_map_each_span(void (*visit)(struct hz3_span *span));
-/* Whether p is in a granule that was ours at some time. */
+/* Whether p is in a granule that was hz3's at some time. */
 bool hz3_map_was_used(const void *p);
 
 HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
@@ -83,34 +83,34 @@ HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
     return ((uintptr_t)p - window->base) >> HZ3_GRANULE_SHIFT;
 }
 
-/* The class of whatever p lies in: a size class, LARGE, or NONE (nothing of ours, or further on in a large block). */
+/* The class in p's tag: a size class, LARGE, or NONE (not hz3's, or not the first granule of a large block). */
 HZ3_INLINE unsigned hz3_class_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
     return window ? window->tags[hz3_granule_of(window, p)].cls : (unsigned)HZ3_CLASS_NONE;
 }
 
-/* The heap that the run p lies in belongs to. */
+/* The owner of the run that p lies in. */
 HZ3_INLINE unsigned hz3_owner_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
     return hz3_get(window->tags[hz3_granule_of(window, p)].owner);
 }
 
-/* p's state byte in the table of one byte for 1 << shift. */
+/* p's state byte, in the table that has one for each 1 << shift bytes. */
 HZ3_INLINE uint8_t *hz3_state_at(uintptr_t p, unsigned shift)
 {
     return (uint8_t *)((uintptr_t)hz3_states + (p >> shift));
 }
 
-/* That of a class's object that p lies in the first bytes of.  p's tag is, or is about to be, cls. */
+/* p's state byte, in the table of the class.  p's tag is cls, or is about to be. */
 HZ3_INLINE uint8_t *hz3_state_of(const void *p, unsigned cls)
 {
     return hz3_state_at((uintptr_t)p, hz3_state_shift[cls]);
 }
 
-/* The descriptor of the run that p lies in.  (Every granule of a run knows where the run starts; those of a
- * large block do not: its pointer is its start, or the caller errs.) */
+/* The descriptor of the run that p lies in.  Every granule's descriptor in a run has the run's start.  (Those in a
+ * large block do not: there the caller has to know the start.) */
 HZ3_INLINE struct hz3_span *hz3_run_of(const void *p)
 {
     struct hz3_window *window = hz3_window_of(p);
@@ -118,20 +118,20 @@ HZ3_INLINE struct hz3_span *hz3_run_of(const void *p)
     return &window->spans[(start - window->base) >> HZ3_GRANULE_SHIFT];
 }
 
-/* The descriptor of the granule p lies in; for a large block's pointer, the block's. */
+/* The descriptor of the granule that p lies in; if p is the start of a large block, the block's. */
 HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
 {
     struct hz3_window *window = hz3_window_of(p);
     return &window->spans[hz3_granule_of(window, p)];
 }
 
-/* Tags the granules from `start` on. */
+/* Writes the tags of the granules from `start` on. */
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner);
-/* The same for the owner alone, also where objects are live. */
+/* Writes the owner alone; objects may be live. */
 void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
-/* The same for granules that somebody else's mapping lies in. */
+/* Tags granules in which somebody else's mapping lies. */
 void hz3_map_skip(uintptr_t start, size_t granules);
-/* The span, a run or a large block, is neither any more. */
+/* Clears the tags of a run or a large block that ended. */
 void hz3_map_clear(const struct hz3_span *span);
 extern const struct hz3_place hz3_map_places[]; /* for readers outside: base/layout */
 #endif

@@ -10,10 +10,10 @@
 #include "back/vma_edges.h"
 
 enum {
-    GROW_MIN = 4,    /* granules mapped at a time: an eighth of what is mapped, */
-    GROW_MAX = 16,   /* within these bounds, and on to the end of a huge page where there are such */
-    OPEN_SHARE = 8,  /* of small objects' runs: so much may not be in use yet, or there are no more reserves */
-    HUGE_SHARE = 64, /* of what is in use: so much is asked for in huge pages at a time */
+    GROW_MIN = 4,    /* granules mapped at a time: an eighth of what is in use, */
+    GROW_MAX = 16,   /* within these bounds; where there are huge pages, on to the end of one */
+    OPEN_SHARE = 8,  /* no more reserves if more than this share of small objects' runs is not in use yet */
+    HUGE_SHARE = 64, /* this share of what is in use is asked for in huge pages at a time */
 };
 
 static size_t extended; /* bytes of address space ever taken; under the lock */
@@ -33,8 +33,8 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules, size_t a
 
 /* ---- growth ---- */
 
-/* The system makes a huge page only where all of it is mapped when it is touched first: steps end with a whole one, and
- * those for a reserve hold at least one.  Small heaps go without. */
+/* The system makes a huge page only where all of it is mapped when it is first touched.  So steps end with a whole one,
+ * and those for a reserve hold at least one.  Small processes go without. */
 static size_t step_of(const struct hz3_window *window, size_t granules, bool for_reserve)
 {
     if (hz3_get(hz3_pages_are_locked)) return granules;
@@ -69,7 +69,7 @@ static bool extend(size_t granules, bool for_reserve)
         if (reason == HZ3_ARENA_REFUSED) return false; /* a further window would not be given memory either */
     }
     if (for_reserve) return false;
-    /* A window that is opened stays, though the system then refuses what it was opened for. */
+    /* A window stays once it is opened.  So try first whether the system has the memory for which it is opened. */
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
     uintptr_t room = hz3_os_reserve(bytes);
     if (!room) return false;
@@ -86,7 +86,7 @@ static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_k
     return NULL;
 }
 
-/* Where dirty spans stay dirty, clean ones between them would keep them from ever merging. */
+/* For a system that refuses purges: dirty spans stay dirty, and could not merge with clean ones between them. */
 static void merge_clean(void)
 {
     for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));)
@@ -107,15 +107,15 @@ static struct hz3_span *take_any(size_t granules, size_t align, enum hz3_span_ki
     return span;
 }
 
-/* Whether a further huge page would soon be in use as a whole: it, the other reserves and the runs of small objects
- * that are not in use to their end yet are an eighth of all runs of small objects at most. */
+/* Whether a further huge page would soon be in use as a whole.  That is assumed if it, the other reserves and the runs
+ * of small objects that are not in use to their end make up at most an eighth of all runs of small objects. */
 static bool is_dense(size_t granules)
 {
     size_t open = hz3_gauge(HZ3_GAUGE_GROWING) + hz3_gauge(HZ3_GAUGE_RESERVED) + (granules << HZ3_GRANULE_SHIFT);
     return open <= hz3_gauge(HZ3_GAUGE_SMALL) / OPEN_SHARE;
 }
 
-/* A granule of the reserve, which is NULL after its last. */
+/* Takes a granule of the reserve; the reserve is NULL after its last. */
 static struct hz3_span *take_from_reserve(struct hz3_span **reserve)
 {
     struct hz3_window *window = window_of(*reserve);
@@ -133,7 +133,7 @@ static struct hz3_span *take_reserve(size_t granules)
     return span;
 }
 
-/* Of one granule.  What is dirty comes before a new reserve: it costs no page fault. */
+/* A span of one granule.  A dirty span is better than a new reserve, since it costs no page fault. */
 static struct hz3_span *take_for_run(struct hz3_span **reserve)
 {
     size_t huge_page = hz3_os.huge_page_asked >> HZ3_GRANULE_SHIFT;
@@ -145,7 +145,7 @@ static struct hz3_span *take_for_run(struct hz3_span **reserve)
 
 /* ---- the interface ---- */
 
-/* reserve: where the span may be taken from if it is a run of one granule, else NULL. */
+/* reserve: that of the heap, if the span is to be a run of one granule; else NULL. */
 static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind,
                               struct hz3_span **reserve)
 {
@@ -157,16 +157,16 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         uint32_t purging = hz3_get(hz3_pages_being_purged);
         hz3_unlock(&hz3_pages_lock);
         if (span && span->zeroed && !fresh) hz3_pages_retook(hz3_span_bytes(span));
-        /* What had no pages: as much goes, where more is free than may be.  (A run of one granule had the choice.) */
+        /* Growth makes room.  (Not for a run of one granule: it would have taken any dirty span.) */
         if (span && span->zeroed && !reserve) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
-        /* What others are purging is nobody's for the moment. */
+        /* Spans that other threads are purging are in no list: wait for them. */
         if (purging) {
             hz3_os_wait(&hz3_pages_being_purged, purging, 1);
             continue;
         }
-        /* Purged, dirty spans merge with their clean neighbours: there may be room after all.  Once only where purges
-         * are refused: there what is clean is made dirty again. */
+        /* A purged span merges with its clean neighbours, so there may be room after all.  Try once only where purges
+         * are refused, since there clean spans are made dirty again. */
         if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true)) return NULL;
         purged = true;
     }
@@ -191,7 +191,7 @@ struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve)
     return alloc(granules, 1, HZ3_SPAN_RUN, granules == 1 ? reserve : NULL);
 }
 
-/* An allocated span is free again, as `kind`. */
+/* Frees an allocated span, as `kind`. */
 static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
@@ -221,7 +221,7 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     hz3_pages_heed_limits();
 }
 
-/* The free span that starts at a granule and has room for `more`, or NULL. */
+/* The free span that starts at a granule and has room for `more` granules, or NULL. */
 static struct hz3_span *find_room(struct hz3_window *window, size_t at, size_t more, bool extend)
 {
     struct hz3_span *span = hz3_spans_neighbour(window, at, HZ3_SPAN_DIRTY);
@@ -273,10 +273,11 @@ bool hz3_pages_may_move(const struct hz3_span *span)
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
-    hz3_huge_pages_withdraw(from); /* else what was asked for would go along */
-    /* Longer, it stays one mapping, which can be moved again; but pages that `to` already has are worth more. */
+    hz3_huge_pages_withdraw(from); /* else the advice would move with the pages */
+    /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
+     * worth more. */
     size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
-    /* In a reservation anybody's mapping might come to lie where a move that fails leaves a hole. */
+    /* A move that fails may leave a hole; in a reservation anybody's mapping might come to lie there. */
     if (window_of(to)->reserved || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         give_up(to, hz3_range_renew(to)); /* some kernels have unmapped it by then */
         return false;

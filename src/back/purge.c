@@ -8,15 +8,15 @@
 #include "back/vma_edges.h"
 
 enum {
-    BROKEN_SHARE = 16, /* of what is in use: so much may go out of huge pages before they are to stay broken */
+    BROKEN_SHARE = 16, /* huge pages are to stay broken once this share of what is in use went out of them */
     REFUSED_MS = 1000,
-    CUT_MIN = 32, /* granules: no less is cut off a long span to be purged */
+    CUT_MIN = 32, /* granules; the least that is cut off a long span to be purged */
 };
 
 HZ3_ATOMIC(uint32_t) hz3_pages_being_purged;
-static _Thread_local bool purging_here; /* one of them is this thread's */
+static _Thread_local bool purging_here; /* this thread is purging one of them */
 static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
-static HZ3_ATOMIC(size_t) heeded;       /* of hz3_os_broken, by hz3_pages_stay_broken */
+static HZ3_ATOMIC(size_t) heeded;       /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
 
 bool hz3_pages_refused(void)
 {
@@ -24,8 +24,8 @@ bool hz3_pages_refused(void)
     return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
 }
 
-/* Gives the pages of an unlisted range back, and those of its state bytes (all 0: no object lives there); returns
- * what the range is then.  Locked pages do not go unless they are unmapped, and neither does what counts as mapped. */
+/* Gives back the pages of a range that is in no list, and of its state bytes, which are all 0.  Returns the kind that
+ * the range now is.  Locked pages are unmapped, since they do not go otherwise; so are pages where mappings count. */
 static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
@@ -46,7 +46,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
 
-/* Makes a span that nobody uses one that is in no list. */
+/* Takes a span that nobody uses out of the lists. */
 static void begin_purge(struct hz3_span *span)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
@@ -57,14 +57,15 @@ static void begin_purge(struct hz3_span *span)
     hz3_add(hz3_pages_being_purged, 1);
 }
 
-/* Under the lock that the span is filed under: a fork in between would leave the child a purge that nobody ends. */
+/* To be called before the lock is released under which the span was filed.  If a fork came in between, the child would
+ * have a purge that nobody ends. */
 static void end_purge(void)
 {
     hz3_sub(hz3_pages_being_purged, 1);
     purging_here = false;
 }
 
-/* What of a clean span is to be mapped anew, since that leaves fewer mappings: out of the lists.  Or NULL. */
+/* Takes out of the lists the part of a clean span that is to be mapped anew, if that leaves fewer mappings; or NULL. */
 static struct hz3_span *take_edges(struct hz3_span *span)
 {
     uintptr_t start = span->start;
@@ -86,7 +87,8 @@ static void mend_edges(struct hz3_span *span)
     hz3_unlock(&hz3_pages_lock);
 }
 
-/* Purges what is allowed of one span that is in no list, and files it again.  Returns the bytes purged. */
+/* Purges a span that is in no list, except parts of huge pages that must not break, and files it again.  Returns the
+ * bytes purged. */
 static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
@@ -127,13 +129,13 @@ size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
 bool hz3_pages_zero(struct hz3_span *span)
 {
     size_t bytes = hz3_span_bytes(span);
-    bool zeroed = hz3_os_purge(span->start, bytes, 0); /* its pages will come back: no huge page is broken for good */
+    bool zeroed = hz3_os_purge(span->start, bytes, 0); /* 0: the pages come back, so no huge page stays broken */
     if (zeroed) hz3_gauge_add(HZ3_GAUGE_PURGED, bytes);
     return zeroed;
 }
 
-/* Takes what has been dirty for longest, and for `age`, out of the lists, but no more of a long span than so many
- * bytes, to the end of a huge page; or NULL. */
+/* Takes the span that has been dirty for longest out of the lists, if that is `age` ms or more; else NULL.  Of a long
+ * span it takes `most` bytes, and on to the end of a huge page. */
 static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
 {
     struct hz3_span *span = hz3_spans_oldest();
@@ -146,7 +148,7 @@ static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
     return span;
 }
 
-/* As hz3_pages_purge, `left` bytes. */
+/* hz3_pages_purge, but `left` bytes at most. */
 static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_huge_pages)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
@@ -164,13 +166,13 @@ static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_hu
 
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 {
-    /* What could not be purged comes back: look at no more than there was. */
+    /* A span that cannot be purged is filed again, so look at no more bytes than there were. */
     return purge_oldest(age, keep, hz3_gauge(HZ3_GAUGE_DIRTY), break_huge_pages);
 }
 
 /* ---- huge pages that were broken ---- */
 
-/* Purges what is clean from this granule of the window on. */
+/* Purges the clean spans of the window from this granule on. */
 static void purge_again(struct hz3_window *window, size_t granule)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
@@ -183,7 +185,7 @@ static void purge_again(struct hz3_window *window, size_t granule)
         granule += whole ? span->granules : 1;
         if (clean) begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
-        if (clean) hz3_gauge_add(HZ3_GAUGE_PURGED, -purge_span(span, now, true)); /* counted when it went first */
+        if (clean) hz3_gauge_add(HZ3_GAUGE_PURGED, -purge_span(span, now, true)); /* it was counted the first time */
     }
 }
 
@@ -206,7 +208,7 @@ void hz3_pages_stay_broken(void)
 
 /* ---- bounds ---- */
 
-/* Purges of what is more than `keep`, whatever its age, `most` bytes; returns them. */
+/* Purges dirty memory beyond `keep` bytes, whatever its age, but `most` bytes at most; returns how much. */
 static size_t purge_excess(size_t keep, size_t most)
 {
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
@@ -214,8 +216,8 @@ static size_t purge_excess(size_t keep, size_t most)
     keep -= hz3_min(keep, hz3_gauge(HZ3_GAUGE_LARGE_CACHED));
     if (likely(dirty <= keep) || hz3_pages_refused()) return 0;
     size_t purged = purge_oldest(0, keep, hz3_min(most, dirty), true);
-    /* If more is kept the background thread will come, unless the program is too busy for that: it is to have its huge
-     * pages. */
+    /* If much is kept the background thread will call hz3_pages_stay_broken.  If the program is too busy for that, it
+     * is to have its huge pages. */
     if (keep < HZ3_PAGES_MUCH)
         hz3_pages_stay_broken();
     else
@@ -229,8 +231,8 @@ void hz3_pages_make_room(size_t bytes)
     if (purged) hz3_pages_gave(purged);
 }
 
-/* Whether who frees may leave all to the background thread: not near a limit, nor where what is free is paid for, if
- * only with mappings, which purging mends. */
+/* Whether a free may leave purging to the background thread.  Not near a limit, and not where free memory costs
+ * something: locked pages, or mappings of moved pages, which purging mends. */
 static bool may_wait(void)
 {
     return hz3_pages_elastic && hz3_get(hz3_pages_attended) && !hz3_get(hz3_pages_are_locked) && hz3_vma_edges_none() &&

@@ -4,7 +4,7 @@
 #include "back/huge_pages.h"
 #include "back/vma_edges.h"
 
-enum { HOLE_MIN = 16 }; /* granules of a range that is unmapped, and not only purged, where what is mapped counts */
+enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not only purged, where mappings count */
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {

@@ -18,7 +18,7 @@ size_t hz3_run_index(const struct hz3_span *run, const void *p)
     return index_at((uintptr_t)p - run->start, run->cls);
 }
 
-/* The bitmap of its retired objects. */
+/* The bitmap of the run's retired objects. */
 static HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
 {
     if (hz3_class_info[run->cls].objects <= WORD) return &run->free;
@@ -42,7 +42,7 @@ bool hz3_run_is_slot(const struct hz3_span *run, const void *p)
     return i < hz3_class_info[run->cls].objects && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
 }
 
-/* Of runs of one granule. */
+/* These gauges count runs of one granule only. */
 static void count(const struct hz3_span *run, enum hz3_gauge gauge, bool more)
 {
     if (run->granules == 1) hz3_gauge_add(gauge, more ? HZ3_GRANULE : -(size_t)HZ3_GRANULE);
@@ -91,7 +91,7 @@ static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want
             size_t i = w * WORD + (unsigned)__builtin_ctzll(left);
             objects[got++] = (void *)(run->start + i * size);
         }
-        /* Acquire: with the release of who retired meanwhile it orders the last use of the object before its next. */
+        /* Acquire, paired with the release of a retire: the last use of the object comes before its next. */
         if (bits != left) hz3_fetch_and(words[w], ~(bits ^ left), memory_order_acquire);
     }
     return got;
@@ -137,7 +137,7 @@ void hz3_run_retire(struct hz3_span *run, void *p, bool held)
     if (unlikely(was & bit)) hz3_misuse("double free", p);
 }
 
-/* What lies between, in whole multiples of `step`, bytes. */
+/* Purges what lies between, rounded inward to multiples of `step` bytes; returns the bytes. */
 static size_t purge_between(uintptr_t from, uintptr_t to, size_t step, size_t huge_page)
 {
     from = hz3_round_up(from, step);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-enum { MOVED = 1 }; /* what follows a edge was moved, and is a mapping of its own up to the next */
+enum { MOVED = 1 }; /* set in an edge: up to the next edge there is one mapping, of moved pages */
 
-static uintptr_t edges[HZ3_VMA_EDGES_MAX]; /* ascending; address | MOVED, or the end of what was moved */
+static uintptr_t edges[HZ3_VMA_EDGES_MAX]; /* ascending; address | MOVED, or the address where moved pages end */
 static HZ3_ATOMIC(uint32_t) count;
 
 bool hz3_vma_edges_none(void)
@@ -17,7 +17,7 @@ bool hz3_vma_edges_full(void)
     return hz3_get(count) >= HZ3_VMA_EDGES_FULL;
 }
 
-/* Of the first edge that is not before this address. */
+/* The index of the first edge that is not before this address. */
 static size_t index_of(uintptr_t at)
 {
     size_t low = 0, high = hz3_get(count);
@@ -31,19 +31,19 @@ static size_t index_of(uintptr_t at)
     return low;
 }
 
-/* Of the first after it. */
+/* The index of the first edge after this address. */
 static size_t index_after(uintptr_t at)
 {
     return index_of(at + MOVED + 1);
 }
 
-/* Whether what lies right before the i-th edge was moved: MOVED or 0. */
+/* Whether the pages right before the i-th edge were moved: MOVED or 0. */
 static uintptr_t moved_before(size_t i)
 {
     return i ? edges[i - 1] & MOVED : 0;
 }
 
-/* What no longer fits is forgotten. */
+/* An edge that no longer fits is forgotten. */
 static void put(uintptr_t edge)
 {
     size_t i = index_of(edge), n = hz3_get(count);
@@ -53,7 +53,7 @@ static void put(uintptr_t edge)
     hz3_set(count, (uint32_t)n + 1);
 }
 
-/* The range is one mapping that was moved, or none of its own. */
+/* The range is now one mapping of moved pages (MOVED), or has no moved pages (0). */
 static void assign(uintptr_t start, uintptr_t end, uintptr_t moved)
 {
     size_t from = index_of(start), to = index_after(end), n = hz3_get(count);

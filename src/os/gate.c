@@ -13,9 +13,7 @@ enum {
     PATIENCE_MS = 60 * 1000, /* a thread that is inside for so long has ended there */
 };
 
-/* How many threads are inside, by slot: 0 or 1, but for the shared slot.  Only the thread that claimed a slot writes
- * it.
- */
+/* Threads inside, by slot: 0 or 1, but in the shared slot.  Only the thread that claimed a slot writes it. */
 static struct {
     HZ3_ATOMIC(uint32_t) inside;
     HZ3_ATOMIC(bool) claimed;

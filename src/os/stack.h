@@ -6,9 +6,8 @@
 
 /* Finds the C library's backtrace(), which may allocate and load the unwinder; once, before the first hz3_os_stack. */
 void hz3_os_stack_start(void);
-/* Fills in up to max addresses, the innermost first, and returns how many.  The unwinder finds them; where the C
- * library has none (musl, static programs), frame pointers do, if the code has them.  Allocates nothing.  Call it
- * without locks.
- */
+/* Fills in up to max addresses, the innermost first; returns how many.  The unwinder finds them.  Where the C library
+ * has none (musl, static programs), they are found by frame pointers, if the code keeps such.  Allocates nothing; to be
+ * called without locks. */
 unsigned hz3_os_stack(void **frames, unsigned max);
 #endif
