@@ -13,7 +13,7 @@ static struct central {
     struct hz3_lock lock;
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
-    ptrdiff_t idle_change;            /* of HZ3_GAUGE_IDLE, to be added before the lock is let go */
+    ptrdiff_t idle_change;            /* to be added to HZ3_GAUGE_IDLE before the lock is released */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
 } HZ3_CACHE_ALIGNED centrals[HZ3_CLASS_VALUES];
 
@@ -48,21 +48,21 @@ static void list(struct central *central, struct hz3_span *run, unsigned bucket)
     *head = run;
 }
 
-/* How many free objects of the run wait for a purge. */
+/* Sets how many free objects of the run wait for a purge. */
 static void set_idle(struct central *central, struct hz3_span *run, unsigned idle)
 {
     central->idle_change += ((ptrdiff_t)idle - (ptrdiff_t)run->idle) * (ptrdiff_t)hz3_class_size(run->cls);
     run->idle = idle;
 }
 
-/* Retired objects that the run has.  Its heap may be taking some: then as of before or after, or fewer. */
+/* How many retired objects the run has.  While its heap takes some the result may be too small. */
 static unsigned free_objects(const struct hz3_span *run)
 {
     unsigned bump = hz3_get(run->bump), live = hz3_get(run->live);
     return bump - hz3_min(bump, live);
 }
 
-/* From now on the run ages, if it does not already. */
+/* Puts the run on the age list, if it is not there already. */
 static void age_append(struct central *central, struct hz3_span *run)
 {
     if (run->aging) return;
@@ -83,7 +83,7 @@ static void age_remove(struct central *central, struct hz3_span *run)
     *(run->newer ? &run->newer->older : &central->newest) = run->older;
 }
 
-/* Puts a run that nobody holds where it belongs. */
+/* Files a run that nobody holds: to the page pool if it is empty, else into the list for its fullness, if any. */
 static void file(struct central *central, struct hz3_span *run)
 {
     unsigned live = hz3_get(run->live), objects = hz3_class_info[run->cls].objects;
@@ -99,7 +99,7 @@ static void file(struct central *central, struct hz3_span *run)
     }
 }
 
-/* Makes the run, which nobody holds, the heap's; what is out of it counts as live there. */
+/* Makes the heap the owner of a run that nobody holds; objects handed out of it count as live there. */
 static void give(struct hz3_span *run, struct hz3_heap *heap)
 {
     size_t live = hz3_get(run->live) * hz3_class_size(run->cls);
@@ -173,7 +173,7 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
 {
     struct central *central = &centrals[cls];
     unsigned owner = 0;
-    size_t bytes = 0; /* of `owner`, not taken from its live bytes yet */
+    size_t bytes = 0; /* still to be taken off the live bytes of `owner` */
     for (unsigned i = 0; i < n; i++) hz3_run_expect_retire(objects[i], cls);
     hz3_lock(&central->lock);
     for (unsigned i = 0; i < n;) {
@@ -204,7 +204,7 @@ void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
     hz3_magazine_put(cls, magazine);
 }
 
-/* ---- home ---- */
+/* ---- for reclaim ---- */
 
 void hz3_central_release_heap(struct hz3_heap *heap)
 {
@@ -217,7 +217,7 @@ void hz3_central_release_heap(struct hz3_heap *heap)
             let_go(&centrals[cls], run);
             heap->held[cls] = NULL;
         } else {
-            set_idle(&centrals[cls], run, 0); /* what was retired was taken again */
+            set_idle(&centrals[cls], run, 0); /* all that was retired was taken again */
         }
         unlock(&centrals[cls]);
     }
@@ -226,7 +226,8 @@ void hz3_central_release_heap(struct hz3_heap *heap)
     hz3_unlock(&heap->lock);
 }
 
-/* The class's run that is idle for longest and at least for `age`, held by the caller now, or NULL; *idle: objects. */
+/* The class's run that has been idle for longest, and for `age` at least; or NULL.  The caller holds it from now on.
+ * *idle: how many of its objects wait for a purge. */
 static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32_t age, unsigned *idle)
 {
     struct hz3_span *run, *claimed = NULL;
@@ -234,7 +235,7 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32
     while (!claimed && (run = central->oldest) && hz3_ms_passed(run->since, age, now)) {
         *idle = run->idle;
         age_remove(central, run);
-        if (run->held) continue; /* comes back when its holder lets go */
+        if (run->held) continue; /* it comes back to the list when its holder lets go */
         unlist(central, run);
         run->held = HZ3_HELD_BY_PURGER;
         claimed = run;
@@ -248,7 +249,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
     struct central *central = &centrals[cls];
     struct hz3_span *run;
     unsigned idle;
-    uint32_t now = (uint32_t)hz3_os_now_ms(); /* what comes later is not of this pass, which has to end */
+    uint32_t now = (uint32_t)hz3_os_now_ms(); /* runs that age later are left to the next pass: this one has to end */
     size_t purged = 0;
     while (*left && (run = claim_idle(central, now, age, &idle))) {
         *left -= hz3_min(*left, hz3_span_bytes(run));
@@ -258,7 +259,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;
-        unsigned retired = live - hz3_get(run->live); /* meanwhile */
+        unsigned retired = live - hz3_get(run->live); /* while it was purged */
         set_idle(central, run, spared ? idle + retired : retired);
         if (run->idle) age_append(central, run);
         file(central, run);

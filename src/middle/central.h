@@ -1,8 +1,9 @@
-/* Central: per class, the runs that have room, by fullness.  Refill takes from the fullest, so that sparse runs drain,
- * empty and go back to the page pool.  Any thread may retire any object here, so nothing ever waits for its owner.
+/* Central: for each class the runs that have room, in lists by fullness.  Refill takes from the fullest, so that sparse
+ * runs drain, become empty and go back to the page pool.  Any thread may retire any object here; none waits for its
+ * owner.
  *
- * A heap is what threads carve from: it holds at most one run per class.  Threads are spread over the heaps;
- * a shared heap costs its users one short lock per refill and nothing else.
+ * A heap is what threads carve from: it holds at most one run of each class.  Threads are spread over the heaps.
+ * Sharing a heap costs one short lock for each refill and nothing else.
  *
  * Locks, in order: heap, class, page pool. */
 #ifndef HZ3_MIDDLE_CENTRAL_H
@@ -16,50 +17,50 @@ struct hz3_heap {
     struct hz3_span *held[HZ3_CLASS_VALUES];      /* under lock: the run of each class to carve from, or NULL */
     struct hz3_span *reserve;                     /* under lock: what new runs are made of, or NULL */
     HZ3_ATOMIC(uint64_t) taken[HZ3_CLASS_VALUES]; /* objects, ever; written under lock */
-    HZ3_ATOMIC(uint32_t) threads;                 /* that use it */
+    HZ3_ATOMIC(uint32_t) threads;                 /* how many use it */
     HZ3_ATOMIC(uint32_t) node;                    /* HZ3_ADOPT=2: NUMA node of the thread that came last */
-    HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED;    /* bytes of its runs' objects that are out, cached ones too */
+    HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED;    /* bytes of its runs' objects that are handed out, or cached */
 } HZ3_CACHE_ALIGNED;
 
 extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 extern unsigned hz3_heap_count;               /* const after start */
-extern HZ3_ATOMIC(unsigned) hz3_heap_highest; /* number that ever had a thread, or 0 */
+extern HZ3_ATOMIC(unsigned) hz3_heap_highest; /* the highest number of a heap that ever had a thread, or 0 */
 
 HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
 {
     return (unsigned)(heap - hz3_heaps);
 }
 
-/* What is sent to a heap without threads would only wait for a thief. */
+/* Nothing is sent home to a heap without threads: there it would only wait to be stolen. */
 HZ3_INLINE bool hz3_heap_is_in_use(unsigned heap)
 {
     return hz3_get(hz3_heaps[heap].threads) > 0;
 }
 
-/* GROWN: a new run too, in pages that were not there. */
+/* FRESH and GROWN: a new run; GROWN: its pages were not there yet. */
 enum hz3_refill_source { HZ3_REFILL_HELD, HZ3_REFILL_CENTRAL, HZ3_REFILL_FRESH, HZ3_REFILL_GROWN, HZ3_REFILL_NONE };
 
-/* Bytes that may be on their way to a heap: the larger of 1 MiB and 1/8 of what its live objects take. */
+/* How many bytes may wait in the owner stash for a heap: the larger of 1 MiB and 1/8 of its live bytes. */
 HZ3_INLINE size_t hz3_heap_in_flight_max(unsigned heap)
 {
     return hz3_max(HZ3_MIB(1), hz3_get(hz3_heaps[heap].live) / 8);
 }
 
-/* Takes up to `want` objects of a class from the heap's run, or another with room, or, if `fresh`, a new one; returns
- * how many (0: there are none, or no memory) and tells where they are from. */
+/* Takes up to `want` objects of a class from the heap's run, or another with room, or, if `fresh`, a new one.  Returns
+ * how many (0: there are none, or no memory); *source: where they are from. */
 unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want, bool fresh,
                             enum hz3_refill_source *source);
 /* Puts objects of one class back into their runs, under one lock. */
 void hz3_central_retire(unsigned cls, void **objects, unsigned n);
-/* The objects of a closed magazine; it becomes an empty one. */
+/* Retires the objects of a closed magazine, and puts the magazine away as an empty one. */
 void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine);
 
-/* The heap lets go of its reserve, and of its runs that have retired objects, so that they can be purged, or given back
- * when empty. */
+/* The heap lets go of its reserve, and of runs that have retired objects, so that these can be purged or, if empty,
+ * given back. */
 void hz3_central_release_heap(struct hz3_heap *heap);
-/* Purges the idle pages of the class's runs into which objects were retired since before now - age ms; bytes purged. */
+/* Purges the idle pages of the class's runs that had an object retired `age` ms ago or earlier; returns the bytes. */
 size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);
-/* The same, of runs of *left bytes in all; by the end it is less by theirs. */
+/* Does so in runs of *left bytes in all, and takes their bytes off *left. */
 size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool break_huge_pages);
 
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */

@@ -2,7 +2,7 @@
 
 enum {
     EMPTY_STACKS = 16,
-    BATCH = 8, /* magazines taken from the area at a time: neighbours, so one thread's */
+    BATCH = 8, /* magazines taken from the area at a time; these neighbours are one thread's */
 };
 const struct hz3_magazine hz3_magazine_stub;
 struct hz3_lock hz3_magazine_lock;
@@ -25,7 +25,7 @@ struct hz3_magazine *hz3_stack_pop(struct hz3_stack *stack)
 
 size_t hz3_stack_objects(struct hz3_stack *stack)
 {
-    /* A magazine's fill is only readable once it is ours. */
+    /* How full a magazine is can only be read after it was taken. */
     struct hz3_magazine *taken = NULL, *magazine;
     size_t objects = 0;
     for (int n = 0; n < HZ3_STACK_MAX && (magazine = hz3_stack_pop(stack)); n++) {
@@ -70,7 +70,7 @@ void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigne
     hz3_stack_push(&empties[hint % EMPTY_STACKS].stack, bundle);
 }
 
-/* The first of a bundle, or NULL. */
+/* Takes the first magazine of a bundle, and puts the rest back. */
 static struct hz3_magazine *one_of(unsigned hint, struct hz3_magazine *bundle)
 {
     if (bundle && bundle->word[1]) hz3_magazine_put_bundle(hint, bundle->word[1], bundle->header.top - 1u);

@@ -1,4 +1,4 @@
-/* A magazine: pointers to free objects of one class, the one currency in which free memory moves.
+/* A magazine: pointers to free objects of one class.  Free memory moves in magazines only.
  *
  *      256-byte boundary                                        256-byte boundary
  *      |                                                                        |
@@ -7,10 +7,10 @@
  *
  * `top` points at the last filled word.  The word at the floor is NULL: a malloc that reads it knows
  * that the magazine is empty.  The word after the last is on a boundary: a free that would write
- * there knows that it is full.  A higher floor makes a smaller magazine.  The stub, constant, is both
- * at once and stands wherever a thread has no magazine, so no path asks whether there is one.
+ * there knows that it is full.  A higher floor makes a smaller magazine.  The stub is a constant magazine
+ * that is empty and full at once.  It stands in where a thread has no magazine, so no path asks whether there is one.
  *
- * While it rests in a stack, header.top and header.floor say what it holds. */
+ * While a magazine is in a stack, header.top and header.floor say what it holds. */
 #ifndef HZ3_MIDDLE_MAGAZINE_H
 #define HZ3_MIDDLE_MAGAZINE_H
 
@@ -26,7 +26,7 @@ struct hz3_magazine {
         struct {
             HZ3_ATOMIC(uint32_t) next; /* number of the magazine below in a stack, 0: none */
             uint8_t floor, top;        /* word indices */
-            uint16_t key;              /* an outgoing one's owner and class; written by its thread */
+            uint16_t key;              /* of an outgoing magazine: owner and class; written by its thread */
         } header;
         void *word[HZ3_MAGAZINE_BYTES / sizeof(void *)];
     };
@@ -56,7 +56,7 @@ HZ3_INLINE void **hz3_magazine_open(struct hz3_magazine *magazine, unsigned capa
     return &magazine->word[floor];
 }
 
-/* Before it goes to a stack: remembers what it holds. */
+/* Writes into the magazine what it holds, before it goes to a stack. */
 HZ3_INLINE struct hz3_magazine *hz3_magazine_close(void **top)
 {
     struct hz3_magazine *magazine = hz3_magazine_of(top);
@@ -69,7 +69,8 @@ HZ3_INLINE unsigned hz3_magazine_count(const struct hz3_magazine *magazine)
     return (unsigned)(magazine->header.top - magazine->header.floor);
 }
 
-/* Asks for all its lines at once, which another core may have written; what comes out first, first. */
+/* Prefetches all its cache lines at once, since another core may have written them; those that malloc reads first come
+ * first. */
 HZ3_INLINE void hz3_magazine_prefetch(const struct hz3_magazine *magazine)
 {
     enum { WORDS_PER_LINE = HZ3_CACHE_LINE / sizeof(void *) };
@@ -77,7 +78,7 @@ HZ3_INLINE void hz3_magazine_prefetch(const struct hz3_magazine *magazine)
         __builtin_prefetch(&magazine->word[i]);
 }
 
-/* How many objects are up to `top`, while its thread may be changing the magazine. */
+/* How many objects a magazine has up to `top`; its thread may be changing it. */
 HZ3_RACY static inline size_t hz3_magazine_objects(void **top)
 {
     const struct hz3_magazine *magazine = hz3_magazine_of(top);
@@ -85,7 +86,7 @@ HZ3_RACY static inline size_t hz3_magazine_objects(void **top)
     return top == HZ3_STUB_TOP || top < floor ? 0 : (size_t)(top - floor);
 }
 
-/* Numbers count from 1; 0 is no magazine. */
+/* Numbers start at 1; 0 is no magazine. */
 HZ3_INLINE uint32_t hz3_magazine_number(const struct hz3_magazine *magazine)
 {
     return (uint32_t)(((uintptr_t)magazine - hz3_magazine_area) / HZ3_MAGAZINE_BYTES + 1);
@@ -101,7 +102,7 @@ static inline HZ3_ATOMIC(uint32_t) * hz3_stack_link(uint32_t number)
     return &hz3_magazine_numbered(number)->header.next;
 }
 
-/* The magazine below in a stack that was taken whole. */
+/* The next magazine below, in a stack that was taken whole. */
 HZ3_INLINE struct hz3_magazine *hz3_magazine_below(struct hz3_magazine *magazine)
 {
     return hz3_magazine_numbered(hz3_get(magazine->header.next));
@@ -113,16 +114,17 @@ HZ3_INLINE unsigned hz3_stack_count(struct hz3_stack *stack)
 {
     return hz3_stack_count_of(hz3_get(stack->head));
 }
-/* Objects in its magazines.  Takes them all out to look, and puts them back. */
+/* How many objects its magazines hold.  Takes all magazines out to count, and puts them back. */
 size_t hz3_stack_objects(struct hz3_stack *stack);
 
 /* Empty magazines.  `hint` spreads threads over several stacks. */
 struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
-/* Several with one compare-and-swap: linked by word[1], their number in the first one's header.top. */
+/* A bundle is several empty magazines that move by one compare-and-swap: linked by word[1], and header.top of the first
+ * says how many. */
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count);
-/* For threads that may take no lock: an empty one that is there, or NULL; and sees to it that some are. */
+/* Without a lock: an empty magazine if there is one, or NULL.  hz3_magazine_stock_up sees to it that there are some. */
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint);
 void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock;            /* for fork */

@@ -26,20 +26,21 @@ HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
     return false;
 }
 
-/* What a bin counts: full magazines.  Objects in one; */
+/* Items are what a bin counts: here, full magazines.  How many objects an item has. */
 HZ3_INLINE unsigned hz3_bin_item(unsigned cls)
 {
     return hz3_class_info[cls].load;
 }
 
-/* how many a magazine of n objects is; */
+/* As how many items a magazine of n objects counts. */
 HZ3_INLINE unsigned hz3_bin_items_of_magazine(unsigned n)
 {
     (void)n;
     return 1;
 }
 
-/* how many are booked at a time, where items of so many bytes may be unbooked up to `left` bytes from this class on. */
+/* How many items are booked at a time, if this class and those above may leave `left` bytes unbooked.  bytes: an item's
+ * size. */
 HZ3_INLINE size_t hz3_bin_step(unsigned cls, size_t bytes, size_t left)
 {
     (void)cls;

@@ -3,7 +3,7 @@
 #include "back/arena.h"
 
 enum {
-    /* What the area deals out: a power of two. */
+    /* The area deals out powers of two. */
     OUTBOX_BYTES = sizeof(struct hz3_outbox) <= 1024   ? 1024
                    : sizeof(struct hz3_outbox) <= 2048 ? 2048
                    : sizeof(struct hz3_outbox) <= 4096 ? 4096
@@ -37,7 +37,7 @@ struct hz3_outbox *hz3_outbox_get(void)
     if (!outbox) return NULL;
     *outbox = (struct hz3_outbox){.ring_count = 0};
     for (int i = 0; i < HZ3_OUTBOX_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
-    hz3_fence(memory_order_release); /* statistics look into other threads' */
+    hz3_fence(memory_order_release); /* statistics look into other threads' outboxes */
     return hz3_outbox = outbox;
 }
 

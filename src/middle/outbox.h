@@ -1,6 +1,6 @@
-/* What a thread holds beside its loaded and previous magazines, in the builds that hold something: what waits to go
- * home (front/remote_free), what it drained beyond its need (S48, S67), what it took from central for next time
- * (S145).  Made at first need, out of the magazines' area; recycled when the thread ends. */
+/* The outbox has what a thread holds beside its loaded and previous magazines: objects that wait to go home
+ * (front/remote_free), some that it drained beyond its need (S48, S67), some that it took from central for next time
+ * (S145).  It is made at first need, in the magazines' area, and recycled when the thread ends. */
 #ifndef HZ3_MIDDLE_OUTBOX_H
 #define HZ3_MIDDLE_OUTBOX_H
 
@@ -8,7 +8,7 @@
 #include "middle/magazine.h"
 #include "variants/outbox_parts.h"
 
-/* S48, for one class: magazines linked by their headers; or one magazine (S67); or linked objects. */
+/* S48, for one class: linked magazines; in the list transport linked objects, or (S67) a magazine of objects. */
 struct hz3_spill {
     void *first;
     uint32_t count; /* of magazines or objects */
@@ -18,16 +18,16 @@ struct hz3_outbox {
     void **outgoing[HZ3_OUTBOX_OUTGOING]; /* tops of magazines, or the stub's */
     void *ring[HZ3_OUTBOX_RING];
     uint32_t ring_first, ring_count;
-    bool remote_hint; /* something waits to go home */
+    bool remote_hint; /* an object waits to go home */
     struct hz3_spill spill[HZ3_OUTBOX_SPILL];
     struct hz3_magazine *central[HZ3_OUTBOX_CENTRAL]; /* closed, or NULL */
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */
 
-/* This thread's; NULL: no memory, or the thread is not to have one. */
+/* This thread's outbox; NULL: no memory, or the thread is not to have one. */
 struct hz3_outbox *hz3_outbox_get(void);
-/* Makes an empty outbox somebody else's. */
+/* Leaves an empty outbox to other threads. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
 extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */

@@ -4,24 +4,24 @@
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
 
-/* What the bins of one owner may hold beyond what is booked; counted as held. */
+/* How much the bins of one owner may hold beyond what is booked.  The bound counts it as held. */
 #define UNBOOKED_BYTES HZ3_KIB(512)
 
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 static struct {
     uint32_t item;           /* bytes of what a bin counts: an object, or a full magazine */
-    uint32_t step;           /* items that are booked at a time, so that not every push writes in_flight */
+    uint32_t step;           /* how many items are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_CLASS_VALUES]; /* const after start */
-/* The heads as reclaim last saw them. */
+/* The head of each bin when reclaim last saw it. */
 static HZ3_ATOMIC(uint64_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES];
 
-/* The stashes of the first so many heaps may hold something: others never had a thread. */
+/* How many stashes may hold something: the heaps after them never had a thread. */
 static unsigned owners(void)
 {
     return hz3_get(hz3_heap_highest) + 1;
 }
 
-/* ---- what is on its way is bounded ---- */
+/* ---- bounds ---- */
 
 void hz3_owner_stash_start(unsigned instances)
 {
@@ -43,11 +43,11 @@ static size_t booked(unsigned cls, uint32_t count)
 
 void hz3_stash_book(struct hz3_stash *stash, unsigned cls, uint32_t before, uint32_t after)
 {
-    size_t more = booked(cls, after) - booked(cls, before); /* modulo 2^64 where it is less */
+    size_t more = booked(cls, after) - booked(cls, before); /* modulo 2^64 if it became less */
     if (more) hz3_add(stash->in_flight, more);
 }
 
-/* A pop may book before the push it undoes has: then less than nothing for a moment. */
+/* A pop may book before the push that it undoes, so the sum may be negative for a moment. */
 size_t hz3_owner_stash_in_flight(unsigned owner)
 {
     ptrdiff_t bytes = (ptrdiff_t)hz3_get(stashes[owner].in_flight);
@@ -123,7 +123,7 @@ struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
     return magazine;
 }
 
-/* The next bin of the class, from *at on, that holds something; *at: the one after it. */
+/* The next bin of the class, from *at on, that is not empty; *at becomes the one after it. */
 static struct hz3_bin *next_pending(unsigned cls, unsigned *at, struct hz3_stash **stash)
 {
     unsigned instances = hz3_instances(), bins = owners() * instances;
@@ -171,7 +171,7 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
     return false;
 }
 
-/* ---- home ---- */
+/* ---- for reclaim and statistics ---- */
 
 static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
 {
@@ -207,7 +207,7 @@ size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
     return cls < HZ3_OUTBOX_SPILL ? hz3_transport_spilled(&outbox->spill[cls]) : 0;
 }
 
-/* Looks by taking out and putting back, which does not count as use. */
+/* Counts by taking all out and putting it back.  That does not count as use. */
 static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 {
     struct hz3_bin *bin = &stashes[owner].bin[instance][cls];

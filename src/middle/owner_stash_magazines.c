@@ -7,7 +7,7 @@
 static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *magazine)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX), retries;
-    /* Several pushers may pass at the bound: each adds one. */
+    /* Several threads at once may find room for one: each of them may add one. */
     if (hz3_stack_count(stack) >= hz3_max(max, 1u)) return false;
     unsigned n = hz3_magazine_count(magazine);
     unsigned before = hz3_stack_count_of(hz3_stack_put_counted(stack, hz3_magazine_number(magazine), &retries));
@@ -37,7 +37,7 @@ bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsig
     return false;
 }
 
-/* What was in the bin before may go beyond its bound, but not beyond what its head can count. */
+/* Puts back what was in the bin before: beyond its bound if need be, but not beyond what its head can count. */
 static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *magazine)
 {
     if (hz3_stack_count(stack) >= HZ3_STACK_MAX) {
@@ -62,7 +62,7 @@ static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls,
     }
 }
 
-/* The top magazine of those that were taken; with S112 the others are still linked below it. */
+/* Takes the top magazine; with S112 all of them, which stay linked below it. */
 static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls)
 {
     uint64_t replaced = 0;
@@ -73,7 +73,7 @@ static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stac
     return hz3_magazine_numbered(number);
 }
 
-/* In a magazine and those that were taken with it. */
+/* How many objects are in a magazine and those that were taken with it. */
 static unsigned objects_of(struct hz3_magazine *magazine)
 {
     unsigned objects = 0;
@@ -113,12 +113,12 @@ unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, u
     return got;
 }
 
-/* ---- home, and counting ---- */
+/* ---- for reclaim and statistics ---- */
 
 size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {
     size_t objects = 0;
-    unsigned most = hz3_stack_count(&bin->stack); /* not what comes meanwhile */
+    unsigned most = hz3_stack_count(&bin->stack); /* leaves what comes meanwhile, so as to end */
     struct hz3_magazine *magazine, *next;
     while (most-- && (magazine = take(stash, &bin->stack, cls)))
         for (; magazine; magazine = next) {
@@ -136,7 +136,7 @@ uint32_t hz3_transport_count(struct hz3_bin *bin, unsigned cls)
 
 size_t hz3_transport_objects(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {
-    /* A magazine's fill is only readable once it is ours. */
+    /* How full a magazine is can only be read after it was taken. */
     struct hz3_magazine *taken = NULL, *magazine, *next;
     size_t objects = 0;
     for (unsigned most = hz3_stack_count(&bin->stack); most-- && (magazine = take(stash, &bin->stack, cls));)

@@ -1,5 +1,5 @@
-/* What lies behind the boundary of owner_stash.h: how a bin holds what other threads left.  The build chooses one of
- * two transports of the same functions: whole magazines, or linked objects (HZ3_S44_TRANSPORT_LIST). */
+/* The transport of the owner stash: how a bin holds what other threads left.  The build chooses one of two, which have
+ * the same functions: whole magazines, or linked objects (HZ3_S44_TRANSPORT_LIST). */
 #ifndef HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 #define HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 
@@ -24,12 +24,12 @@ static inline void hz3_link_set(void *object, void *next)
 #endif
 
 struct hz3_stash {
-    HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins, as far as they are booked */
-    struct hz3_lock taker;        /* HZ3_STASH_ONE_TAKER: whoever takes from any of its bins */
+    HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins that are booked */
+    struct hz3_lock taker;        /* HZ3_STASH_ONE_TAKER: held by the thread that takes from any of its bins */
     struct hz3_bin bin[HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED;
 } HZ3_CACHE_ALIGNED;
 
-/* A bin's count went from `before` to `after` (magazines or objects): the owner's bytes follow, in steps. */
+/* A bin's count of items went from `before` to `after`: books the difference, in steps, in in_flight. */
 void hz3_stash_book(struct hz3_stash *stash, unsigned cls, uint32_t before, uint32_t after);
 
 bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls, void *head, void *tail,

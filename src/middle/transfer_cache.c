@@ -13,8 +13,8 @@ static struct {
 } HZ3_CACHE_ALIGNED cache[HZ3_CLASS_VALUES];
 
 static size_t total_max; /* const after start */
-/* Bytes in all stacks, modulo 2^64, but for what each thread has not settled: flows in both directions write nothing
- * that others write.  What a thread takes into its grave the next recount puts right. */
+/* Bytes in all stacks, modulo 2^64, without what threads have not settled.  A thread that pushes as much as it pops
+ * settles nothing, and so writes nothing that others write.  A recount puts right what a thread never settled. */
 static HZ3_ATOMIC(size_t) waiting;
 static _Thread_local ptrdiff_t unsettled;
 
@@ -32,7 +32,7 @@ void hz3_transfer_start(size_t bytes)
 
 void hz3_transfer_settle(void)
 {
-    hz3_fence(memory_order_release); /* behind the pushes that are counted: hz3_transfer_recount */
+    hz3_fence(memory_order_release); /* after the pushes that are counted here: hz3_transfer_recount */
     hz3_add(waiting, (size_t)unsettled);
     unsettled = 0;
 }
@@ -49,7 +49,7 @@ size_t hz3_transfer_waiting(void)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Several pushers may pass at the bound: each adds one. */
+/* Several threads at once may find room for one: each of them may add one. */
 static bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
 {
     if (hz3_stack_count(&cache[cls].stack) >= max) return false;
@@ -92,7 +92,8 @@ void hz3_transfer_recount(void)
 {
     size_t before = hz3_load(waiting, memory_order_acquire), bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_stack_count(&cache[cls].stack) * magazine_bytes(cls);
-    /* What was settled meanwhile may not be in the sum: too much for a while is better than too little for ever. */
+    /* If a thread settled meanwhile, the sum may lack that: keep the old value.  Too much for a while is better than
+     * too little for ever. */
     if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
 }
 

@@ -14,32 +14,32 @@
 #include <unistd.h>
 
 enum {
-    FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* passes in vain, where the system refuses, after which the thread ends */
-    STACK_BYTES = 1024 * 1024,             /* if it is the last thread, the process's exit handlers run on it */
+    FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* the thread ends after so many passes in vain, if the system refuses */
+    STACK_BYTES = 1024 * 1024,             /* the process's exit handlers run on it if it is the last thread */
     RETRY_MS = 1000,                       /* after the system had no room for the thread */
 };
-/* Below it the thread's work is done. */
+/* The thread's work is done when less waits. */
 #define DONE_BYTES HZ3_KIB(256)
 
 enum {
-    OFF,       /* not allowed yet, not wanted, or not to be had */
-    IDLE,      /* to be started when there is work */
-    RUNNING,   /* being started, or at work */
-    FORBIDDEN, /* for good; a thread that is there sleeps as long as the process lives */
+    OFF,       /* it is not allowed yet, not wanted, or cannot be created */
+    IDLE,      /* it is to be started when there is work */
+    RUNNING,   /* it is being started, or at work */
+    FORBIDDEN, /* it must not be started any more; if it is there it sleeps for ever */
 };
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(uint32_t) not_before;                  /* ms: when the thread may be tried again */
-static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* waiting bytes from which it is worth it */
+static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* the thread is worth its cost if so many bytes wait */
 static sigset_t program_signals;                         /* of the thread that started it */
 
-/* Whether the state was `from`, and is `to` now. */
+/* Changes the state to `to` if it was `from`. */
 static bool change(uint32_t from, uint32_t to)
 {
     return hz3_cas(state, &from, to, memory_order_seq_cst, memory_order_seq_cst);
 }
 
-/* Returns how many passes in succession were in vain.  After a decay of them huge pages are broken: nobody seems to
- * want them any more. */
+/* Returns how many passes in succession were in vain.  After a decay time of those it breaks huge pages: nobody seems
+ * to want them any more. */
 static int make_pass(bool all, int futile)
 {
     hz3_gate_enter_patiently();
@@ -62,7 +62,7 @@ static void work(void)
         futile = make_pass(alone, futile);
         refused = hz3_pages_refused();
     }
-    /* What cannot be given back (locked memory, say) does not count again. */
+    /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
     hz3_set(resume_above, HZ3_PAGES_MUCH + (refused || alone ? hz3_reclaim_waiting() : 0));
     hz3_set(hz3_pages_attended, false);
 }
@@ -73,11 +73,13 @@ static void *background(void *unused)
     do {
         work();
         change(RUNNING, IDLE);
-        hz3_fence(memory_order_seq_cst); /* before the look below, as hz3_reclaim_nudge looks after it counted */
+        /* This thread changes the state, then reads what waits; others add to what waits, then read the state
+         * (hz3_reclaim_nudge).  So at least one of the two sees the other. */
+        hz3_fence(memory_order_seq_cst);
     } while (hz3_reclaim_waiting() >= hz3_get(resume_above) && change(IDLE, RUNNING));
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(state) == FORBIDDEN && !hz3_get(hz3_threads_none)) hz3_os_wait(&hz3_threads_none, 0, 0);
-    /* The process may end with this thread: what then runs is the program's. */
+    /* If the process ends with this thread, the program's exit handlers run here, with the program's signals. */
     if (hz3_get(hz3_threads_none)) pthread_sigmask(SIG_SETMASK, &signals, NULL);
     return unused;
 }
@@ -100,7 +102,7 @@ static int create(void)
 
 static HZ3_COLD void start(uint32_t now)
 {
-    /* A child of vfork, or one that libc did not make: the thread would be another process's. */
+    /* In a child of vfork, or of a fork without libc, the thread would belong to another process. */
     if (getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
@@ -118,7 +120,7 @@ static HZ3_COLD void start(uint32_t now)
 
 void hz3_reclaim_nudge(void)
 {
-    /* glibc frees what threads leave behind under the lock that creating a thread takes. */
+    /* glibc frees what threads leave behind while it holds a lock that pthread_create takes. */
     if (hz3_thread.by_loader || likely(hz3_reclaim_waiting() < hz3_get(resume_above))) return;
     hz3_fence(memory_order_seq_cst);
     if (hz3_get(state) != IDLE) return;
@@ -144,7 +146,7 @@ void hz3_reclaim_allow_background(void)
 void hz3_reclaim_forbid_background(void)
 {
     hz3_set(state, FORBIDDEN);
-    hz3_set(hz3_pages_attended, false); /* it stops working */
+    hz3_set(hz3_pages_attended, false); /* the thread, if it is there, stops working */
     hz3_gate_enter_at_last();
     hz3_pages_heed_limits();
     hz3_gate_leave();

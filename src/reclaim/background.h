@@ -1,5 +1,5 @@
-/* The background thread: it makes the passes of a process that may never call again.  It comes when much waits to go
- * home, and ends when that is done. */
+/* The background thread makes passes where the program's threads may never call again.  It starts when much memory
+ * waits to go back, and ends when that is done. */
 #ifndef HZ3_RECLAIM_BACKGROUND_H
 #define HZ3_RECLAIM_BACKGROUND_H
 
@@ -7,12 +7,12 @@
 
 /* At the start of the process and of a child. */
 void hz3_reclaim_this_process(void);
-/* From here on (libc is up) the thread may be started. */
+/* From now on the thread may be started: libc is up. */
 void hz3_reclaim_allow_background(void);
-/* It must not be started any more: the process gave up its right to make threads. */
+/* From now on it must not be started: the process gave up its right to make threads. */
 void hz3_reclaim_forbid_background(void);
-bool hz3_reclaim_in_background(void); /* it is at work */
-/* After much was freed at once: makes sure that somebody will come by. */
+bool hz3_reclaim_in_background(void); /* the thread is at work */
+/* Starts the thread if much memory waits. */
 void hz3_reclaim_nudge(void);
 void hz3_reclaim_after_fork(void); /* in the child */
 #endif

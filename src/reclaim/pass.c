@@ -12,17 +12,17 @@
 #include "variants/page_local.h"
 
 enum {
-    SLEEP_MS = 250,   /* without a slow call: a thread sleeps; between two it seldom does so much */
-    AS_MANY_AGE = 64, /* of the decay time, and 10 ms at least: what was freed just now may be wanted again */
-    WORTH = 8,        /* of what waits: a pass that gives less of it back was in vain */
+    SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
+    AS_MANY_AGE = 64, /* objects freed within this share of the decay time, or 10 ms, may be wanted again */
+    WORTH = 8,        /* a pass that gives back less than this share of what waits was in vain */
 };
 #define SLICE_MIN HZ3_MIB(2)
 
 struct hz3_lock hz3_reclaim_lock;
 uint32_t hz3_reclaim_decay = 1000, hz3_reclaim_interval = 250;
 
-/* What has been idle for `age` ms goes home, in every `slices`th class from `slice` on and as much of the rest; returns
- * the bytes given back. */
+/* Gives back what has been idle for `age` ms, in every `slices`th class from `slice` on and in the same share of the
+ * rest.  Returns the bytes. */
 static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
 {
     hz3_fork_reserve_settle();
@@ -38,12 +38,12 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     size_t purged = hz3_large_cache_trim(age, break_huge_pages);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         purged += hz3_central_purge(cls, age, break_huge_pages);
-        if (break_huge_pages) hz3_pages_stay_broken(); /* not at the end: what is broken until then is made whole */
+        if (break_huge_pages) hz3_pages_stay_broken(); /* now: by the end the system would have made some whole again */
     }
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
     purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
-    HZ3_OBSERVE(hz3_cache_bury_counters()); /* a thread that has not joined is on no list */
+    HZ3_OBSERVE(hz3_cache_bury_counters()); /* this thread may be on no list: it may not have joined */
     return purged;
 }
 
@@ -67,7 +67,7 @@ void hz3_reclaim_look_after_sleepers(void)
     hz3_cache_lend();
 }
 
-static uint32_t vain; /* slices in succession that gave nothing to speak of back */
+static uint32_t vain; /* how many slices in succession were in vain */
 
 void hz3_reclaim_slice(uint32_t slice)
 {
@@ -88,7 +88,7 @@ size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
 
 void hz3_reclaim_as_many(size_t grown)
 {
-    static uint32_t trims, purges; /* so far: each class in turn */
+    static uint32_t trims, purges; /* how many so far; the classes take turns */
     uint32_t age = hz3_max(hz3_reclaim_decay / AS_MANY_AGE, 10u);
     size_t trimmed = 0, left = grown;
     for (unsigned i = 0; trimmed < grown && i < HZ3_CLASSES; i++)

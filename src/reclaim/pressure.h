@@ -1,14 +1,14 @@
-/* What reclaim could give back, and whether it has to at once. */
+/* How much reclaim could give back, and whether it has to do so at once. */
 #ifndef HZ3_RECLAIM_PRESSURE_H
 #define HZ3_RECLAIM_PRESSURE_H
 
 #include "base/types.h"
 
-/* Bytes that wait: free spans, and what lies free in runs, caches and stashes. */
+/* Bytes that wait to go back: free spans, and free objects in runs, shared caches and stashes. */
 size_t hz3_reclaim_waiting(void);
-/* As hz3_pages_pressed, for what waits above the pages too. */
+/* hz3_pages_pressed, but with all that waits and not only pages. */
 bool hz3_reclaim_pressed(void);
-/* Whether the heap should not grow before more of it goes back: much of it is free objects, and purging runs breaks no
- * huge page. */
+/* Whether growth should give back first: much of what is in use are free objects, and there are no huge pages that
+ * purging runs would break. */
 bool hz3_reclaim_grows_in_vain(void);
 #endif

@@ -9,13 +9,13 @@
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
-enum { PAUSE_MS = 100 }; /* after a search in vain: the least until the next, unless something is freed */
+enum { PAUSE_MS = 100 }; /* the least time from a search in vain to the next, unless something is freed */
 
-/* Of the last search that failed; one that is under way may overwrite another's, which costs a search more. */
+/* The last search that failed.  Searches at the same time may overwrite each other's; that costs a further search. */
 static HZ3_ATOMIC(bool) failed;
 static HZ3_ATOMIC(uint32_t) failed_at;  /* ms */
-static HZ3_ATOMIC(size_t) left_waiting; /* bytes that waited then, and would not go */
-static _Thread_local size_t left_here;  /* and bytes in this thread's cache */
+static HZ3_ATOMIC(size_t) left_waiting; /* bytes that still waited after it */
+static _Thread_local size_t left_here;  /* bytes that were still in this thread's cache */
 
 static size_t cached_here(void)
 {

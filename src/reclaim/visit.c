@@ -9,11 +9,11 @@
 
 enum {
     PASS_MIN_MS = 10,
-    PASS_MAX_MS = 1800 * 1000, /* what is due is never further ahead: hz3_ms_passed */
+    PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
 };
-#define GROWTH_STEP HZ3_MIB(2) /* of new runs in pages that were not there, by one thread */
+#define GROWTH_STEP HZ3_MIB(2) /* a thread makes room each time it took so much of pages that were not there */
 
-static HZ3_ATOMIC(uint32_t) due, turn; /* ms, wrapping: when the next slice is; and which */
+static HZ3_ATOMIC(uint32_t) due, turn; /* when the next slice is due, in wrapping ms; how many slices there were */
 
 void hz3_reclaim_start(uint32_t decay_ms)
 {
@@ -24,8 +24,8 @@ void hz3_reclaim_start(uint32_t decay_ms)
     hz3_set(due, (uint32_t)hz3_os_now_ms() + hz3_reclaim_interval);
 }
 
-/* A program's thread has other things to do: it takes the slices whose time has come, mostly one; or, above the soft
- * limit, all at once. */
+/* The program's threads have other things to do, so each makes only the slices that are due, mostly one.  Above the
+ * soft limit it makes a whole pass. */
 uint32_t hz3_reclaim_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
@@ -65,7 +65,7 @@ void hz3_reclaim_grew(size_t bytes)
 void hz3_reclaim_visit_slow(void)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!hz3_gate_enter()) return; /* another time */
+    if (!hz3_gate_enter()) return; /* `due` stays set: the next slow path tries again */
     self->due = false;
     uint32_t epoch = hz3_reclaim_tick();
     hz3_reclaim_grew(0);
