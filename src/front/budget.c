@@ -4,8 +4,8 @@
 #include "front/evict.h"
 
 enum {
-    FIRST_BYTES = 1024, /* of a class's first magazine, which small classes have for nothing; */
-    FIRST_MIN = 2,      /* larger ones start with this many objects, out of the budgets */
+    FIRST_BYTES = 1024, /* the size of a small class's first magazine, which counts in no budget */
+    FIRST_MIN = 2,      /* objects in a larger class's first magazine, which counts */
 };
 
 HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
@@ -15,7 +15,7 @@ static intptr_t total_budget;
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
 {
     thread_budget = thread_bytes;
-    intptr_t before = total_budget; /* set for the second time, some of it is claimed */
+    intptr_t before = total_budget; /* when it is set a second time some of it may be claimed already */
     total_budget = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX / 2);
     hz3_add(hz3_budget_unclaimed, total_budget - before);
 }
@@ -30,7 +30,7 @@ HZ3_RACY static unsigned earned_capacity(const struct hz3_thread *thread, unsign
     return thread->cache.capacity[cls] - hz3_budget_free_capacity(cls);
 }
 
-/* Both magazines of the class may fill up. */
+/* Room for so many objects counts twice, since both magazines of the class may be full. */
 static size_t capacity_bytes(unsigned cls, unsigned slots)
 {
     return 2 * (size_t)slots * hz3_class_size(cls);
@@ -44,7 +44,7 @@ static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slo
     hz3_add(hz3_budget_unclaimed, (intptr_t)bytes);
 }
 
-/* Bytes that are earned, and that no object uses. */
+/* Bytes that the thread earned and does not use. */
 HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
 {
     size_t used = 0, reserved = thread->reserved;
@@ -63,9 +63,7 @@ HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
         hz3_add(hz3_budget_unclaimed, (intptr_t)(now - before));
 }
 
-/* The class gives room for `slots` back with its previous magazine, and with the loaded one if that holds too much
- * then.
- */
+/* The class gives back room for `slots` objects, its previous magazine, and the loaded one if that holds too much. */
 static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
 {
     void **previous = self->cache.previous[cls];
@@ -76,8 +74,8 @@ static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
     if (slots) give_up_capacity(self, cls, slots);
 }
 
-/* The next class in turn gives half of what it earned, if that is more than `least` bytes.  The slow path of `cls` is
- * under way: it gives room, and no magazine. */
+/* The next class in turn gives back half of what it earned, if that is more than `least` bytes.  If that is `cls`,
+ * whose slow path is running, it gives back room but no magazine. */
 static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
 {
     unsigned next = self->cache.donor = (uint8_t)(self->cache.donor % HZ3_CLASSES + 1);

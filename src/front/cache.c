@@ -12,16 +12,17 @@
 
 enum {
     SLOW_CALLS_PER_VISIT = 16,
-    SWAPS_PER_MISS = 8, /* a class that swaps often has too little room, as one that misses has */
+    SWAPS_PER_MISS = 8, /* so many swaps count as a miss: they, too, mean that the class has too little room */
 };
 
-/* What every slow path does first.  False: this thread has no cache, now or any more.  What it is not to join for is a
- * free of the loader's, which may be the end of a thread that is past its destructors: nothing would make it leave. */
+/* Every slow path does this first.  False: this thread has no cache yet, or no longer.  A thread does not join in a
+ * free by the loader.  That may be its last act, after its destructors, and nothing would make it leave. */
 static bool enter(struct hz3_thread *self, bool may_join)
 {
     if (unlikely(self->state != HZ3_THREAD_JOINED)) {
         if (self->state == HZ3_THREAD_NEW && may_join) hz3_threads_join(self);
-        /* Most of what a thread had may be freed after it left, by other destructors, and nobody else may come by. */
+        /* A thread that left still makes reclaim due: other destructors may free most of what it had, and then there
+         * may be no other thread to do it. */
         if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
     hz3_budget_take_back(self);
@@ -44,9 +45,9 @@ static void *pop(struct hz3_thread *self, unsigned cls)
     return p;
 }
 
-/* Loads the previous magazine, which is not empty, in place of the loaded one, which is.  If it is smaller than what
- * the class has earned since, its objects move instead, to where there is room for more: malloc and free by turns will
- * not come here again so soon. */
+/* Swaps the loaded magazine, which is empty, and the previous one, which is not.  If the class has earned more room
+ * than the previous one has, its objects move to the empty one, which is opened with all of the room.  So malloc and
+ * free by turns do not come here again so soon. */
 static void swap(struct hz3_thread *self, unsigned cls)
 {
     void **empty = self->cache.top[cls], **full = self->cache.previous[cls];
@@ -63,7 +64,7 @@ static void swap(struct hz3_thread *self, unsigned cls)
     self->cache.previous[cls] = empty;
 }
 
-/* Puts an empty magazine in the place of the loaded one, which is full.  False: there is none to be had. */
+/* Loads an empty magazine in place of the full one.  False: there is none. */
 static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
     void **loaded = self->cache.top[cls], **previous = self->cache.previous[cls];
@@ -75,7 +76,7 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     hz3_budget_earn(self, cls);
     struct hz3_magazine *empty = self->cache.capacity[cls] ? hz3_spares_get(&self->cache, cls) : NULL;
     if (!empty) return false;
-    /* Who only frees keeps no full magazine: others have a use for it. */
+    /* A thread that only frees keeps no full magazine: others have a use for it. */
     bool keep = !self->cache.freed_only[cls];
     self->cache.freed_only[cls] |= !hz3_is_stub(previous);
     self->cache.previous[cls] = keep ? loaded : HZ3_STUB_TOP;
@@ -105,7 +106,7 @@ void hz3_cache_adopt(void **objects, unsigned n)
     }
 }
 
-/* Of what waits to go home, as much as a slow malloc sends. */
+/* Sends home as much of what waits as a slow malloc has to send. */
 static void send_some(void)
 {
     void *refused[HZ3_REFUSED_MAX];
@@ -128,7 +129,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     send_some();
     bool loaded = !hz3_is_empty(self->cache.top[cls]) /* with what was refused */ || hz3_refill(self, cls);
     if (loaded) return pop(self, cls);
-    /* Without a magazine there may still be an object; with one, there was none. */
+    /* Refill may have failed for lack of a magazine: then there may still be an object. */
     return hz3_is_stub(self->cache.top[cls]) ? take_one(self, cls) : NULL;
 }
 
@@ -158,7 +159,8 @@ static HZ3_COLD void *malloc_during_fork(struct hz3_thread *self, unsigned cls)
     return p;
 }
 
-/* p alone in the magazine, or, where the thread has a full one loaded, that goes in its place. */
+/* Pushes a magazine with p alone to the transfer cache.  If the thread has a full one loaded it pushes that, and loads
+ * the one with p. */
 static bool push_away(struct hz3_thread *self, void *p, unsigned cls, struct hz3_magazine *magazine)
 {
     void **full = self->cache.top[cls];

@@ -6,7 +6,7 @@
 #include "middle/owner_stash.h"
 #include "variants/central_local.h"
 
-/* The heap to which all of the magazine belongs; HZ3_NO_OWNER: it is the thread's own, or there are several. */
+/* The other heap that owns all objects of the magazine; HZ3_NO_OWNER: it is the thread's own, or there are several. */
 static int owner_of(const struct hz3_cache *cache, const struct hz3_magazine *magazine)
 {
     if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
@@ -22,7 +22,7 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
     int owner = count ? owner_of(cache, magazine) : HZ3_NO_OWNER;
-    /* An emptier one would give the next thread little. */
+    /* An emptier magazine would give the next thread little. */
     if (count && 2 * count >= cache->capacity[cls] && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
         cache->stats.overflow++;
         return;
@@ -32,13 +32,13 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
     hz3_spares_put(cache, cls, magazine);
 }
 
-/* Objects of any class go back into their runs. */
+/* Retires objects of any class. */
 static void retire(void **objects, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) hz3_central_retire(hz3_class_at(objects[i]), &objects[i], 1);
 }
 
-/* Takes what is not of the thread's own heap out of a magazine; returns the top of what is left. */
+/* Takes the objects of other heaps out of a magazine; returns the top of what is left. */
 static void **take_foreign(const struct hz3_cache *cache, void **top, void **foreign, unsigned *count)
 {
     struct hz3_magazine *magazine = hz3_magazine_of(top);
@@ -53,8 +53,8 @@ static void **take_foreign(const struct hz3_cache *cache, void **top, void **for
     return left;
 }
 
-/* Sends home what is not the thread's own, by way of the outbox; returns the top of what is left.  What is refused is
- * not adopted: room is being made. */
+/* Sends the objects of other heaps home, by way of the outbox; returns the top of what is left.  Objects that are
+ * refused are retired and not adopted, since this is to make room. */
 static void **send_others_home(struct hz3_cache *cache, struct hz3_outbox *outbox, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST], *refused[HZ3_REFUSED_MAX];

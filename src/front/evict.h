@@ -4,19 +4,19 @@
 
 #include "front/thread.h"
 
-/* Leaves a magazine that is no longer wanted here to others; it may be the stub, empty or anything. */
+/* Leaves a magazine to others that the thread no longer wants; it may be the stub, or empty. */
 void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top);
-/* The same for a magazine that has to make room, which HZ3_OVERFLOW_SORT sorts by owner first. */
+/* The same for a full magazine; HZ3_OVERFLOW_SORT sorts it by owner first. */
 void hz3_evict_overflow(struct hz3_cache *cache, unsigned cls, void **top);
 /* Both magazines of a class; of all classes. */
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls);
 void hz3_evict_classes(struct hz3_cache *cache);
-/* What waits, what was drained too much, what was taken for next time. */
+/* All that is in an outbox. */
 void hz3_evict_outbox(struct hz3_outbox *outbox);
 /* All that the thread has. */
 void hz3_evict_all(struct hz3_thread *thread);
-/* Retires what is not of the thread's own heap, or else neighbours in a cache line would be two threads' from then on;
- * a magazine that is all of one heap's will go there whole.  Returns the top of what is left. */
+/* Retires objects of other heaps: else neighbours in a cache line would belong to two threads from then on.  A magazine
+ * whose objects are all one heap's is left as it is, since it will go there whole.  Returns the top of what is left. */
 void **hz3_evict_foreign(const struct hz3_cache *cache, unsigned cls, void **top);
 
 /* Everything this thread caches goes to the transfer cache or to central. */

@@ -3,8 +3,8 @@
 #include "os/lock.h"
 
 static struct {
-    bool taken, seen;  /* seen: by reclaim, which comes by again */
-    uint32_t claimant; /* a thread, as locks name it, or 0 */
+    bool taken, seen;  /* seen: reclaim has seen it; it empties the slot the next time */
+    uint32_t claimant; /* the lock id of a thread, or 0 */
     struct hz3_cache cache;
 } handoffs[HZ3_HANDOFFS];
 

@@ -14,6 +14,6 @@ struct hz3_heap *hz3_heap_join(void)
 
 void hz3_heap_leave(struct hz3_heap *heap)
 {
-    /* A child that a signal handler forked while its thread was joining or leaving has not counted it. */
+    /* 0 in a child that a signal handler forked while its thread was joining or leaving. */
     if (hz3_get(heap->threads)) hz3_sub(heap->threads, 1);
 }

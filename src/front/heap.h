@@ -1,5 +1,5 @@
-/* Which heap a thread carves from.  Heaps are few and never destroyed; a thread gets the one with the fewest
- * threads, so that only more threads than heaps share. */
+/* Which heap a thread carves from.  Heaps are few and never destroyed.  A new thread gets the one with the fewest
+ * threads, so threads share a heap only if there are more threads than heaps. */
 #ifndef HZ3_FRONT_HEAP_H
 #define HZ3_FRONT_HEAP_H
 

@@ -23,7 +23,7 @@ static unsigned capacity_of(unsigned cls)
     return hz3_ring_batch(cls, dense);
 }
 
-/* Ends an outgoing magazine, if there is one: it is sent, or its objects are retired. */
+/* Sends the outgoing magazine of a slot, if there is one, or retires its objects. */
 static void send(void ***slot)
 {
     void **top = *slot;

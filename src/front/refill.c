@@ -8,7 +8,7 @@
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
 
-/* Makes `magazine`, from somewhere else, the loaded one and the empty loaded one the previous. */
+/* Loads a magazine from elsewhere; the empty loaded one becomes the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
 {
     void **previous = self->cache.previous[cls];
@@ -18,14 +18,14 @@ static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *mag
     if (!hz3_is_stub(previous)) hz3_spares_put(&self->cache, cls, hz3_magazine_of(previous));
 }
 
-/* How many objects a refill asks for: above a magazine's slots, both are filled. */
+/* How many objects a refill asks for; if that is more than a magazine holds, both are filled. */
 static unsigned batch(const struct hz3_thread *self, unsigned cls)
 {
     unsigned room = self->cache.capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
     return hz3_min(room, (unsigned)HZ3_SMALL_V2_REFILL_BATCH);
 }
 
-/* Puts n objects into the magazine at *top, which is empty; the first comes out first. */
+/* Puts n objects into the empty magazine at *top; malloc will take the first one first. */
 static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **objects, unsigned n)
 {
     void **last = hz3_cache_open(&self->cache, cls, hz3_magazine_of(*top));
@@ -33,7 +33,7 @@ static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **obje
     *top = last;
 }
 
-/* The loaded one first, then the previous; both are empty, and have room for n between them. */
+/* Fills the loaded magazine, then the previous; both are empty, and together have room for n objects. */
 static void fill_both(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
 {
     unsigned first = hz3_min(n, self->cache.capacity[cls]);
@@ -41,7 +41,7 @@ static void fill_both(struct hz3_thread *self, unsigned cls, void **objects, uns
     if (n > first) fill(self, cls, &self->cache.previous[cls], objects + first, n - first);
 }
 
-/* Sees to it that the loaded magazine, which is empty, and, if n objects need it, the previous one are no stubs. */
+/* Replaces stubs by empty magazines: the loaded one and, if n objects need it, the previous one. */
 static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
 {
     void ***tops[] = {&self->cache.top[cls], &self->cache.previous[cls]};
@@ -54,7 +54,7 @@ static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
     return true;
 }
 
-/* Up to `want` objects that other threads left for this heap, or, to steal, for any. */
+/* Takes up to `want` objects that other threads left for this heap, or, to steal, for any heap. */
 static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
 {
     return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
@@ -82,7 +82,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
     return true;
 }
 
-/* Refills the loaded magazine with one that somebody left whole: in the transfer cache, here, in central. */
+/* Loads a magazine that somebody left whole: in the transfer cache, in this thread's outbox, in central. */
 static bool take_whole(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine;
@@ -101,7 +101,7 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
     return magazine;
 }
 
-/* Fills the loaded magazine from runs; `fresh`: if need be from a new one. */
+/* Fills the loaded magazine from runs; `fresh`: from a new one if need be. */
 static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 {
     unsigned more = hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
@@ -128,7 +128,7 @@ bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
     return magazine;
 }
 
-/* Down the stairs; each step is looked at before it is touched. */
+/* Each source is read before it is written, so that empty ones cost little. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
     hz3_page_remote_collect(self->cache.owner, cls);

@@ -1,16 +1,16 @@
-/* The roll: which of the threads that joined are still there, by the word of the kernel.  It alone learns of a thread
- * that ends without its destructors: by the system call, or where a sandbox kills it.  Such a thread's own memory may
- * be unmapped or another's by then, so what the roll has of it lies elsewhere.
+/* The roll: which of the threads that joined still run.  Only the kernel knows of a thread that ended without its
+ * destructors, by the system call or because a sandbox killed it.  Such a thread's memory may be unmapped or reused by
+ * then, so its entry lies elsewhere.
  *
- * Must not know what a thread caches.  Everything here but hz3_roll_open is under hz3_threads_lock: whoever finds an
- * entry finds it held, or its thread gone. */
+ * Must not know what a thread caches.  Everything here but hz3_roll_open is under hz3_threads_lock, so an entry that is
+ * found is either held by its thread, or its thread is gone. */
 #ifndef HZ3_FRONT_ROLL_H
 #define HZ3_FRONT_ROLL_H
 
 #include "front/thread.h"
 
 struct hz3_roll_entry {
-    pthread_mutex_t there; /* its thread holds it; robust, so that the kernel marks it when that ends */
+    pthread_mutex_t there; /* its thread holds it; robust: the kernel marks it when the thread ends */
     struct hz3_thread *thread;
     struct hz3_heap *heap;
     struct hz3_roll_entry *next, *prev; /* the newest first */
@@ -20,18 +20,18 @@ struct hz3_roll_entry {
 extern struct hz3_roll_entry *hz3_roll; /* its first entry, or NULL */
 
 void hz3_roll_start(void);
-/* For this thread; NULL: no memory. */
+/* Makes an entry, held by this thread; NULL: no memory. */
 struct hz3_roll_entry *hz3_roll_open(void);
-/* This thread's entry is ended, by itself. */
+/* This thread no longer holds its entry. */
 void hz3_roll_close(struct hz3_roll_entry *entry);
 
 void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, struct hz3_heap *heap);
-/* The entry is gone after this. */
+/* Removes the entry, which does not exist after this. */
 void hz3_roll_strike(struct hz3_roll_entry *entry);
-/* Of a thread whose memory is at the same place, or NULL. */
+/* The entry of an earlier thread whose memory was at the same place, or NULL. */
 struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread);
 bool hz3_roll_is_gone(struct hz3_roll_entry *entry);
 
-/* In a forked child, for the entry of its one thread, which has another number now. */
+/* In a forked child: its one thread has a new number, and so has to take its entry's mutex anew. */
 void hz3_roll_after_fork(struct hz3_roll_entry *own);
 #endif

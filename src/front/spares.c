@@ -6,7 +6,7 @@ void hz3_spares_fetch(struct hz3_cache *cache, unsigned cls)
     cache->spares = cache->spare ? cache->spare->header.top : 0;
 }
 
-/* Half of the spares go to others. */
+/* Gives half of the spares to the shared stacks. */
 void hz3_spares_share(struct hz3_cache *cache, unsigned cls)
 {
     struct hz3_magazine *bundle = cache->spare, *last = bundle;

@@ -1,4 +1,4 @@
-/* Empty magazines of a thread, so that most slow paths need none of the shared stacks. */
+/* Empty magazines that a thread keeps, so that most slow paths do not use the shared stacks. */
 #ifndef HZ3_FRONT_SPARES_H
 #define HZ3_FRONT_SPARES_H
 
@@ -8,7 +8,7 @@ enum { HZ3_SPARES_MAX = 8 };
 void hz3_spares_fetch(struct hz3_cache *cache, unsigned cls);
 void hz3_spares_share(struct hz3_cache *cache, unsigned cls);
 
-/* An empty magazine from the thread's spares or from all, or NULL; */
+/* Takes an empty magazine from the thread's spares, or from the shared stacks; or NULL. */
 HZ3_INLINE struct hz3_magazine *hz3_spares_get(struct hz3_cache *cache, unsigned cls)
 {
     if (!cache->spare) hz3_spares_fetch(cache, cls);
@@ -19,7 +19,7 @@ HZ3_INLINE struct hz3_magazine *hz3_spares_get(struct hz3_cache *cache, unsigned
     return magazine;
 }
 
-/* and the way back. */
+/* Puts an empty magazine back. */
 HZ3_INLINE void hz3_spares_put(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
 {
     if (cache->spares == HZ3_SPARES_MAX) hz3_spares_share(cache, cls);

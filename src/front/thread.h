@@ -1,5 +1,5 @@
-/* What hz3 keeps of a thread, reached by one TLS word: per class a loaded and a previous magazine (Bonwick & Adams),
- * and what these may hold. */
+/* What hz3 keeps for a thread, in thread-local storage: for each class a loaded and a previous magazine (Bonwick &
+ * Adams), and how much they may hold. */
 #ifndef HZ3_FRONT_THREAD_H
 #define HZ3_FRONT_THREAD_H
 
@@ -12,9 +12,9 @@
 
 enum hz3_thread_state {
     HZ3_THREAD_NEW,
-    HZ3_THREAD_BUSY, /* joining or leaving: takes and retires object by object */
+    HZ3_THREAD_BUSY, /* it is joining or leaving: takes and retires object by object */
     HZ3_THREAD_JOINED,
-    HZ3_THREAD_LEFT, /* its destructor has run: like BUSY, for whatever other destructors do */
+    HZ3_THREAD_LEFT, /* hz3's destructor has run: like BUSY, for calls by other destructors */
 };
 
 struct hz3_cache_stats {
@@ -23,38 +23,38 @@ struct hz3_cache_stats {
     uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 
-/* The magazines of a thread, and what goes with them: all that a thread that ends leaves to its successor. */
+/* A thread's magazines and what goes with them.  A thread that ends leaves all of this to its successor. */
 struct hz3_cache {
     void **top[HZ3_CLASS_VALUES];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_CLASS_VALUES]; /* the same of the other magazine */
     uint8_t capacity[HZ3_CLASS_VALUES];
-    bool missed[HZ3_CLASS_VALUES];     /* since `epoch` began */
-    bool freed_only[HZ3_CLASS_VALUES]; /* it overflowed, and no malloc missed since */
-    uint8_t owner;                     /* number of the heap they are carved from */
+    bool missed[HZ3_CLASS_VALUES];     /* the class missed since `epoch` began */
+    bool freed_only[HZ3_CLASS_VALUES]; /* the class overflowed, and no malloc missed since */
+    uint8_t owner;                     /* number of the thread's heap */
     uint8_t donor;                     /* the class that gave room last */
-    uint32_t epoch;                    /* of reclaim's, when they were last looked through */
-    unsigned spares;
-    struct hz3_magazine *spare; /* empty ones, linked by word[1] */
-    size_t grown;               /* bytes of new runs in pages that were not there, since reclaim looked */
+    uint32_t epoch;                    /* the last epoch that the thread has seen */
+    unsigned spares;                   /* how many spares there are */
+    struct hz3_magazine *spare;        /* the first of them; linked by word[1] */
+    size_t grown; /* bytes of new runs whose pages were not there yet, since this thread last made room for them */
     struct hz3_cache_stats stats;
 };
 
-/* The rest is the thread's alone. */
+/* All but the cache belongs to this thread alone. */
 struct hz3_thread {
     struct hz3_cache cache;
     enum hz3_thread_state state;
-    bool by_loader;          /* in a slow free of the dynamic loader's, which may hold locks of libc's */
-    bool due;                /* it is time for reclaim/visit */
-    HZ3_ATOMIC(bool) inside; /* its magazines may be half changed: a child forked meanwhile must not touch them */
+    bool by_loader;          /* the dynamic loader called free, and may hold locks of libc */
+    bool due;                /* it is time to call reclaim/visit */
+    HZ3_ATOMIC(bool) inside; /* its magazines may be half changed: a child forked now must not touch them */
     uint32_t slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     struct hz3_heap *heap;
     pthread_t self;
-    struct hz3_outbox **outbox;   /* where this thread's is, for others: dead threads and statistics */
-    struct hz3_counting counting; /* the same, where a box counts */
-    size_t reserved;              /* bytes of both budgets: capacity earned beyond the first */
-    HZ3_ATOMIC(size_t) lent;      /* of these, by hz3_cache_lend; the thread takes it back */
-    struct hz3_roll_entry *entry; /* while it has joined: what the list of threads has of it (front/roll) */
+    struct hz3_outbox **outbox;   /* lets other threads find this thread's outbox: statistics, and a forked child */
+    struct hz3_counting counting; /* the same for its counters, where a box counts */
+    size_t reserved;              /* bytes that its classes earned; they count in both budgets */
+    HZ3_ATOMIC(size_t) lent;      /* the part of these that hz3_cache_lend lent; the thread takes it back */
+    struct hz3_roll_entry *entry; /* its entry in the list of threads (front/roll), while it has joined */
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;
@@ -69,22 +69,21 @@ HZ3_INLINE bool hz3_is_empty(void **top)
     return !*top;
 }
 
-/* An empty magazine with as much room as the class has earned.  Without capacity the class has no magazine, so this one
- * has room. */
+/* Empties a magazine, and gives it as much room as the class has.  (A class without capacity has no magazine.) */
 HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
 {
     hz3_assert(cache->capacity[cls] > 0);
     return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
 
-/* In both magazines of a class. */
+/* How many objects both magazines of a class hold. */
 HZ3_RACY static inline size_t hz3_cache_count(const struct hz3_cache *cache, unsigned cls)
 {
     return hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(cache->previous[cls]);
 }
 
-/* Around whatever changes the magazines in a slow path.  A fork by another thread copies the cache as it is: `inside`
- * is seen before and until after what it guards. */
+/* Around all changes of the magazines in a slow path.  A fork by another thread copies the cache as it is, so `inside`
+ * has to be seen before the first change and until after the last. */
 HZ3_INLINE void hz3_thread_go_inside(struct hz3_thread *self)
 {
     hz3_set(self->inside, true);

@@ -16,14 +16,14 @@
 #include <time.h>
 
 enum {
-    CROWD_MIN = 64, /* this many threads are a crowd, */
-    CROWD_LEFT = 8, /* and it dispersed when so much of it is left */
+    CROWD_MIN = 64, /* so many threads are a crowd */
+    CROWD_LEFT = 8, /* it has dispersed when this share of it is left, or less */
 };
 
 struct hz3_lock hz3_threads_lock;
 HZ3_ATOMIC(uint32_t) hz3_threads_none;
-static unsigned joined;             /* threads now; under hz3_threads_lock, as the two below */
-static unsigned crowd;              /* the most since a crowd dispersed */
+static unsigned joined;             /* how many threads have joined; under hz3_threads_lock, as the two below */
+static unsigned crowd;              /* the most there were since a crowd dispersed */
 static struct hz3_cache_stats dead; /* the counters of threads that left */
 static pthread_key_t exit_key;
 static bool has_exit_key;
@@ -44,7 +44,7 @@ void hz3_cache_bury_counters(void)
     hz3_unlock(&hz3_threads_lock);
 }
 
-/* What a cache has besides its magazines, which are gone already.  hz3_threads_lock is held, as for the three below. */
+/* Gives up what a cache has besides magazines of objects.  hz3_threads_lock is held, as for the three below. */
 static void close_cache(struct hz3_cache *cache)
 {
     if (cache->spare) hz3_magazine_put_bundle(cache->owner, cache->spare, cache->spares);
@@ -58,7 +58,7 @@ static void set_nobody_left(bool nobody)
     if (nobody) hz3_os_wake(&hz3_threads_none);
 }
 
-/* A thread that ended without its destructors: its memory may not be looked at, and what it had cached is lost. */
+/* For a thread that ended without its destructors: its memory must not be read, and what it had cached is lost. */
 static void strike_off_lost(struct hz3_roll_entry *entry)
 {
     hz3_heap_leave(entry->heap);
@@ -66,7 +66,7 @@ static void strike_off_lost(struct hz3_roll_entry *entry)
     joined--;
 }
 
-/* Before anybody looks at all threads; hz3_threads_lock is held. */
+/* Strikes off threads that are gone.  To be called before a look at all threads; hz3_threads_lock is held. */
 static void call_roll(void)
 {
     unsigned before = joined;
@@ -77,7 +77,7 @@ static void call_roll(void)
     if (joined != before && !joined) set_nobody_left(true);
 }
 
-/* Takes a thread, whose magazines are away, off the books. */
+/* Strikes a thread off whose magazines were left to others already. */
 static void strike_off(struct hz3_thread *thread)
 {
     close_cache(&thread->cache);
@@ -90,10 +90,10 @@ static void strike_off(struct hz3_thread *thread)
     joined--;
 }
 
-/* Leaves the magazines, of classes without earned room, to a successor.  False: they have to go home. */
+/* Leaves the magazines to a successor; all earned room was given back before.  False: they have to go elsewhere. */
 static bool leave_handoff(struct hz3_thread *self)
 {
-    hz3_budget_take_back(self); /* nobody lends for it from here on */
+    hz3_budget_take_back(self); /* under the lock: hz3_budget_lend cannot lend again for this thread */
     add_stats(&dead, &self->cache.stats);
     self->cache.stats = (struct hz3_cache_stats){.swap = 0};
     if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(&self->cache)) return false;
@@ -160,7 +160,7 @@ struct hz3_departure hz3_cache_depart(void)
 HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
 {
     self->state = HZ3_THREAD_BUSY;
-    /* Setting it may allocate, which BUSY serves.  Without a destructor nothing may be cached. */
+    /* pthread_setspecific may allocate, which BUSY serves.  Without a destructor nothing may be cached. */
     if (!has_exit_key || pthread_setspecific(exit_key, self) != 0) {
         self->state = HZ3_THREAD_LEFT;
         return;
@@ -214,7 +214,7 @@ void hz3_cache_after_fork(bool whole)
     self->state = state;
     if (state == HZ3_THREAD_JOINED) hz3_roll_after_fork(self->entry);
     crowd = joined;
-    /* Others may have been about to join, or to change their part of the budget. */
+    /* Counts anew: other threads may have been about to join, or to change their part of the budget. */
     bool counts = state == HZ3_THREAD_JOINED;
     for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
     hz3_budget_after_fork(self, counts);
@@ -247,7 +247,7 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
         const struct hz3_thread *thread = entry->thread;
         bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p);
-        /* The number of a thread's clock is made of the thread's own: no system call tells that of another. */
+        /* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
         if (here && pthread_getcpuclockid(thread->self, &clock) == 0) found = (int)~(clock >> 3);
     }
     hz3_unlock(&hz3_threads_lock);

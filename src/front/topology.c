@@ -8,8 +8,8 @@
 #include "os/os.h"
 
 enum {
-    MISSING_MAX = 64, /* numbers of processors that are not there, one after another, after which there are no more */
-    LEVELS = 4,       /* of caches; the instruction cache is one of them */
+    MISSING_MAX = 64, /* after so many missing numbers of processors in a row there are no more processors */
+    LEVELS = 4,       /* caches of a processor, the instruction cache among them */
 };
 
 /* The number at the start of the file, or -1. */
@@ -39,7 +39,7 @@ unsigned hz3_topology_instances(const char *cpus)
     for (unsigned cpu = 0, missing = 0; missing < MISSING_MAX; cpu++) {
         long first = sharers_first(cpus, cpu);
         missing = first < 0 ? missing + 1 : 0;
-        caches += first == (long)cpu; /* each is counted at the first that shares it */
+        caches += first == (long)cpu; /* each cache is counted at the first processor that shares it */
     }
     while (instances < caches && instances < HZ3_INSTANCES_MAX) instances *= 2;
     return instances;

@@ -1,4 +1,4 @@
-/* What the processor is like: its caches. */
+/* The caches of the processors. */
 #ifndef HZ3_FRONT_TOPOLOGY_H
 #define HZ3_FRONT_TOPOLOGY_H
 
