@@ -1,5 +1,5 @@
-/* Whole magazines that wait at central, before its runs: HZ3_CENTRAL_MAGAZINES.  Under a lock for each class, or, as
- * S142 of the work orders has it, without one. */
+/* HZ3_CENTRAL_MAGAZINES: whole magazines wait at central, and serve before its runs.  They are kept under a lock for
+ * each class or, with S142 of the work orders, without a lock. */
 #ifndef HZ3_VARIANTS_CENTRAL_MAGAZINES_H
 #define HZ3_VARIANTS_CENTRAL_MAGAZINES_H
 
@@ -13,7 +13,7 @@ size_t hz3_central_magazines_objects(unsigned cls);
 size_t hz3_central_magazines_waiting(void);
 void hz3_central_magazines_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 
-/* For any build; without the variant there are none.  Leaves a magazine here whole; false: there is no room. */
+/* From here on for any build; without the variant there are none.  Leaves a magazine here; false: there is no room. */
 HZ3_INLINE bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
 {
     return HZ3_CENTRAL_MAGAZINES && hz3_central_magazines_put(cls, magazine);
@@ -35,7 +35,7 @@ HZ3_INLINE size_t hz3_central_cached(unsigned cls) /* objects in them */
     return HZ3_CENTRAL_MAGAZINES ? hz3_central_magazines_objects(cls) : 0;
 }
 
-HZ3_INLINE size_t hz3_central_waiting(void) /* bytes in all, as if they were full */
+HZ3_INLINE size_t hz3_central_waiting(void) /* bytes of all classes, magazines counted as full */
 {
     return HZ3_CENTRAL_MAGAZINES ? hz3_central_magazines_waiting() : 0;
 }

@@ -1,6 +1,6 @@
-/* Observation: what the boxes count.  Each thread counts for itself; the counts are summed when it ends and when
- * somebody asks, so that no path that is being measured writes a line that others write.  A box that is off leaves no
- * code. */
+/* Observation: what the boxes count.  Each thread counts for itself, and the counts are added up when it ends and when
+ * they are asked for.  So no path that is being measured writes a cache line that other threads write.  A box that is
+ * off leaves no code. */
 #ifndef HZ3_VARIANTS_COUNTERS_H
 #define HZ3_VARIANTS_COUNTERS_H
 
@@ -61,16 +61,16 @@ extern HZ3_HIDDEN _Thread_local struct hz3_counters hz3_counters;
         if (HZ3_BOXES_ON) call; \
     } while (0)
 
-/* Where a thread's counts are, for others. */
+/* Lets other threads find a thread's counts. */
 struct hz3_counting {
     struct hz3_counters *counters;
     uint64_t *rmw;
 };
 void hz3_counting_start(struct hz3_counting *mine);
-/* Callers of these hold the lock of the list of threads.  The sum of those that ended; more of one that did not: */
+/* Callers of these hold the lock of the list of threads.  The sum of ended threads; adds a running one to it. */
 void hz3_counters_of_dead(struct hz3_counters *sum);
 void hz3_counters_add(struct hz3_counters *sum, const struct hz3_counting *thread);
-/* A thread's counts go to those of threads that ended, and start anew. */
+/* Adds a thread's counts to those of ended threads, and clears them. */
 void hz3_counters_bury(const struct hz3_counting *thread);
 
 /* One line for each box that is built in, as the work orders write them. */

@@ -1,5 +1,5 @@
-/* Magazines by the drain: S112, a pop takes all magazines of a bin at once; S48, the thread keeps two of the rest for
- * next time, in its spill.  Without these a pop takes one, and there is no rest. */
+/* Full drain.  S112: a pop takes all magazines of a bin at once.  S48: the thread keeps two of the rest for next time,
+ * in its spill.  Without these a pop takes one, and there is no rest. */
 #ifndef HZ3_VARIANTS_FULL_DRAIN_H
 #define HZ3_VARIANTS_FULL_DRAIN_H
 
@@ -8,25 +8,25 @@
 struct hz3_magazine *hz3_full_drain_get(unsigned cls);
 bool hz3_full_drain_put(unsigned cls, struct hz3_magazine *magazine);
 
-/* For any build.  The number of the top magazine, or 0; *replaced: the head before. */
+/* From here on for any build.  Takes; returns the number of the top magazine, or 0.  *replaced: the head before. */
 HZ3_INLINE uint32_t hz3_drain_take(struct hz3_stack *stack, uint64_t *replaced)
 {
     return HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_stack_take_all(stack, replaced) : hz3_stack_take(stack, replaced);
 }
 
-/* How many that left of so many. */
+/* How many are left in the bin after a take. */
 HZ3_INLINE unsigned hz3_drain_left(unsigned before)
 {
     return HZ3_S112_FULL_DRAIN_EXCHANGE ? 0 : before - 1;
 }
 
-/* Of the magazines that were taken with it, the next; or NULL. */
+/* The next of the magazines that were taken together; or NULL. */
 HZ3_INLINE struct hz3_magazine *hz3_drain_next(struct hz3_magazine *magazine)
 {
     return HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_magazine_below(magazine) : NULL;
 }
 
-/* What this thread kept, one magazine after the other; or NULL. */
+/* Takes a magazine that this thread kept, or NULL. */
 HZ3_INLINE struct hz3_magazine *hz3_spill_get(unsigned cls)
 {
     return HZ3_S48_OWNER_STASH_SPILL ? hz3_full_drain_get(cls) : NULL;

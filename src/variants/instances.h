@@ -1,6 +1,6 @@
-/* S144: several bins for each owner and class.  A sender spreads by a hash of its own number, so that fewer of them
- * meet at one head; a pop looks into one bin, the class's next into the next.  Without the box all of this is 0 and 1.
- */
+/* S144: several bins (instances) for each owner and class.  Senders spread over them by a hash of their number, so that
+ * fewer meet at one head.  A pop looks into one bin, the next pop of the class into the next bin.  Without S144 there
+ * is one. */
 #ifndef HZ3_VARIANTS_INSTANCES_H
 #define HZ3_VARIANTS_INSTANCES_H
 

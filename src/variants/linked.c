@@ -1,5 +1,5 @@
-/* The owner stash's transport of the work orders: free objects linked through their first word.  A pop walks them, one
- * cache miss each, which is what the boxes of S44-4 are about. */
+/* The work orders' transport of the owner stash: free objects linked through their first word.  A pop walks the links,
+ * with a cache miss for each; the boxes of S44-4 are about that. */
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
@@ -7,7 +7,7 @@
 
 enum {
     DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : HZ3_SMALL_V2_REFILL_BATCH,
-    BEYOND_NEED = HZ3_S48_OWNER_STASH_SPILL || HZ3_S44_DRAIN_LIMIT, /* else the limit is only the need */
+    BEYOND_NEED = HZ3_S48_OWNER_STASH_SPILL || HZ3_S44_DRAIN_LIMIT, /* a drain may take more than it needs */
     TAKE_HOME = 64,
 };
 
@@ -55,7 +55,7 @@ bool hz3_transport_push_magazine(struct hz3_stash *stash, struct hz3_bin *bin, u
 
 /* ---- the walk ---- */
 
-/* A link that leads out of the class was written by the program, into an object it had freed. */
+/* If a link leads out of the class, the program has written into an object that it had freed. */
 static void check_link(const void *to, unsigned cls, const void *from)
 {
     if (unlikely((uintptr_t)to % HZ3_UNIT || hz3_class_at(to) != cls)) hz3_misuse("freed object overwritten", from);
@@ -68,13 +68,13 @@ static void prefetch(void *next, unsigned cls)
     if (HZ3_S44_4_WALK_PREFETCH_UNCOND || next) __builtin_prefetch(next);
 }
 
-/* NOPREV: from memory, not from a register the compiler would keep it in all the same. */
+/* NOPREV: reads it from memory; else the compiler would keep it in a register all the same. */
 static const void *stored_last(void *const *out, unsigned got, const void *prev)
 {
     return HZ3_S44_4_WALK_NOPREV ? *(void *const volatile *)&out[got - 1] : prev;
 }
 
-/* Copies up to want objects from `object` on into out; *rest: the one after them. */
+/* Copies up to want objects from `object` on into out; *rest: the object after them. */
 static unsigned walk(void *object, void **out, unsigned want, void **rest, unsigned cls)
 {
     void *prev = object;
@@ -92,7 +92,7 @@ static unsigned walk(void *object, void **out, unsigned want, void **rest, unsig
     return got;
 }
 
-/* Goes on for up to `most` objects from `object`; returns how many, *last of them, *rest: the one after it. */
+/* Walks up to `most` objects from `object` on; returns how many.  *last: the last of them; *rest: the one after it. */
 static unsigned go_on(void *object, unsigned most, void **last, void **rest, unsigned cls)
 {
     unsigned n = 0;
@@ -105,7 +105,7 @@ static unsigned go_on(void *object, unsigned most, void **last, void **rest, uns
     return n;
 }
 
-/* ---- the spill: a rest that the thread keeps (S48), as an array (S67) or as it is linked ---- */
+/* ---- the spill: the rest that the thread keeps (S48), as an array (S67) or linked ---- */
 
 static unsigned copy_from_spill(struct hz3_spill *spill, void **out, unsigned want, unsigned cls)
 {
@@ -120,7 +120,7 @@ static unsigned copy_from_spill(struct hz3_spill *spill, void **out, unsigned wa
     return got;
 }
 
-/* The same meaning, another shape: returns at once where nothing was kept. */
+/* Does the same as copy_from_spill, as a function of its own that returns at once if nothing was kept. */
 static HZ3_NOINLINE unsigned spill_helper(unsigned cls, void **out, unsigned want)
 {
     if (!hz3_outbox) return 0;
@@ -136,7 +136,7 @@ static unsigned take_spilled(unsigned cls, void **out, unsigned want)
     return hz3_outbox && hz3_outbox->spill[cls].count ? copy_from_spill(&hz3_outbox->spill[cls], out, want, cls) : 0;
 }
 
-/* Keeps as much of the list as the empty spill has room for; returns how much, *rest: what it has not. */
+/* Keeps as many objects of the list as the empty spill has room for; returns how many.  *rest: the others. */
 static unsigned fill_spill(void *object, void **rest, unsigned cls)
 {
     struct hz3_outbox *outbox = hz3_outbox_get();
@@ -169,7 +169,7 @@ static size_t retire_list(void *object, unsigned cls)
     return retired;
 }
 
-/* n: how many there are, as far as is known. */
+/* Puts the list from `object` back.  n: how many there are; it may be wrong. */
 static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned cls, void *object, unsigned n)
 {
     unsigned retries;
@@ -216,7 +216,7 @@ static unsigned drain_all(struct hz3_stash *stash, struct hz3_list *list, unsign
     return got;
 }
 
-/* Without S112: walks what is still in the list, then cuts it off at the head.  The caller is the one taker. */
+/* Without S112: walks objects that are still in the list, then cuts them off at the head.  Only one taker at a time. */
 static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsigned cls, void **out, unsigned want)
 {
     uint64_t head = hz3_load(list->head, memory_order_acquire), left;
@@ -247,7 +247,7 @@ static unsigned drain(struct hz3_stash *stash, struct hz3_list *list, unsigned c
                                         : drain_some(stash, list, cls, out, want);
 }
 
-/* S44-4: fetches the first object before the spill is looked at, and says what it was. */
+/* S44-4: prefetches the first object before the spill is looked at, and returns it. */
 static void *early_prefetch(struct hz3_list *list)
 {
     if (!HZ3_S44_4_EARLY_PREFETCH) return NULL;
@@ -293,7 +293,7 @@ struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct 
     return NULL;
 }
 
-/* ---- home, and counting ---- */
+/* ---- for reclaim and statistics ---- */
 
 size_t hz3_transport_retire(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {

@@ -8,7 +8,7 @@ struct hz3_bin {
     struct hz3_list list;
 };
 enum {
-    /* A bounded drain, and a prefetch through a link, read links of objects that are not yet theirs. */
+    /* A bounded drain, and a prefetch through a link, read links of objects that they have not taken yet. */
     HZ3_STASH_ONE_TAKER = !HZ3_S112_FULL_DRAIN_EXCHANGE || HZ3_S44_4_EARLY_PREFETCH_DIST > 1,
 };
 
@@ -22,13 +22,13 @@ HZ3_INLINE bool hz3_bin_is_pending(struct hz3_bin *bin)
     return hz3_bin_head(bin);
 }
 
-/* The list is empty, and its count is not: a push counts its objects when others may have popped them. */
+/* The list is empty, but its count is not 0: a push may count its objects after others popped them. */
 HZ3_INLINE bool hz3_bin_is_overtaken(struct hz3_bin *bin)
 {
     return HZ3_S44_OWNER_STASH_COUNT && hz3_list_count(&bin->list);
 }
 
-/* A bin counts objects. */
+/* Items are what a bin counts: here, objects. */
 HZ3_INLINE unsigned hz3_bin_item(unsigned cls)
 {
     (void)cls;

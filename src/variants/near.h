@@ -1,13 +1,13 @@
-/* HZ3_ADOPT=2: a thread adopts the objects of heaps whose last thread came on its own NUMA node. */
+/* HZ3_ADOPT=2: a thread adopts objects of heaps on its own NUMA node.  A heap is on the node of its latest thread. */
 #ifndef HZ3_VARIANTS_NEAR_H
 #define HZ3_VARIANTS_NEAR_H
 
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
-unsigned hz3_near_node(void); /* that this thread runs on; 0 where that cannot be told */
+unsigned hz3_near_node(void); /* the node that this thread runs on; 0 if it cannot be told */
 
-/* For any build; without the variant no heap is near.  A thread came to the heap. */
+/* From here on for any build; without the variant no heap is near.  To be called when a thread joins the heap. */
 HZ3_INLINE void hz3_near_join(struct hz3_heap *heap)
 {
     if (HZ3_ADOPT == 2) hz3_set(heap->node, hz3_near_node());

@@ -1,5 +1,4 @@
-/* The owner stash where there is none (HZ3_S44_OWNER_STASH=0): what is pushed is refused, and there is nothing to pop.
- */
+/* HZ3_S44_OWNER_STASH=0: there is no owner stash.  Every push is refused, and there is nothing to pop. */
 #include "middle/owner_stash.h"
 
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)

@@ -1,19 +1,19 @@
-/* The parts of an outbox (middle/outbox.h), in entries: 0 of what a build does without. */
+/* How many entries each part of an outbox has (middle/outbox.h); 0 if the build does without the part. */
 #ifndef HZ3_VARIANTS_OUTBOX_PARTS_H
 #define HZ3_VARIANTS_OUTBOX_PARTS_H
 
 #include "base/types.h"
 
 enum {
-    HZ3_OUTGOING = 64,   /* dense: outgoing magazines, each for the one owner and class its key names */
-    HZ3_RING = 64,       /* sparse: objects on their way, oldest first */
-    HZ3_SPILL_OBJS = 30, /* objects, or as many as a magazine of the class holds; with magazines: */
+    HZ3_OUTGOING = 64,   /* dense: outgoing magazines, each for the owner and class that its key names */
+    HZ3_RING = 64,       /* sparse: objects on their way home, oldest first */
+    HZ3_SPILL_OBJS = 30, /* objects, but no more than a magazine of the class holds; in the other transport: */
     HZ3_SPILL_MAGAZINES = 2,
     HZ3_OUTBOX_SPILL = HZ3_S48_OWNER_STASH_SPILL ? HZ3_CLASS_VALUES : 0,
     HZ3_OUTBOX_CENTRAL = HZ3_S145_CENTRAL_LOCAL_CACHE ? HZ3_CLASS_VALUES : 0,
     HZ3_OUTBOX_OUTGOING =
         HZ3_S121_PAGE_LOCAL_REMOTE || (HZ3_REMOTE_STASH_SPARSE && !HZ3_S146_OVERFLOW_BATCH) ? 0 : HZ3_OUTGOING,
     HZ3_OUTBOX_RING = HZ3_REMOTE_STASH_SPARSE ? HZ3_RING : 0,
-    HZ3_REFUSED_MAX = HZ3_REMOTE_STASH_SPARSE ? HZ3_RING : 1, /* objects that one call may hand back */
+    HZ3_REFUSED_MAX = HZ3_REMOTE_STASH_SPARSE ? HZ3_RING : 1, /* objects that one call may hand back as refused */
 };
 #endif

@@ -8,7 +8,7 @@
 enum { WORD = 64 };
 
 static HZ3_ATOMIC(struct hz3_span *) announced[HZ3_NUM_SHARDS][HZ3_CLASS_VALUES];
-static HZ3_ATOMIC(size_t) announced_bytes[HZ3_NUM_SHARDS]; /* of these runs, whole */
+static HZ3_ATOMIC(size_t) announced_bytes[HZ3_NUM_SHARDS]; /* the size of these runs */
 
 static size_t run_bytes(unsigned cls)
 {
@@ -39,9 +39,9 @@ bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
     if (unlikely(hz3_fetch_or(run->noted[i / WORD], bit, memory_order_release) & bit)) hz3_misuse("double free", p);
-    /* The bit comes before the look, as reclaim takes the mark away before it looks for bits: one of the two sees
-     * the other.  The run may be gone by now, its last object retired by a reclaim that saw the bit; then the list
-     * leads to a descriptor without bits, which is harmless. */
+    /* This thread sets the bit, then reads the mark; a collector of bits clears the mark, then reads the bits.  So one
+     * of the two sees the other.  The run may be gone by now, if the one that saw the bit retired its last object. Then
+     * the list leads to a descriptor without bits, which is harmless. */
     if (!hz3_exchange(run->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
     return true;
 }
@@ -74,7 +74,7 @@ size_t hz3_page_local_collect(unsigned owner, unsigned cls)
     size_t retired = 0;
     for (; run; run = next) {
         hz3_sub(announced_bytes[owner], run_bytes(cls));
-        next = run->next_announced; /* before somebody may announce it again */
+        next = run->next_announced; /* read before the run may be announced again */
         hz3_exchange(run->announced, false, memory_order_acq_rel);
         retired += retire_noted(run);
     }

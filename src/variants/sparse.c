@@ -9,18 +9,18 @@ static void **entry_at(const struct hz3_outbox *outbox, unsigned i)
     return (void **)&outbox->ring[i % HZ3_RING];
 }
 
-/* Returns how many were refused: none, or all, which are in refused[] then.  The same for all below. */
+/* Returns how many were refused: none, or all, which refused[] then has.  So do all functions below. */
 static unsigned push_list(void *head, void *tail, unsigned n, unsigned cls, unsigned owner, void **refused)
 {
     bool pushed = hz3_heap_is_in_use(owner) && (n == 1 ? hz3_owner_stash_push_one(owner, cls, head)
                                                        : hz3_owner_stash_push_list(owner, cls, head, tail, n));
     if (pushed) return 0;
     void *p = head;
-    for (unsigned i = 0; i < n; i++, p = *(void **)p) refused[i] = p; /* after the last one: whatever it holds */
+    for (unsigned i = 0; i < n; i++, p = *(void **)p) refused[i] = p; /* the last one's link is read, but not used */
     return n;
 }
 
-/* S97: one push for all of the *n entries that have the first one's owner and class; *n: how many are left. */
+/* S97: one push for all of the *n entries that have the first one's owner and class.  Afterwards *n are left. */
 static unsigned push_bucket(void **entry, unsigned *n, void **refused)
 {
     unsigned cls = hz3_class_at(entry[0]), owner = hz3_owner_at(entry[0]), left = 0, count = 1;

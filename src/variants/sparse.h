@@ -1,15 +1,15 @@
-/* The sparse sender (HZ3_REMOTE_STASH_SPARSE), as in the work orders: what goes home waits in one ring for all owners
- * and classes, oldest first.  Functions that hand objects back return how many: the owner stash refused them, and
- * refused[] has them. */
+/* The sparse outbox (HZ3_REMOTE_STASH_SPARSE), as in the work orders: objects that go home wait in one ring for all
+ * owners and classes, oldest first.  Functions with refused[] put objects into it that the owner stash refused, and
+ * return how many. */
 #ifndef HZ3_VARIANTS_SPARSE_H
 #define HZ3_VARIANTS_SPARSE_H
 
 #include "base/sizeclass.h"
 #include "middle/outbox.h"
 
-/* Room is made in a full ring: its oldest entry goes, or, with S97, all of them, sorted. */
+/* If the ring is full, first sends its oldest entry home or, with S97, all of them, sorted. */
 unsigned hz3_sparse_put(struct hz3_outbox *outbox, void *p, void **refused);
-/* Up to `budget` entries go. */
+/* Sends up to `budget` entries home. */
 unsigned hz3_sparse_flush(struct hz3_outbox *outbox, unsigned budget, void **refused);
 void *hz3_sparse_take_oldest(struct hz3_outbox *outbox);
 HZ3_INLINE bool hz3_sparse_is_full(const struct hz3_outbox *outbox)
@@ -18,7 +18,7 @@ HZ3_INLINE bool hz3_sparse_is_full(const struct hz3_outbox *outbox)
 }
 size_t hz3_sparse_objects(const struct hz3_outbox *outbox, unsigned cls); /* that wait */
 
-/* For any build; without the variant there is no ring.  True: p went into it, and *count objects were refused. */
+/* From here on for any build; without the variant there is no ring.  True: p is in the ring; *count were refused. */
 HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p, void **refused, unsigned *count)
 {
     if (!HZ3_REMOTE_STASH_SPARSE) return false;
@@ -26,13 +26,13 @@ HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p, void **refused,
     return true;
 }
 
-/* S146: what a full ring turns out, to be gathered; or NULL. */
+/* S146: takes the oldest object out of a full ring, to be gathered; or NULL. */
 HZ3_INLINE void *hz3_ring_overflow(struct hz3_outbox *outbox)
 {
     return HZ3_S146_OVERFLOW_BATCH && hz3_sparse_is_full(outbox) ? hz3_sparse_take_oldest(outbox) : NULL;
 }
 
-/* S146: how many objects of a class are gathered; else `dense`. */
+/* S146: how many objects of a class are gathered; without it `dense`. */
 HZ3_INLINE unsigned hz3_ring_batch(unsigned cls, unsigned dense)
 {
     return HZ3_S146_OVERFLOW_BATCH ? hz3_min((unsigned)HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load) : dense;

@@ -1,4 +1,4 @@
-/* The observation boxes' lines, one for each box that is built in, as the work orders write them. */
+/* The lines of the observation boxes, one for each that is built in, in the work orders' form. */
 #ifndef HZ3_WATCH_BOXES_H
 #define HZ3_WATCH_BOXES_H
 

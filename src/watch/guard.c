@@ -26,12 +26,12 @@ struct trace {
     void *frames[FRAMES];
 };
 
-/* Slot i has page 2 i + 1 of the region; the even pages are nobody's. */
+/* Slot i has page 2 i + 1 of the region; nobody may touch the even pages. */
 static struct slot {
     uintptr_t start;
     size_t size;
     HZ3_ATOMIC(bool) live;
-    uint32_t next; /* in `freed`, or waiting to be used again */
+    uint32_t next; /* in the list `freed`, or in the queue of slots to use again */
     struct trace allocated, freed;
 } *slots; /* 0 is none */
 
@@ -39,8 +39,8 @@ uintptr_t hz3_guard_base;
 size_t hz3_guard_bytes;
 
 struct hz3_lock hz3_guard_lock;         /* taken inside the gate */
-static uint32_t used, oldest, youngest; /* under it: slots ever used, and a queue of those to use again */
-static HZ3_ATOMIC(uint32_t) freed;      /* a list that only grows until it is taken whole */
+static uint32_t used, oldest, youngest; /* under it: how many slots were ever used; a queue of slots to use again */
+static HZ3_ATOMIC(uint32_t) freed;      /* a list that is only emptied whole */
 static struct sigaction handler_before;
 
 static uintptr_t page_of(uint32_t slot)
@@ -61,7 +61,7 @@ static HZ3_NOINLINE void remember(struct trace *trace)
 
 /* ---- slots ---- */
 
-/* What was freed first is used first, and nothing while there are fresh ones. */
+/* The slot that was freed first is used first, and none while there are fresh ones. */
 static void queue_freed(void)
 {
     uint32_t newest = hz3_exchange(freed, 0, memory_order_acquire), first = 0, last = newest;
@@ -133,7 +133,7 @@ void *hz3_guard_alloc(size_t size, size_t alignment)
     return (void *)slot->start;
 }
 
-/* ---- what is said ---- */
+/* ---- the message ---- */
 
 static void print_trace(struct hz3_text *text, const char *what, const struct trace *trace)
 {
@@ -142,7 +142,7 @@ static void print_trace(struct hz3_text *text, const char *what, const struct tr
     if (!trace->happened) return;
     hz3_os_module_of((const void *)hz3_guard_start, own, sizeof own, &offset);
     hz3_os_module_of((const void *)getauxval(AT_ENTRY), program, sizeof program, &offset);
-    bool ours = strcmp(own, program) != 0; /* else the allocator is linked in, and frames of its own are shown too */
+    bool ours = strcmp(own, program) != 0; /* else hz3 is linked in, and its own frames are shown too */
     hz3_print(text, "hz3:   %s by thread %d from", what, trace->thread);
     for (unsigned i = 0; i < trace->depth; i++) {
         if (!hz3_os_module_of((const char *)trace->frames[i] - 1, module, sizeof module, &offset)) continue;
@@ -183,7 +183,7 @@ static struct slot *slot_near(const void *p)
 {
     size_t page = ((uintptr_t)p - hz3_guard_base) / hz3_os.page;
     if (page % 2) return &slots[page / 2];
-    /* Between two: the end of a block that was written to its very end is nearer than the start of the next. */
+    /* p is between two blocks: in the first half of the page the left one is nearer, in the second half the right. */
     const struct slot *left = page ? &slots[page / 2 - 1] : NULL;
     bool far = (uintptr_t)p % hz3_os.page >= hz3_os.page / 2;
     if (left && left->start && !far) return &slots[page / 2 - 1];
@@ -216,14 +216,14 @@ static HZ3_NORETURN void end_at_fault(const void *p, void *context)
 
 static void handle_fault(int signal, siginfo_t *info, void *context)
 {
-    bool sent = info->si_code <= 0; /* by kill and the like: it has no address */
+    bool sent = info->si_code <= 0; /* the signal was sent by kill or the like, and has no address */
     if (!sent && hz3_guard_has(info->si_addr)) end_at_fault(info->si_addr, context);
     if (handler_before.sa_flags & SA_SIGINFO) {
         handler_before.sa_sigaction(signal, info, context);
     } else if (handler_before.sa_handler != SIG_DFL && handler_before.sa_handler != SIG_IGN) {
         handler_before.sa_handler(signal);
     } else {
-        sigaction(SIGSEGV, &handler_before, NULL); /* the instruction faults again, as without us */
+        sigaction(SIGSEGV, &handler_before, NULL); /* the instruction will fault again, and end the process */
         if (sent) raise(SIGSEGV);
     }
 }
@@ -243,7 +243,7 @@ static struct slot *live_slot(const void *p, const char *call)
     end_here(what, p, slot);
 }
 
-/* The rest of its page had to stay as it was. */
+/* Ends the process if the rest of the page was written. */
 static void check_rest(const struct slot *slot)
 {
     const unsigned char *page = (const unsigned char *)page_of((uint32_t)(slot - slots));

@@ -12,7 +12,7 @@
 #include "variants/central_magazines.h"
 #include "watch/profile.h"
 
-/* What another lane would have stays out. */
+/* Lists of sources that take no part in this build are left out. */
 static const struct hz3_place *const places[] = {
     hz3_sizeclass_places, hz3_gauge_places,    hz3_limits_places,  hz3_large_places,    hz3_map_places,
     hz3_arena_places,     hz3_magazine_places, hz3_central_places, hz3_transfer_places, hz3_outbox_places,

@@ -14,8 +14,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What OpenTelemetry's memory profiling listens to, from outside: alloc(pointer, bytes, bytes it stands for) and
- * free(pointer), of samples alone.  A probe that nobody listens to is one nop. */
+/* Probes for OpenTelemetry's memory profiling, which listens from outside: alloc(pointer, bytes, bytes it stands for)
+ * and free(pointer), for samples only.  A probe that nobody listens to is one nop. */
 #if __has_include(<sys/sdt.h>)
 #include <sys/sdt.h>
 #define TELL_ALLOC(p, bytes) DTRACE_PROBE3(otel_memory, alloc, p, bytes, stands_for(bytes))
@@ -25,26 +25,26 @@
 #define TELL_FREE(p)         ((void)(p))
 #endif
 
-/* Address space; pages are touched as they are needed. */
+/* Sizes of the tables, which are address space: pages are touched as they are needed. */
 enum {
     FRAMES = 30,
     STACKS = 1 << 14,
     CELLS = 1 << 17,
-    SAMPLES = 1 << 20, /* that are live at a time */
+    SAMPLES = 1 << 20, /* live ones */
     THREADS = 1 << 12,
     AGES = 33,     /* by powers of two of ms */
-    TRIES = 10000, /* for the lock */
-    OTHERS = 1,    /* index of all threads for which there was no room; 0: none */
+    TRIES = 10000, /* to get the lock */
+    OTHERS = 1,    /* the index of all threads for which there was no room; 0 is none */
 };
 
 struct stack {
-    uint32_t hash, depth; /* depth 0: free */
+    uint32_t hash, depth; /* depth 0: unused */
     void *frames[FRAMES];
 };
 
-/* How often it happened, between threads by their indices.  to == 0: an allocation, else a free. */
+/* How often an allocation by thread `by`, or (to != 0) its free by thread `to`, happened. */
 struct cell {
-    uint64_t bytes, count; /* count 0: free */
+    uint64_t bytes, count; /* count 0: unused */
     uint32_t stack;
     uint16_t by, to;
     uint8_t age;
@@ -54,12 +54,12 @@ struct sample {
     size_t bytes;
     uint32_t stack, born, died; /* ms */
     uint16_t by, to;
-    uint32_t next; /* in the list of the free or the freed */
+    uint32_t next; /* in the list free_samples or freed */
 };
 
 struct thread {
-    HZ3_ATOMIC(int) tid; /* 0: not yet */
-    char name[16];       /* written by the thread, as it was at its last sample */
+    HZ3_ATOMIC(int) tid; /* 0: not written yet */
+    char name[16];       /* the thread writes it at each of its samples */
 };
 
 static struct tables {
@@ -71,13 +71,13 @@ static struct tables {
 
 HZ3_ATOMIC(size_t) hz3_profile_wanted;
 struct hz3_lock hz3_profile_setting;
-static HZ3_ATOMIC(size_t) rate_of_samples; /* the last that was not 0 */
+static HZ3_ATOMIC(size_t) rate_of_samples; /* the last rate that was not 0 */
 
-/* All under the lock, which is taken inside the gate, but for `freed` and the threads. */
+/* The lock is taken inside the gate.  All but `freed` and the threads is under it. */
 struct hz3_lock hz3_profile_lock;
 static uint32_t used_samples = 1, free_samples, used_stacks, used_cells;
-static HZ3_ATOMIC(uint64_t) lost;  /* samples for which there was no room, or no moment */
-static HZ3_ATOMIC(uint32_t) freed; /* samples, in a list that only grows until it is taken whole */
+static HZ3_ATOMIC(uint64_t) lost;  /* samples for which there was no room, or the lock was not to be had */
+static HZ3_ATOMIC(uint32_t) freed; /* freed samples that are not counted yet, in a list that is only emptied whole */
 static HZ3_ATOMIC(uint32_t) thread_count;
 static _Thread_local uint16_t thread_index;
 
@@ -94,7 +94,7 @@ static bool make_tables(void)
 void hz3_profile_set(size_t rate)
 {
     int saved = errno;
-    if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread does, or this one, which allocates for it */
+    if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread is here; or this one is, and allocates */
     hz3_sample_pause();
     if (rate) hz3_set(rate_of_samples, rate);
     if (!rate || make_tables())
@@ -115,7 +115,7 @@ static uint16_t this_thread(void)
         thread_index = (uint16_t)index;
         hz3_set(tables->threads[index].tid, hz3_os_thread());
     }
-    /* A program that has locked itself in may not ask. */
+    /* prctl may be forbidden in a program that has locked itself in. */
     if (hz3_get(hz3_os_may_open)) prctl(PR_GET_NAME, tables->threads[thread_index].name);
     errno = saved;
     return thread_index;
@@ -123,7 +123,7 @@ static uint16_t this_thread(void)
 
 static uint32_t hash_of(const void *words, size_t bytes)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a's, by words, and mixed */
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, but by words, and mixed at the end */
     for (const uint32_t *word = words; (const char *)word < (const char *)words + bytes; word++)
         hash = (hash ^ *word) * 0x100000001b3u;
     return (uint32_t)(hash ^ hash >> 29);
@@ -175,7 +175,7 @@ static uint8_t age_of(const struct sample *sample)
 static struct cell cell_of(const struct sample *sample)
 {
     struct cell cell;
-    memset(&cell, 0, sizeof cell); /* what lies between its fields is hashed too */
+    memset(&cell, 0, sizeof cell); /* the padding is hashed too */
     cell.bytes = sample->bytes;
     cell.stack = sample->stack;
     cell.by = sample->by;
@@ -220,7 +220,7 @@ static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t 
     return 0;
 }
 
-/* What comes while another thread forks, or writes the table, is lost. */
+/* A sample that comes while another thread forks, or writes the table, is lost. */
 static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, uint16_t by)
 {
     uint32_t sample = 0;
@@ -269,7 +269,7 @@ void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t by
 {
     hz3_profile_freed(before, sample);
     size_t rate = hz3_get(rate_of_samples);
-    /* As if it had been of this size when it was chosen, or not. */
+    /* The new block is a sample as often as if it had had its new size from the first. */
     bool chosen = bytes > bytes_before ? sample || hz3_sample_chooses(bytes - bytes_before)
                                        : sample && hz3_sample_chance(hz3_sample_probability(bytes, rate) /
                                                                      hz3_sample_probability(bytes_before, rate));
@@ -278,7 +278,7 @@ void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t by
 
 /* ---- the table as text ---- */
 
-/* A line in the making. */
+/* A line that is being made. */
 struct line {
     char buf[32 * (FRAMES + 2)];
     struct hz3_text text;

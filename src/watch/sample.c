@@ -4,13 +4,13 @@
 #include "os/os.h"
 
 HZ3_ATOMIC(bool) hz3_sampling;
-/* What is counted: bytes for the profile, allocations for guards. */
+/* The profile counts bytes, guards count allocations. */
 enum { PROFILE, GUARD, KINDS };
 static HZ3_ATOMIC(size_t) rates[KINDS];
 
 static _Thread_local struct {
-    uint64_t random;     /* 0: none drawn yet */
-    int64_t left[KINDS]; /* to the chosen one; below 0: none drawn yet */
+    uint64_t random;     /* 0: not seeded yet */
+    int64_t left[KINDS]; /* how much until the next chosen one; below 0: not drawn yet */
     uint32_t paused;
 } mine = {.left = {-1, -1}};
 
@@ -34,8 +34,8 @@ static uint64_t next_random(void)
     return mine.random;
 }
 
-/* Bytes until the next chosen one, exponentially distributed; allocations between two, uniformly, so that all are
- * guarded at a rate of 1. */
+/* Bytes until the next sample are exponentially distributed.  Allocations until the next guarded one are uniformly
+ * distributed, so that at a rate of 1 all are guarded. */
 static int64_t draw(int kind, size_t rate)
 {
     if (kind == GUARD) return (int64_t)(next_random() % (2 * hz3_min(rate, (size_t)INT32_MAX) - 1));
@@ -44,7 +44,7 @@ static int64_t draw(int kind, size_t rate)
 
 static void start(int kind, size_t rate)
 {
-    hz3_store(rates[kind], rate, memory_order_release); /* after what is done with samples is ready */
+    hz3_store(rates[kind], rate, memory_order_release); /* a thread that sees the rate sees the tables, too */
     bool any = hz3_get(rates[PROFILE]) || hz3_get(rates[GUARD]);
     hz3_set(hz3_sampling, any);
     hz3_sizeclass_hide(any);

@@ -24,7 +24,7 @@ void hz3_stats_read(struct hz3_stats *stats)
     size_t small = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         hz3_page_remote_collect_all(cls);
-        uint64_t retired = hz3_central_retired(cls), taken = 0; /* in this order: what is retired was taken */
+        uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
         for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
         small += (size_t)(taken - retired) * hz3_class_size(cls);
         stats->stashed += hz3_owner_stash_objects(cls) * hz3_class_size(cls);
@@ -58,7 +58,7 @@ void hz3_stats_read(struct hz3_stats *stats)
             row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) \
                 row(retired, s.cache.retired)
 
-/* Which process it is, at the head of each line. */
+/* Each line begins with the process. */
 static void print_process(struct hz3_text *text)
 {
     char name[64];

@@ -1,22 +1,22 @@
-/* What hz3 says of itself, gathered on demand from gauges the floors keep anyway. */
+/* The statistics, gathered on demand from counters that the floors keep anyway. */
 #ifndef HZ3_WATCH_STATS_H
 #define HZ3_WATCH_STATS_H
 
 #include "base/print.h"
 #include "front/thread.h"
 
-/* Bytes, in the words the field uses.  allocated <= active <= mapped. */
+/* Bytes; the words are jemalloc's.  allocated <= active <= mapped. */
 struct hz3_stats {
     size_t allocated; /* in live objects and blocks */
-    size_t cached;    /* objects that wait for the next malloc: with threads, and in the three below */
+    size_t cached;    /* objects that wait for the next malloc: in threads' caches and in the next three */
     size_t stashed;   /* in owner stashes */
     size_t transfer;  /* in the transfer cache */
     size_t central;   /* in central's magazines */
     size_t active;    /* in runs and large blocks */
-    size_t resident;  /* active and dirty spans: an upper bound, untouched pages count */
-    size_t mapped;    /* address space of the heap that is mapped */
-    size_t retained;  /* free spans: dirty ones, and clean ones that cost address space only */
-    size_t dirty;     /* of these, what purging would give back */
+    size_t resident;  /* active and dirty spans: an upper bound, since untouched pages count */
+    size_t mapped;    /* address space that is mapped, without metadata */
+    size_t retained;  /* free spans: dirty ones, and clean ones, which cost address space only */
+    size_t dirty;     /* the part of these that purging would give back */
     size_t metadata;  /* tables and magazines, mapped */
     uint64_t purged;  /* given back so far */
     struct hz3_cache_stats cache;
