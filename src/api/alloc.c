@@ -32,7 +32,7 @@ static void *move(void *p, size_t old_usable, size_t size)
     void *to = hz3_malloc(size);
     if (!to && size <= old_usable) {
         errno = saved;
-        return p; /* what shrinks cannot fail */
+        return p; /* shrinking cannot fail */
     }
     if (!to) return NULL;
     memcpy(to, p, hz3_min(old_usable, size));
@@ -86,7 +86,8 @@ HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
 }
 
 #if HZ3_OVERRIDE
-/* By the name, as glibc's: a program with a malloc of its own (Firefox, Chromium) need not have this function. */
+/* Calls realloc by its name, as glibc does: programs with a malloc of their own (Firefox, Chromium) may lack this one.
+ */
 HZ3_EXPORT void *reallocarray(void *p, size_t count, size_t size)
 {
     return resize_array(realloc, p, count, size);
@@ -125,14 +126,14 @@ HZ3_API int hz3_posix_memalign(void **out, size_t alignment, size_t size)
 {
     if (alignment % sizeof(void *) || !alignment || (alignment & (alignment - 1))) return EINVAL;
     void *p = aligned(alignment, size);
-    if (!p) return ENOMEM; /* which errno says, too, as everybody's */
+    if (!p) return ENOMEM; /* errno is ENOMEM, too, as in other allocators */
     *out = p;
     return 0;
 }
 
 HZ3_API void *hz3_valloc(size_t size)
 {
-    hz3_ensure_started(); /* which finds out how large pages are */
+    hz3_ensure_started(); /* before it hz3_os.page is a guess */
     return aligned(hz3_os.page, size);
 }
 

@@ -33,8 +33,8 @@ HZ3_API void hz3_free(void *p)
     hz3_thread.cache.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
 }
 
-/* A linker takes from an archive only what is asked for: whoever asks for malloc gets the whole family, and never
- * a realloc of another allocator's. */
+/* A linker takes from an archive only what is asked for.  So malloc refers to the whole family: a program never gets
+ * malloc from hz3 and realloc from another allocator. */
 __attribute__((used)) static const void *const family[] = {
     (const void *)hz3_calloc, (const void *)hz3_malloc_usable_size, &hz3_operators, &hz3_interpose};
 

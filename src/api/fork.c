@@ -16,11 +16,11 @@
 
 #include <pthread.h>
 
-/* Of the forks under way in this thread: a signal handler that forks may land in a fork, and leaves the gate to that.
- * 0 where we start while a fork is under way. */
+/* How many forks are under way in this thread.  A signal handler may interrupt a fork and fork itself; it leaves the
+ * gate to the fork that it interrupted.  0 in a fork during which hz3 started. */
 static _Thread_local unsigned depth;
-/* Every structure is whole in the child of the fork under way.  It need not be where a signal handler forks that landed
- * in the allocator; such a child may call nothing but async-signal-safe functions. */
+/* Every structure is whole in the child of the fork under way.  Not so if a signal handler interrupted hz3 and forks;
+ * such a child may call only async-signal-safe functions. */
 static _Thread_local bool whole;
 
 static void each_lock(void (*visit)(struct hz3_lock *lock))
@@ -55,7 +55,7 @@ static void prepare(void)
 static void settle(void)
 {
     if (hz3_gate_is_inside() || !hz3_gate_enter())
-        return; /* another fork is under way: whoever frees a large block next will do it */
+        return; /* another fork is under way: the next thread that frees a large block will do it */
     hz3_fork_reserve_settle();
     hz3_gate_leave();
 }

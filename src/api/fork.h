@@ -1,5 +1,5 @@
-/* fork: the gate is closed across it, so that the child finds every structure whole; the child takes over what the
- * threads that are not in it had cached. */
+/* fork: the gate is closed across it, so that every structure is whole in the child.  The child takes over what the
+ * parent's other threads had cached. */
 #ifndef HZ3_API_FORK_H
 #define HZ3_API_FORK_H
 

@@ -55,12 +55,12 @@ HZ3_COLD void hz3_start(void)
         hz3_store(hz3_started, true, memory_order_release);
     }
     hz3_unlock(&lock);
-    /* As early as can be: handlers of others that were registered before ours run while the gate is closed. */
+    /* As early as possible: fork handlers that were registered before ours run while the gate is closed. */
     static HZ3_ATOMIC(bool) prepared;
     if (!hz3_exchange(prepared, true, memory_order_relaxed)) hz3_fork_start();
 }
 
-/* libc is up: what needs it. */
+/* What needs libc to have started. */
 __attribute__((constructor(101))) static void constructed(void)
 {
     hz3_ensure_started();

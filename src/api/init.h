@@ -1,5 +1,4 @@
-/* Starting hz3.  The first call of any thread, whatever it is, falls into a slow path; those that come before
- * hz3 is up start it. */
+/* Starts hz3.  A thread's first call, whichever it is, takes a slow path; if hz3 has not started, that starts it. */
 #ifndef HZ3_API_INIT_H
 #define HZ3_API_INIT_H
 

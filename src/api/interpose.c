@@ -1,5 +1,5 @@
-/* What the program asks of the kernel and we could not learn otherwise without a system call of our own; both
- * calls are passed through as they are. */
+/* Two calls by which hz3 learns what the program asks of the kernel; otherwise it would need a system call of its own.
+ * Both are passed on unchanged. */
 #define _GNU_SOURCE
 #include "api/override.h"
 #include "back/fork_reserve.h"
@@ -16,8 +16,8 @@
 
 const char hz3_interpose;
 
-/* A program that gives up privileges, as those do that then install a seccomp filter, gets no background thread
- * from us, and no look at which file stderr is: its filter may punish clone and fstat. */
+/* Programs give up privileges before they install a seccomp filter, which may punish clone and fstat.  From then on hz3
+ * starts no background thread, and does not ask which file stderr is. */
 static int prctl_heard(int operation, ...)
 {
     unsigned long arguments[4];
@@ -32,7 +32,7 @@ static int prctl_heard(int operation, ...)
     return (int)syscall(SYS_prctl, operation, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
-/* Locked memory is dear: from now on little of it is kept for later. */
+/* Locked memory is dear: from now on hz3 keeps little free memory. */
 static int mlockall_heard(int flags)
 {
     hz3_gate_enter_at_last();

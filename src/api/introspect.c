@@ -1,4 +1,4 @@
-/* What programs ask an allocator about itself. */
+/* What programs may ask the allocator: usable size, trim, statistics. */
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"
@@ -74,7 +74,7 @@ HZ3_API void hz3_malloc_stats(void)
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
-/* ---- glibc's ---- */
+/* ---- functions of glibc ---- */
 
 HZ3_API struct mallinfo2 hz3_mallinfo2(void)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Of free and its relatives; the other calls are named. */
+/* What is said of free and its relatives; other calls are named. */
 static const char *const of_free[] = {
     [HZ3_FREED] = "double free",
     [HZ3_INTERIOR] = "interior pointer freed",
@@ -21,7 +21,7 @@ static const char *const pointers[] = {
     [HZ3_NEVER_ALLOCATED] = "a pointer that was never allocated",
 };
 
-/* The thread in whose magazines p lies has freed it, or took it over from one that did. */
+/* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */
 static void print_thread(struct hz3_text *text, const void *p, unsigned cls)
 {
     int thread = cls >= 1 && cls <= HZ3_CLASSES ? hz3_threads_find(p, cls) : 0;

@@ -1,8 +1,8 @@
-/* C++ operator new and delete, in C: their mangled names (Itanium ABI, size_t is `m`), and the two functions of the
- * C++ library they need, weak: a program may come without it.
+/* C++ operator new and delete, in C, by their mangled names (Itanium ABI, size_t is `m`).  The two functions of the C++
+ * library that they need are weak, since a program may come without the library.
  *
- * A program may replace some of them.  The others must then call what it has put there, as the standard says and the
- * C++ library does: hence they call each other by the standard names, and these are weak. */
+ * A program may replace some operators.  The standard says, and the C++ library does it so, that the others then call
+ * the program's.  Hence they call each other by the standard names, and these are weak. */
 #define _GNU_SOURCE
 #include "api/entry.h"
 #include "api/override.h"
@@ -23,7 +23,7 @@ typedef void (*new_handler)(void);
 extern new_handler get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
 extern void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") __attribute__((weak, noreturn));
 
-/* The C++ library's function of that name: where a plugin brought the library, in the plugin's scope alone. */
+/* The C++ library's function of that name.  If a plugin brought the library it is only in the plugin's scope. */
 static void *find(const char *name, const void *caller)
 {
     /* Linkers warn of dlopen in a static program, which has no plugins. */
@@ -35,7 +35,7 @@ static void *find(const char *name, const void *caller)
     return found;
 }
 
-/* As the standard says: the handler is called until there is memory or it gives up by throwing. */
+/* As the standard says: calls the handler until there is memory, or until the handler throws. */
 static HZ3_COLD void *retry(size_t size, size_t alignment, const void *caller)
 {
     new_handler (*current)(void) = get_new_handler, handler;
@@ -91,9 +91,9 @@ static void *new_array_aligned(size_t size, size_t alignment)
 OPERATOR(_Znam, void *, (size_t), new_array)
 OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
 
-/* Out of memory, or where the throwing ones were replaced, the nothrow forms are left to the C++ library, whose own
- * call the throwing ones and catch: what these throw cannot be caught in C.  Where there is no such library beside us
- * (a static program, or one whose plugin has it) a replaced one is called all the same, and no handler. */
+/* Out of memory, or where the throwing forms were replaced, the C++ library's nothrow forms do the work: they call the
+ * throwing forms and catch what these throw, which C cannot do.  Where there is no such library (in a static program,
+ * or one whose plugin has it) a replaced form is called directly, and no handler is. */
 static void *new_nothrow_elsewhere(const char *name, void *(*replaced)(size_t), size_t size, const void *nothrow)
 {
     void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, name);
@@ -160,8 +160,8 @@ static void delete_any_aligned(void *p, size_t alignment)
 OPERATOR(_ZdlPv, void, (void *), delete_any)
 OPERATOR(_ZdlPvSt11align_val_t, void, (void *, size_t), delete_any_aligned)
 
-/* The forms that are not replaced call those that may be.  Size and nothrow, where a form has them last, are in
- * registers that these do not read. */
+/* Forms that were not replaced call those that may be.  Where a form has a size or nothrow as its last argument, that
+ * is in a register that these do not read. */
 static void call_delete(void *p)
 {
     _ZdlPv(p);

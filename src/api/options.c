@@ -16,7 +16,7 @@
 
 struct hz3_options hz3_options;
 
-/* ---- kinds: each parses the whole text or says no ---- */
+/* ---- the kinds of options: each parses the whole text, or returns false ---- */
 
 static bool size(const char *text, size_t *value)
 {
@@ -49,7 +49,7 @@ static bool count(const char *text, size_t *value)
     return hz3_number(text, &end, value) && !*end && *value > 0;
 }
 
-/* Without HZ3_S144_SETTABLE there is only what was built. */
+/* Without HZ3_S144_SETTABLE only the number that was built in is accepted. */
 static bool instances(const char *text, size_t *value)
 {
     const char *end;
@@ -116,7 +116,7 @@ static const struct option {
 };
 enum { OPTIONS = sizeof options / sizeof *options };
 
-/* What the environment says, if it can be read yet and makes sense; else the default. */
+/* The value in the environment, if that can be read yet and the value is good; else the default. */
 static const char *chosen(const struct option *option)
 {
     const char *text = environ ? secure_getenv(option->name) : NULL;
@@ -177,7 +177,7 @@ bool hz3_options_load(void)
     return readable;
 }
 
-/* ---- saying so ---- */
+/* ---- warnings, and HZ3_VERBOSE ---- */
 
 static void line(const char *format, const char *a, const char *b, const char *c, const char *d)
 {
@@ -188,7 +188,7 @@ static void line(const char *format, const char *a, const char *b, const char *c
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
-/* What an option came to be: a word, or a number written into buf. */
+/* The value in force: a word, or a number written into buf. */
 static const char *effective(const struct option *option, char *buf, size_t size)
 {
     if (option->parse == thp) return thp_words[*option->value];
@@ -211,7 +211,7 @@ static bool is_option(const char *variable)
 
 void hz3_options_report(void)
 {
-    char **variables = getauxval(AT_SECURE) ? NULL : environ; /* what secure_getenv hides is not printed either */
+    char **variables = getauxval(AT_SECURE) ? NULL : environ; /* values that secure_getenv hides are not printed */
     for (char **variable = variables; variable && *variable; variable++)
         if (!strncmp(*variable, "HZ3_", 4) && !is_option(*variable))
             line("hz3: warning: unknown option %s\n", *variable, "", "", "");

@@ -1,5 +1,5 @@
-/* Options from the environment (options.def), read once with secure_getenv.  An unknown HZ3_ variable or a bad
- * value is a warning that names it; the default stands then. */
+/* Options from the environment (options.def), read once with secure_getenv.  For an unknown HZ3_ variable or a bad
+ * value there is a warning that names it, and the default stays. */
 #ifndef HZ3_API_OPTIONS_H
 #define HZ3_API_OPTIONS_H
 
@@ -8,11 +8,11 @@
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
 enum { HZ3_STATS_NONE, HZ3_STATS_STDERR, HZ3_STATS_FILE };
 
-/* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has settled it. */
+/* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has chosen a value. */
 #define HZ3_OPTION_AUTO SIZE_MAX
 struct hz3_file {
-    char path[512]; /* absolute; %p in it stands for the process's number, */
-    size_t folder;  /* but not in these first bytes, which nobody wrote into the option */
+    char path[512]; /* absolute; %p in it stands for the process's number */
+    size_t folder;  /* how many bytes of it hz3 put before the option's value; %p means nothing in them */
 };
 struct hz3_options {
 #define HZ3_OPTION(name, kind, standard, small, meaning) size_t name;
@@ -27,9 +27,9 @@ extern struct hz3_options hz3_options;
 bool hz3_options_load(void);
 /* Warns of unknown HZ3_ variables and bad values, and, with HZ3_VERBOSE, prints every option and its source. */
 void hz3_options_report(void);
-/* The file's name for this process, in buf. */
+/* Writes the file's name for this process into buf, and returns it. */
 enum { HZ3_PATH_BYTES = 1024 };
 const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES]);
-/* Says that the file cannot be written, and why, by errno. */
+/* Warns that the file cannot be written; errno says why. */
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file);
 #endif

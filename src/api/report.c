@@ -1,4 +1,4 @@
-/* What is said when the process ends: statistics, boxes, the heap profile. */
+/* What is written when the process ends: statistics, boxes, the heap profile. */
 #include "api/report.h"
 
 #include "api/options.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* With one write, so that processes' do not mix. */
+/* With one write, so that those of several processes do not mix. */
 static void append_stats(void)
 {
     char buf[HZ3_STATS_BYTES], path[HZ3_PATH_BYTES];
@@ -38,7 +38,7 @@ static void put(const char *text, size_t length)
     fwrite(text, 1, length, profile);
 }
 
-/* By which a reader finds the functions. */
+/* A reader needs the mappings to find the functions. */
 static void copy_mappings(void)
 {
     char buf[4096];
@@ -63,8 +63,8 @@ static void write_profile(void)
 
 /* ---- at exit ---- */
 
-/* What the program said comes first, also where both go into one pipe; but exit itself would not wait for a thread
- * that holds stdout, so neither may we. */
+/* The program's output comes first, even if both go into one pipe.  exit would not wait for a thread that holds stdout,
+ * so this does not either. */
 static void flush_stdout(void)
 {
     if (ftrylockfile(stdout) != 0) return;
@@ -81,7 +81,7 @@ static void report_last(void)
     if (hz3_options.PROFILE) write_profile();
 }
 
-/* A file that cannot be written is named now, while somebody may look. */
+/* Warns of a file that cannot be written now, since nobody may look at the end. */
 static void try_file(const char *what, const struct hz3_file *file)
 {
     char path[HZ3_PATH_BYTES];
@@ -93,6 +93,6 @@ void hz3_report_start(void)
     if (hz3_options.STATS == HZ3_STATS_FILE) try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
     if (!hz3_options.STATS && !hz3_options.PROFILE && !HZ3_BOXES_ON) return;
-    hz3_os_keep_stderr(); /* GNU coreutils, for one, close it in an atexit handler of their own */
+    hz3_os_keep_stderr(); /* programs such as GNU coreutils close it in an atexit handler */
     if (atexit(report_last) != 0) hz3_os_stderr("hz3: warning: no statistics at exit\n", 36);
 }

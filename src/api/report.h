@@ -1,7 +1,7 @@
-/* What is said when the process ends, as HZ3_STATS and HZ3_PROFILE ask for. */
+/* What is written when the process ends, because of HZ3_STATS and HZ3_PROFILE. */
 #ifndef HZ3_API_REPORT_H
 #define HZ3_API_REPORT_H
 
-/* Registers it; warns of files that cannot be written. */
+/* Registers that, and warns of files that cannot be written. */
 void hz3_report_start(void);
 #endif

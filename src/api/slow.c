@@ -1,4 +1,4 @@
-/* The slow sides of malloc and free, and what they say of bad pointers. */
+/* The slow paths of malloc and free, and the verdicts on bad pointers. */
 #define _GNU_SOURCE
 #include "api/entry.h"
 #include "api/init.h"
@@ -51,14 +51,14 @@ static void *large(size_t size, size_t alignment, bool zero)
     return p;
 }
 
-/* Where neither a lock is held nor the loader calls, which may hold its own. */
+/* Applies the wanted rate.  To be called without locks; not done in a call by the loader, which may hold its own. */
 static void heed_wanted_rate(void)
 {
     size_t rate = hz3_get(hz3_profile_wanted);
     if (unlikely(rate != hz3_sample_rate()) && !hz3_thread.by_loader) hz3_profile_set(rate);
 }
 
-/* What is due after a slow path. */
+/* Does what is due after a slow path. */
 static void visit(void)
 {
     if (likely(!hz3_thread.due)) return;
@@ -66,7 +66,7 @@ static void visit(void)
     heed_wanted_rate();
 }
 
-/* A chosen allocation has a block of its own, by which its free is recognised. */
+/* A chosen allocation gets a large block of its own, so that its free is recognised. */
 static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
 {
     void *p = large(size, alignment, zero);
@@ -89,13 +89,13 @@ static HZ3_COLD void *small_at_last(unsigned cls)
         void *p = hz3_cache_malloc(cls);
         if (p) return hz3_mark_live(p, cls);
     }
-    /* While another thread forks, memory that can be had without a lock comes in large blocks. */
+    /* While another thread forks there is memory without a lock, but only as large blocks. */
     if (hz3_gate_turned_away()) return large(hz3_class_size(cls), 1, false);
     hz3_reclaim_search_failed();
     return hz3_no_memory();
 }
 
-/* NULL: it is not looked at.  A program that asks how much is usable finds what it would without being watched. */
+/* NULL: the allocation is not chosen.  malloc_usable_size says of a chosen one what it says of others of its class. */
 static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
@@ -145,7 +145,8 @@ static bool is_live(const void *p, unsigned cls)
     return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p, cls);
 }
 
-/* Of what is in a granule of the class, and not live.  Small objects: where there is the free check. */
+/* The kind of misuse of p, which lies in a granule of the class and is not live.  (Known of small objects only with the
+ * free check.) */
 static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
 {
     if (cls == HZ3_CLASS_LARGE) return hz3_large_is_block(p) ? HZ3_FREED : HZ3_INTERIOR;
@@ -159,7 +160,7 @@ unsigned hz3_block_class(const void *p, const struct hz3_call *call)
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE)) {
-        /* What is free was freed before, whatever it was. */
+        /* A granule that is free now held something that was freed. */
         if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, cls);
         if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, cls);
         return cls;

@@ -39,9 +39,9 @@ bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
     if (unlikely(hz3_fetch_or(run->noted[i / WORD], bit, memory_order_release) & bit)) hz3_misuse("double free", p);
-    /* This thread sets the bit, then reads the mark; a collector of bits clears the mark, then reads the bits.  So one
-     * of the two sees the other.  The run may be gone by now, if the one that saw the bit retired its last object. Then
-     * the list leads to a descriptor without bits, which is harmless. */
+    /* This thread sets the bit, then reads the mark; a thread that collects clears the mark, then reads the bits.  So
+     * one of the two sees the other.  The run may be gone by now, if the other one saw the bit and retired the run's
+     * last object.  Then the list leads to a descriptor without bits, which is harmless. */
     if (!hz3_exchange(run->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
     return true;
 }
