@@ -68,10 +68,10 @@ _Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT,
 _Static_assert(IMPLIES(HZ3_OVERFLOW_SORT, HZ3_ADOPT &&HZ3_S44_OWNER_STASH &&HZ3_S44_OWNER_STASH_PUSH),
                "HZ3_OVERFLOW_SORT sends home what was adopted; needs HZ3_ADOPT and HZ3_S44_OWNER_STASH_PUSH");
 _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
-               "HZ3_S97_REMOTE_STASH_BUCKET: a dense stash is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
+               "HZ3_S97_REMOTE_STASH_BUCKET: a dense outbox is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
                "classic)");
 _Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE && !HZ3_S97_REMOTE_STASH_BUCKET),
-               "HZ3_S146_OVERFLOW_BATCH: a dense stash has no ring to overflow, and S97 flushes a full one; needs "
+               "HZ3_S146_OVERFLOW_BATCH: a dense outbox has no ring to overflow, and S97 flushes a full one; needs "
                "HZ3_REMOTE_STASH_SPARSE=1 (lane classic) and HZ3_S97_REMOTE_STASH_BUCKET=0");
 _Static_assert(
     IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
