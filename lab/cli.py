@@ -245,13 +245,15 @@ def report_verb(file: Path, readme: bool) -> None:
 
 @main.command("conform")
 @click.argument("libraries", nargs=-1, required=True, metavar="LIBRARY...")
+@click.option("--rows", "patterns", multiple=True, metavar="PATTERN", help="only rows of such names, as 'api.*'")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="also write what was found to FILE")
-def conform_verb(libraries: tuple[str, ...], file: Path | None) -> None:
+def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Path | None) -> None:
     """Try any allocator on the tests of API, errno, threads, fork, idle owners, limits and misuse: a LIBRARY by its
     path, glibc, or a lane or peer by its name.  Status 1 where a row did not hold, 2 where it cannot be tried."""
     from lab import conform
 
     try:
+        rows = conform.chosen(patterns)
         builder = build.Builder(registry.read(), say=show.console.print)
         arms = {name: conform.named(name, builder) for name in libraries}
         kit = conform.Kit()
@@ -261,7 +263,7 @@ def conform_verb(libraries: tuple[str, ...], file: Path | None) -> None:
     found: dict[str, list[conform.Outcome]] = {}
     for name, arm in arms.items():
         found[name] = []
-        for outcome in kit.run(arm):
+        for outcome in kit.run(arm, rows):
             found[name].append(outcome)
             click.echo(conform.line(outcome))
         click.echo(conform.closing(name, found[name]))

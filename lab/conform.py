@@ -9,10 +9,11 @@ import subprocess
 import tempfile
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from lab import ROOT, Json, LabError, build, measure, peers, text_of
@@ -47,13 +48,23 @@ def sections() -> Json:
     return tomllib.loads(text_of(TABLE))
 
 
-def rows() -> list[Row]:
+def rows(patterns: Sequence[str] = ("*",)) -> list[Row]:
+    """Those whose names match one of the patterns."""
     return [
         Row(name, promise, expected)
         for promise, of in sections().items()
         if promise != LEFT_OUT
         for name, expected in of.items()
+        if any(fnmatch(name, pattern) for pattern in patterns)
     ]
+
+
+def chosen(patterns: Sequence[str]) -> list[Row]:
+    for pattern in patterns:
+        if not rows([pattern]):
+            groups = sorted({row.name.partition(".")[0] for row in rows()})
+            raise LabError(f"no row matches '{pattern}'; rows are: {', '.join(f'{group}.*' for group in groups)}")
+    return rows(patterns or ["*"])
 
 
 def named(text: str, builder: build.Builder) -> Arm:
@@ -97,7 +108,7 @@ class Kit:
         build.execute(["cmake", "--build", str(KIT), build.JOBS], "building the tests")
         return KIT
 
-    def run(self, arm: Arm) -> Iterator[Outcome]:
+    def run(self, arm: Arm, rows: Sequence[Row]) -> Iterator[Outcome]:
         """Several at once, since half of what they do is to wait; a row that does not hold has a second try, since other
         processes may have been in its way."""
         library = [ROOT / arm.file] if arm.file else None
@@ -113,7 +124,7 @@ class Kit:
             return tried(row) if first.word == FAILED else first
 
         with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
-            yield from pool.map(tried_again, rows())
+            yield from pool.map(tried_again, rows)
 
 
 def listed(kit: Path) -> dict[str, tuple[list[str], float]]:
