@@ -6,6 +6,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from look import LookError, stats
@@ -104,9 +105,16 @@ def show_profile(arguments: argparse.Namespace) -> str:
 
 
 def show_flows(arguments: argparse.Namespace) -> str:
-    from look import profile
+    from look import flows
 
-    return profile.flows_as_text(profile_of(arguments.what))
+    found = profile_of(arguments.what)
+    if not arguments.html:
+        return flows.as_text(found)
+    try:
+        Path(arguments.html).write_text(flows.as_page(found), encoding="utf-8")
+    except OSError as error:
+        raise LookError(f"{arguments.html}: {error.strerror}") from None
+    return f"hz3: {arguments.html} is written, for a browser"
 
 
 def rate(text: str) -> int:
@@ -209,6 +217,7 @@ def parser(verb: str) -> Parser:
             "hz3 flows", description="Who frees whose memory: a heap profile by the threads of malloc and free."
         )
         made.add_argument("what", metavar="PID|FILE")
+        made.add_argument("--html", metavar="PAGE", help="write a heatmap for a browser")
         made.set_defaults(run=show_flows)
     else:
         raise LookError(f"no verb '{verb}'")

@@ -280,38 +280,3 @@ def as_text(profile: Profile) -> str:
         live_bytes, all_bytes = (human(round(size)) for size in sizes)
         lines.append(f"{live_bytes:>10} {all_bytes:>10}  {' < '.join(said[:4]) or '?'}")
     return "\n".join(lines)
-
-
-def flows(profile: Profile) -> dict[tuple[str, str], list[Cell]]:
-    """What was freed, by the names of the threads that allocated and freed it.  A thread is "itself" by number."""
-    found = defaultdict(list)
-    for cell in profile.freed:
-        found[profile.name_of(cell.by), profile.name_of(cell.to)].append(cell)
-    return found
-
-
-def flows_as_text(profile: Profile) -> str:
-    of, freed = flows(profile), profile.bytes(profile.freed)
-    if not freed:
-        return f"{shown(profile.program)} ({profile.pid}): nothing that was sampled was freed"
-    own = profile.bytes(cell for cell in profile.freed if cell.by == cell.to)
-    lines = [
-        f"{shown(profile.program)} ({profile.pid}): {human(round(freed))} freed,"
-        f" {own / freed:.0%} by the thread that allocated it",
-        f"{'bytes':>10} {'share':>6} {'objects':>9} {'mean size':>10} {'half live':>10}  allocated by -> freed by",
-    ]
-    for (by, to), cells in sorted(of.items(), key=lambda item: -profile.bytes(item[1])):
-        size = profile.bytes(cells)
-        count = sum(cell.samples * profile.weight(cell.size) for cell in cells)
-        mean, age = human(round(size / count)), _median_age(cells)
-        lines.append(f"{human(round(size)):>10} {size / freed:6.1%} {count:9.0f} {mean:>10} {age:>10}  {by} -> {to}")
-    return "\n".join(lines)
-
-
-def _median_age(cells: list[Cell]) -> str:
-    half, seen = sum(cell.samples for cell in cells) / 2, 0
-    for cell in sorted(cells, key=lambda cell: cell.age):
-        seen += cell.samples
-        if seen >= half:
-            break
-    return f"< {2**cell.age} ms"

@@ -44,10 +44,55 @@ def test_what_leaks_is_named_with_its_bytes(table):
 
 def test_flows_go_from_those_who_allocate_to_those_who_free(table):
     first, *lines = said("flows", table).splitlines()
-    found = {line.split("  ")[-1]: line.split()[:2] for line in lines[1:]}
+    found = {line.split("  ")[-1]: line.split()[:2] for line in lines[1:] if " -> " in line}
     assert size(" ".join(found["maker -> taker"])) == pytest.approx(MOVED, rel=0.05)
     assert "leak -> leak" in found and len(found) == 2
     assert 0 < int(re.search(r"(\d+)% by the thread that allocated it", first)[1]) < 70
+
+
+def test_the_heatmap_has_a_row_for_who_allocates_and_a_column_for_who_frees(table, tmp_path):
+    lines = said("flows", table).splitlines()
+    rows = dict(re.findall(r"^ *(\S+) \|(.*)\|$", "\n".join(lines), re.MULTILINE))
+    assert set(rows) == {"leak", "maker", "taker"}
+    to_taker = 2 * list(rows).index("taker")
+    assert rows["maker"][to_taker] != " " and rows["taker"].strip() == ""
+    said("flows", table, "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    share = next(line.split()[2] for line in lines if line.endswith("maker -> taker"))
+    assert re.search(rf'title="maker to taker: [^"]+">{share}</td>', page)
+    assert refused("flows", table, "--html", tmp_path / "none/page.html").endswith("No such file or directory\n")
+
+
+def flowing(tmp_path, *flows):
+    """A profile in which threads free what is named, of a KiB each."""
+    names = sorted({name for flow in flows for name in flow[:2]})
+    threads = [f"thread {i} {i} {name}" for i, name in enumerate(names, 2)]
+    freed = [f"freed {count} 1 1024 {names.index(by) + 2} {names.index(to) + 2} 0" for by, to, count in flows]
+    path = tmp_path / "flowing"
+    head = ["hz3 heap profile 1", "rate 1", "pid 1", "program x"]
+    path.write_text("\n".join([*head, *threads, "stack 1 0x1", *freed, "maps", ""]))
+    return path
+
+
+@pytest.mark.parametrize("flows, told", [
+    ([("a", "a", 99), ("a", "b", 1)], "Threads free what they allocated."),
+    ([("a", "c", 60), ("b", "c", 30), ("a", "a", 10)], "Most memory goes one way"),
+    ([("a", "b", 50), ("b", "a", 50)], "in both directions"),
+], ids=["own", "one_way", "both_ways"])
+def test_flows_say_which_lane_suits(tmp_path, flows, told):
+    assert told in said("flows", flowing(tmp_path, *flows)).splitlines()[-1]
+
+
+def test_a_heatmap_of_many_threads_has_a_rest(tmp_path):
+    path = flowing(tmp_path, *((f"t{i}", f"t{i}", 40 - i) for i in range(40)))
+    rows = re.findall(r"^ *(\S+) \|.*\|$", said("flows", path), re.MULTILINE)
+    assert rows == [*(f"t{i}" for i in range(11)), "(rest)"]
+
+
+def test_names_cannot_write_into_the_page(tmp_path):
+    said("flows", flowing(tmp_path, ("<b>", '"x"', 1)), "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>" not in page and "&lt;b&gt; to &quot;x&quot;" in page
 
 
 def test_pprof_reads_it(table, tmp_path):
