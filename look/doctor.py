@@ -107,6 +107,17 @@ def group(membership: str) -> Finding:
     )
 
 
+def tls(environment: str) -> Finding:
+    """Of NAME=VALUE, each ended by a zero byte."""
+    names = {word.partition("=")[0] for word in environment.split("\0")}
+    tight = "LD_AUDIT" in names and "glibc.rtld.optional_static_tls" not in environment
+    return Finding(
+        not tight,
+        f"the loader has {'too little ' * tight}room for the library's thread-local storage",
+        "with LD_AUDIT set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=4096 makes room" if tight else "",
+    )
+
+
 # ---- a process ----
 
 
@@ -188,6 +199,7 @@ def of_process(process: Process) -> list[Finding]:
     maps = process.maps
     return [
         *_served(process),
+        tls(process.text("environ")),
         _sandbox(process.text("status")),
         *machine(),
         mappings(len(maps)),
@@ -264,7 +276,7 @@ def of_program(name: str) -> list[Finding]:
             for library in libraries
             if not LIBC.search(library) and (ALLOCATORS.search(library) or _defines_malloc(library))
         ]
-    return [*found, *machine(), group(_text("/proc/self/cgroup"))]
+    return [*found, tls(_text("/proc/self/environ")), *machine(), group(_text("/proc/self/cgroup"))]
 
 
 def as_text(findings: list[Finding]) -> str:

@@ -47,6 +47,14 @@ def test_a_program_that_takes_it():
     assert well
 
 
+def test_auditors_take_the_room_of_thread_local_storage():
+    audited, room = {"LD_AUDIT": "/none.so"}, {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=4096"}
+    for env, well in (({}, True), (audited, False), (audited | room, True)):
+        with resting(*RESTS, env={**os.environ, **env}) as (process, _):
+            text, found = one(lines(process.pid), "thread-local storage")
+            assert found == well and ("optional_static_tls" in text) != well
+
+
 def test_a_static_program(program):
     path = program("fixed", "-static", text=MAIN)
     assert not one(lines(path), "linked statically: nothing can be preloaded")[1]
