@@ -23,10 +23,10 @@ SIDE_BY_SIDE := -n $(shell expr $(JOBS) + 1) --dist loadfile
 QUIETLY = mkdir -p build && { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
-# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here.
+# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here, and the recorder.
 # install, unlike cp, makes a new file: programs may be running on the old one.
-LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3)) && \
-    install build/$(1)/libhakozuna_hz3_$(1).so . && echo "built libhakozuna_hz3_$(1).so"
+LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
+    install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
 .PHONY: all benches check clean coverage docs install run test test-reliability fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
@@ -47,7 +47,7 @@ install: setup-build
 	@rm -rf build/stage
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),$(call CONFIGURE,$(lane)) $(call KEEP_TESTS,$(lane)) \
 	    -DCMAKE_INSTALL_PREFIX='$(abspath $(PREFIX))' && \
-	    cmake --build build/$(lane) -j$(JOBS) --target hz3 hz3_dlopen hz3_static && \
+	    cmake --build build/$(lane) -j$(JOBS) --target hz3 hz3_dlopen hz3_static hz3_record hz3_play && \
 	    DESTDIR=$(CURDIR)/build/stage cmake --install build/$(lane)) &&) true
 	@tools/writable.sh build/stage '$(DESTDIR)'
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
@@ -138,4 +138,4 @@ docs: setup-build
 # The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of
 # libraries that were set aside to be compared: nothing makes them again.
 clean:
-	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so)
+	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) hz3-record.so

@@ -22,7 +22,7 @@ case $kind in
     deb)
         need dpkg-buildpackage dpkg-dev
         need dh debhelper
-        checkout "$out/hz3" CMakeLists.txt CHANGELOG.md LICENSE README.md bin cmake debian include look src
+        checkout "$out/hz3" CMakeLists.txt CHANGELOG.md LICENSE README.md bin cmake debian include look src trace
         cd "$out/hz3"
         dpkg-buildpackage --build=binary --no-sign --jobs=2 ;;
     crate)
@@ -30,7 +30,7 @@ case $kind in
         need cmake cmake
         checkout "$out/hz3" packaging/rust
         mv "$out/hz3/packaging/rust" "$out/rust"
-        checkout "$out/rust/hz3" CMakeLists.txt LICENSE bin/hz3 cmake include src
+        checkout "$out/rust/hz3" CMakeLists.txt LICENSE bin/hz3 cmake include src trace
         cd "$out/rust"
         CARGO_TARGET_DIR=$out/target cargo package --allow-dirty --locked
         cp "$out"/target/package/hz3-*.crate "$out" ;;
