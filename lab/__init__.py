@@ -8,6 +8,7 @@
     planning    from what is asked to a plan
     measure     one run of one arm, and the proof that the arm served it
     programs    the same of real programs under loads of their own; stage is where they run
+    replay      the same of a recorded program's calls, which trace/play.c makes
     session     all runs, in randomised paired blocks; resumes
     samples     the file of raw samples; archive compresses it
     results     what is kept of runs: results/

@@ -120,6 +120,16 @@ def build_tools(folder: Path) -> Path:
     return folder
 
 
+def build_player(folder: Path) -> Path:
+    """What replays traces, into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source, player = ROOT / "trace/play.c", folder / "play"
+    execute(
+        ["cc", "-std=gnu11", "-O2", "-fno-builtin", str(source), "-o", str(player), "-pthread", "-ldl"], "building it"
+    )
+    return player
+
+
 def definitions(flags: dict[str, int]) -> str:
     return " ".join(f"-D{name}={value}" for name, value in flags.items())
 

@@ -25,6 +25,7 @@ from lab import (
     planning,
     programs,
     registry,
+    replay,
     results,
     samples,
     session,
@@ -185,6 +186,26 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
     show.peers(plan)
     run = conduct(plan, COMPARED / plan.name, resume, taker)
     show.comparison(run, reference)
+    show.closing(run, reference)
+
+
+@main.command("replay")
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--on", metavar="NAME,...", help="these lanes, peers and libraries (NAME=PATH); else as hz3 compare")
+@comparing
+def replay_verb(trace: Path, on: str | None, blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
+    """Make the calls that `hz3 record` wrote to TRACE on lanes and peers, as long as the program took each time: CPU time
+    and peak of its heap."""
+    peers.find()
+    player, say = replay.Player(trace), show.console.print
+    facts = player.facts(say)
+    chosen = (*only, *filter(None, (on or "").split(",")))
+    plan = planning.of_trace(player, chosen, blocks, say, resuming(resume, COMPARED))
+    reference = reference_of(plan, to)
+    show.peers(plan)
+    run = conduct(plan, COMPARED / plan.name, resume, player)
+    show.comparison(run, reference)
+    say(replay.fidelity(run, facts), highlight=False, markup=False)
     show.closing(run, reference)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lab import ROOT, LabError, build, experiment, measure, peers, programs, registry, session, show
-from lab.plan import BASELINE, COPY, Arm, Cell, Plan
+from lab import ROOT, LabError, build, experiment, measure, peers, programs, registry, replay, session, show
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest
 
 AA_BLOCKS = 6
 Check = Callable[[Plan], None]  # of a plan, before anything is built for it
@@ -101,7 +101,25 @@ def of_command(
     check(plan)
     builder = build.Builder(registry.read(), say=say)
     taker = measure.Command(builder.tools(), program=Path(program))
+    return _compared(replace(plan, programs={plan.name: taker.sha256}), builder, only, taker, say), taker
+
+
+def of_trace(
+    player: replay.Player, only: tuple[str, ...], blocks: int, say: build.Say, check: Check = lambda plan: None
+) -> Plan:
+    """The same arms, on a trace."""
+    trace = player.trace
+    cells = {f"replay {trace.name}": Cell([str(trace)])}
+    plan = Plan("compare", f"replay-{trace.name}", {}, cells, blocks, programs={trace.name: digest(trace)})
+    check(plan)
+    builder = build.Builder(registry.read(), say=say)
+    return _compared(plan, builder, only, measure.Command(builder.tools()), say)
+
+
+def _compared(
+    plan: Plan, builder: build.Builder, only: tuple[str, ...], prove: session.Measure, say: build.Say
+) -> Plan:
     arms, missing = peers.arms(builder, only, INSTALLED)
     leave_out_limit(arms, missing)
-    arms, missing = _that_take(arms, missing, taker, say)
-    return replace(plan, arms=arms, programs={plan.name: taker.sha256}, missing=missing, commit=commit()), taker
+    arms, missing = _that_take(arms, missing, prove, say)
+    return replace(plan, arms=arms, missing=missing, commit=commit())

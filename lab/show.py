@@ -16,7 +16,7 @@ from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
-from lab.versus import OVERFLOW_NOTE, compare, figures_of, marked, multiple
+from lab.versus import MEMORY, OVERFLOW_NOTE, compare, figures_of, marked, multiple
 
 COLOURS = {
     "GO": "green",
@@ -231,17 +231,19 @@ def comparison(samples: Samples, reference: str) -> None:
 
 
 def least(samples: Samples, cell: str, figure: str, reference: str) -> str:
-    """Who needs least of it, as far as that can be told."""
+    """Who needs least of it, as far as that can be told, and at which peak."""
     ratios = {a: f.ratio for a, f in compare(samples, cell, figure, reference).items() if f.ratio and a != reference}
     what = {"cpu_s": "CPU time", "peak_kib": "peak memory"}[figure]
     if not ratios:
         return f"{what} is not compared"
     best = min(ratios, key=lambda arm: ratios[arm])
+    peaks = {arm: human(MEMORY, of.median) for arm, of in compare(samples, cell, MEMORY, reference).items()}
     _, low, high = ratios[best]
     if high < 1:
-        return f"least {what} on {best}: {multiple(ratios[best])} of {reference}'s"
+        return f"least {what} on {best}: {multiple(ratios[best])} of {reference}'s, at a peak of {peaks[best]}"
     if low > 1:
-        return f"least {what} on {reference}: {best}, the next, needs {multiple(ratios[best])}"
+        next_needs = f"{best}, the next, needs {multiple(ratios[best])}"
+        return f"least {what} on {reference}, at a peak of {peaks[reference]}: {next_needs}"
     return f"in {what} none is told from {reference}: {best} needs {multiple(ratios[best])}"
 
 

@@ -11,6 +11,7 @@
 
 #include <endian.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,15 @@
 struct trace_head {
     char magic[8];
     uint64_t version, base_kib; /* anonymous memory when recording began */
-    char program[112], allocator[112];
+    char program[16], allocator[208];
     uint64_t check; /* of all before it */
 };
 
 struct trace_chunk {
-    uint64_t magic, check; /* of all that follows it */
-    uint64_t bytes;        /* of events */
-    uint64_t thread;       /* in the order of their first events, from 0 */
+    uint64_t magic, check; /* of what follows it here */
+    uint64_t events_check;
+    uint64_t bytes;  /* of events; none where the program ends, through exit */
+    uint64_t thread; /* in the order of their first events, from 0 */
     uint64_t start_ns;
     uint64_t cpu_us, peak_kib; /* of the process, so far; the latter anonymous memory, without the recorder's */
 };
@@ -48,6 +50,8 @@ enum trace_kind {
 };
 #define TRACE_KIND_BITS 3
 #define TRACE_ALIGN_MAX 40
+
+#define TRACE_CHECKED offsetof(struct trace_chunk, events_check)
 
 /* FNV-1a's step, on words. */
 static inline uint64_t trace_check(const void *from, size_t bytes)

@@ -16,7 +16,6 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -29,6 +28,7 @@
 #define AHEAD   (NS / 100)
 #define THREADS (UINT64_C(1) << 16)
 #define SIZES   (UINT64_C(1) << 47)
+#define TIMES   (UINT64_C(1) << 62)
 #define NONE    UINT32_MAX
 
 struct call {
@@ -63,7 +63,7 @@ static void *memory(size_t bytes, int flags, int file)
 
 struct chunk {
     const unsigned char *events, *end;
-    uint64_t thread, start_ns, next; /* of its thread, or 0 */
+    uint64_t start_ns, next; /* of its thread, or 0 */
 };
 
 struct reader {
@@ -133,6 +133,7 @@ struct trace {
     struct trace_head head;
     struct chunk *chunks; /* from 1 */
     uint64_t chunk_count, bytes, cpu_us, peak_kib, *first, *last;
+    bool ended;
 };
 
 static void check_head(struct trace *t, uint64_t bytes)
@@ -148,29 +149,25 @@ static void check_head(struct trace *t, uint64_t bytes)
     t->head.program[sizeof t->head.program - 1] = t->head.allocator[sizeof t->head.allocator - 1] = 0;
 }
 
-/* Of a chunk that is whole; how many bytes it has. */
-static uint64_t check_chunk(struct trace *t, uint64_t at, uint64_t bytes)
+/* Bytes of the chunk, or 0 where its end is missing. */
+static uint64_t take_chunk(struct trace *t, uint64_t at, uint64_t bytes)
 {
     struct trace_chunk head;
     memcpy(&head, whole + at, sizeof head);
-    uint64_t events = le64toh(head.bytes), unchecked = offsetof(struct trace_chunk, bytes);
-    if (le64toh(head.magic) != CHUNK_MAGIC) REFUSE("damaged at byte %llu", (unsigned long long)at);
-    if (events > bytes - sizeof head) return 0;
-    uint64_t sum = trace_check(whole + at + unchecked, sizeof head - unchecked + events);
-    uint64_t thread = le64toh(head.thread), start = le64toh(head.start_ns);
-    if (sum != le64toh(head.check) || events == 0 || thread >= THREADS || start >> 62)
+    uint64_t sum = trace_check(whole + at + TRACE_CHECKED, sizeof head - TRACE_CHECKED);
+    uint64_t events = le64toh(head.bytes), thread = le64toh(head.thread), start = le64toh(head.start_ns);
+    const unsigned char *from = whole + at + sizeof head;
+    bool good = le64toh(head.magic) == CHUNK_MAGIC && sum == le64toh(head.check) && thread < THREADS && start < TIMES;
+    if (good && events > bytes - sizeof head) return 0;
+    if (!good || trace_check(from, events) != le64toh(head.events_check))
         REFUSE("damaged at byte %llu", (unsigned long long)at);
-    struct chunk *last = &t->chunks[t->last[thread]];
-    uint64_t mine = ++t->chunk_count;
-    t->chunks[mine] = (struct chunk){whole + at + sizeof head, whole + at + sizeof head + events, thread, start, 0};
-    if (t->last[thread]) {
-        last->next = mine;
-    } else {
-        t->first[thread] = mine;
-    }
-    t->last[thread] = mine;
     if (le64toh(head.cpu_us) > t->cpu_us) t->cpu_us = le64toh(head.cpu_us);
     if (le64toh(head.peak_kib) > t->peak_kib) t->peak_kib = le64toh(head.peak_kib);
+    t->ended = t->ended || events == 0;
+    if (events == 0) return sizeof head;
+    uint64_t mine = ++t->chunk_count, *before = t->last[thread] ? &t->chunks[t->last[thread]].next : &t->first[thread];
+    t->chunks[mine] = (struct chunk){from, from + events, start, 0};
+    *before = t->last[thread] = mine;
     return sizeof head + events;
 }
 
@@ -192,11 +189,11 @@ static struct trace read_trace(void)
     t.first = memory(2 * THREADS * sizeof *t.first, MAP_PRIVATE, -1);
     t.last = t.first + THREADS;
     while (bytes - t.bytes >= sizeof(struct trace_chunk)) {
-        uint64_t more = check_chunk(&t, t.bytes, bytes - t.bytes);
+        uint64_t more = take_chunk(&t, t.bytes, bytes - t.bytes);
         if (more == 0) break;
         t.bytes += more;
     }
-    if (t.bytes < bytes)
+    if (t.bytes < bytes || !t.ended)
         fprintf(stderr, "hz3: %s: its end is missing: read up to byte %llu of %llu\n", file_name,
                 (unsigned long long)t.bytes, (unsigned long long)bytes);
     return t;
@@ -307,7 +304,7 @@ static uint64_t count(const struct trace *t, struct thread *threads, uint64_t *b
         threads[i].first = calls;
         enter(&r, t->first[i]);
         for (struct event e; next_event(&r, &e); time = e.time, calls++) {
-            if (e.time - e.took < time || e.time >> 62)
+            if (e.time - e.took < time || e.time >= TIMES)
                 REFUSE("damaged: the times of thread %llu", (unsigned long long)i);
             if (e.time - e.took < *began) *began = e.time - e.took;
         }

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -80,9 +80,8 @@ static long create(void)
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
     memcpy(path, asked, sizeof path);
     long file = syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
-    const char *name = strrchr(head.program, '/');
     for (int i = 1; file < 0 && errno == EEXIST && i < NAMES; i++) {
-        int made = snprintf(path, sizeof path, "%s.%s-%d", asked, name ? name + 1 : head.program, (int)getpid());
+        int made = snprintf(path, sizeof path, "%s.%s-%d", asked, head.program, (int)getpid());
         if (i > 1 && made < (int)sizeof path) made += snprintf(path + made, sizeof path - made, "-%d", i);
         if (made >= (int)sizeof path) return errno = ENAMETOOLONG, -1;
         file = syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
@@ -121,21 +120,25 @@ static bool append(const void *from, size_t bytes)
 }
 
 /* Under the lock. */
-static void write_out(struct stream *s)
+static void write_chunk(struct trace_chunk *chunk, uint64_t bytes)
 {
-    uint64_t bytes = atomic_load_explicit(&s->used, memory_order_acquire);
-    if (state == OFF || bytes == 0) return;
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
     uint64_t peak = trace_peak(trace_memory());
-    s->chunk.magic = htole64(CHUNK_MAGIC);
-    s->chunk.bytes = htole64(bytes);
-    s->chunk.cpu_us = htole64((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * UINT64_C(1000000) +
-                              used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    s->chunk.peak_kib = htole64(peak > own_peak_kib ? peak - own_peak_kib : 0);
-    size_t unchecked = offsetof(struct trace_chunk, bytes);
-    s->chunk.check = htole64(trace_check((char *)&s->chunk + unchecked, sizeof s->chunk - unchecked + bytes));
-    if (!append(&s->chunk, sizeof s->chunk + bytes)) fail(errno);
+    chunk->magic = htole64(CHUNK_MAGIC);
+    chunk->bytes = htole64(bytes);
+    chunk->cpu_us = htole64((uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+                            (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec));
+    chunk->peak_kib = htole64(peak > own_peak_kib ? peak - own_peak_kib : 0);
+    chunk->events_check = htole64(trace_check(chunk + 1, bytes));
+    chunk->check = htole64(trace_check((char *)chunk + TRACE_CHECKED, sizeof *chunk - TRACE_CHECKED));
+    if (!append(chunk, sizeof *chunk + bytes)) fail(errno);
+}
+
+static void write_out(struct stream *s)
+{
+    uint64_t bytes = atomic_load_explicit(&s->used, memory_order_acquire);
+    if (state != OFF && bytes > 0) write_chunk(&s->chunk, bytes);
 }
 
 /* Once the process ends, what was in buffers is written already. */
@@ -219,7 +222,10 @@ __attribute__((destructor)) static void end(void)
     me.inside++;
     pthread_mutex_lock(&lock);
     for (struct stream *s = streams; s; s = s->next) write_out(s);
-    if (state == ON) state = ENDING;
+    if (state == ON) {
+        state = ENDING;
+        write_chunk(&(struct trace_chunk){0}, 0);
+    }
     pthread_mutex_unlock(&lock);
     me.inside--;
 }
@@ -334,8 +340,8 @@ static void begin(const char *wanted)
 {
     memcpy(head.magic, TRACE_MAGIC, sizeof head.magic);
     head.version = htole64(TRACE_VERSION);
-    if (syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", head.program, sizeof head.program - 1) < 0)
-        memcpy(head.program, "program", 8);
+    prctl(PR_GET_NAME, head.program); /* at most 16 bytes */
+    for (char *c = head.program; (c = strchr(c, '/'));) *c = '_';
     make_head();
     int size = snprintf(asked, sizeof asked, "%s", wanted);
     int error = size < (int)sizeof asked ? pthread_key_create(&key, end_thread) : ENAMETOOLONG;
@@ -527,7 +533,9 @@ EXPORT void *mmap(void *at, size_t size, int protection, int flags, int file, of
     return p;
 }
 
+#ifdef __GLIBC__
 EXPORT __attribute__((alias("mmap"))) void *mmap64(void *, size_t, int, int, int, off_t);
+#endif
 
 EXPORT int munmap(void *p, size_t size)
 {
