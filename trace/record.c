@@ -363,7 +363,7 @@ static bool ready(void)
     }
     if (state == NOT_YET && environ && !me.inside) {
         me.inside++;
-        const char *wanted = getenv("HZ3_RECORD");
+        const char *wanted = getenv("HZ3TRACE");
         if (wanted) {
             begin(wanted);
         } else {

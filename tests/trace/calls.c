@@ -1,0 +1,117 @@
+/* What is recorded: calls MODE makes calls of known numbers and sizes. */
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MANY 20000
+#define LATE 777 /* bytes that are freed when threads, or the process, end */
+
+static void each(void)
+{
+    void *p[8] = {malloc(1001), calloc(3, 1003), NULL, aligned_alloc(128, 1152), memalign(256, 1013),
+                  reallocarray(NULL, 2, 1019), valloc(1021)};
+    if (posix_memalign(&p[2], 64, 1007)) abort();
+    p[0] = realloc(p[0], 100003);
+    for (int i = 0; i < 8; i++) free(p[i]);
+    void *mapped = mmap(NULL, 3 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(mapped, 3 << 16);
+    mmap(NULL, 5 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* ---- objects that pass on, and what is freed last ---- */
+
+static pthread_key_t key;
+static void *passed[4][MANY];
+static pthread_barrier_t barrier;
+
+static void free_later(void *p) /* in the last round of destructors that there is */
+{
+    static __thread int rounds;
+    if (++rounds < 4) {
+        pthread_setspecific(key, p);
+    } else {
+        free(p);
+    }
+}
+
+static void *pass_on(void *of)
+{
+    long me = (long)of;
+    pthread_setspecific(key, malloc(LATE));
+    for (int i = 0; i < MANY; i++) passed[me][i] = malloc(100 + i % 100);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < MANY; i++) free(passed[(me + 1) % 4][i]);
+    return NULL;
+}
+
+static void *last;
+static void free_last(void)
+{
+    free(last);
+}
+
+__attribute__((destructor(101))) static void free_after_that(void)
+{
+    void *p = malloc(last ? LATE : 1);
+    free(p);
+}
+
+static void threads(void)
+{
+    pthread_t ids[4];
+    pthread_key_create(&key, free_later);
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (long i = 0; i < 4; i++) pthread_create(&ids[i], NULL, pass_on, (void *)i);
+    for (int i = 0; i < 4; i++) pthread_join(ids[i], NULL);
+    last = malloc(LATE);
+    atexit(free_last);
+}
+
+/* ---- processes ---- */
+
+static void forks(const char *self)
+{
+    free(malloc(3001));
+    if (fork() == 0) {
+        free(malloc(3002));
+        if (fork() == 0) execl(self, self, "each", (char *)NULL);
+        wait(NULL);
+        exit(0);
+    }
+    wait(NULL);
+    free(malloc(3003));
+}
+
+static void many(int times)
+{
+    for (int i = 0; i < times; i++) free(malloc(50));
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "each") == 0) each();
+    if (strcmp(mode, "threads") == 0) threads();
+    if (strcmp(mode, "fork") == 0) forks(argv[0]);
+    if (strcmp(mode, "killed") == 0) many(MANY), raise(SIGKILL);
+    if (strcmp(mode, "gone") == 0) many(MANY / 10), unlink(argv[2]), many(MANY);
+    if (strcmp(mode, "limit") == 0) {
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000});
+        many(10 * MANY);
+    }
+    if (strcmp(mode, "grow") == 0) /* 96 MiB at the peak, one in two of them free at the end */
+        for (int round = 0; round < 2; round++)
+            for (int i = round; i < 3 << 16; i += round + 1) {
+                static char *blocks[3 << 16];
+                if (round) free(blocks[i]);
+                if (!round) memset(blocks[i] = malloc(496), 1, 496);
+            }
+    printf("done\n");
+}
