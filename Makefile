@@ -29,7 +29,7 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean coverage docs install run test test-reliability fuzz test_model_long test_packages test_portable test_sanitizers test_variants_long test_vm peers
+.PHONY: all benches check clean coverage docs install run test test-reliability fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -102,6 +102,10 @@ test-reliability: setup-test all
 test_model_long: setup-test
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,all)
 	@cmake --build build/scale --target test_model_long
+
+# Replays beside the programs that were recorded: a quarter of an hour.
+test_trace_long: setup-test all
+	@$(PYTEST) -s tests/trace/test_fidelity.py --long
 
 # Lane scale on a kernel that may be set as no test may set its host's: a minute.
 test_vm: setup-vm benches

@@ -123,10 +123,9 @@ def build_tools(folder: Path) -> Path:
 def build_player(folder: Path) -> Path:
     """What replays traces, into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    source, player = ROOT / "trace/play.c", folder / "play"
-    execute(
-        ["cc", "-std=gnu11", "-O2", "-fno-builtin", str(source), "-o", str(player), "-pthread", "-ldl"], "building it"
-    )
+    sources, player = [str(ROOT / "trace" / name) for name in ("play.c", "compose.c")], folder / "play"
+    words = ["-std=gnu11", "-O2", "-fno-builtin", *sources, "-o", str(player), "-pthread", "-ldl"]
+    execute(["cc", *words], "building the player")
     return player
 
 

@@ -11,50 +11,7 @@ from pathlib import Path
 import pytest
 import trace_file
 from trace_file import ALIGNED, CALLOC, FREE, MALLOC, MMAP, MUNMAP, REALLOC, Event
-
-ROOT = Path(__file__).resolve().parents[2]
-HZ3 = ROOT / "bin/hz3"
-HERE = Path(__file__).parent
-
-
-def build(target, *words):
-    subprocess.run([*words, "-o", target, "-pthread", "-ldl"], check=True)
-    return target
-
-
-@pytest.fixture(scope="session")
-def calls(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("calls") / "calls", "cc", "-O1", "-fno-builtin", "-D_GNU_SOURCE", HERE / "calls.c")
-
-
-@pytest.fixture(scope="session")
-def player(tmp_path_factory):
-    words = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-builtin"]
-    return build(tmp_path_factory.mktemp("player") / "play", *words, ROOT / "trace/play.c")
-
-
-@pytest.fixture(scope="session")
-def strict(tmp_path_factory):
-    """The player, whose malloc ends it at any wrong free."""
-    words = ["cc", "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    return build(tmp_path_factory.mktemp("strict") / "play", *words, ROOT / "trace/play.c")
-
-
-def record(path, *command, status=0, said="", **options):
-    done = subprocess.run([HZ3, "record", "-o", path, "--", *command], capture_output=True, text=True, **options)
-    assert done.returncode == status, done.stderr
-    assert said in done.stderr if said else done.stderr == ""
-    return done
-
-
-def play(player, *arguments, env=()):
-    options = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
-    return subprocess.run([player, *arguments], capture_output=True, text=True, timeout=60, env={**os.environ, **options, **dict(env)})
-
-
-def words(done):
-    assert done.returncode == 0, done.stderr
-    return dict(re.findall(r'(\w+)=("[^"]*"|\S*)', done.stdout))
+from tracing import HERE, HZ3, ROOT, build, play, record, words
 
 
 def refused(done):

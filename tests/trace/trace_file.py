@@ -110,7 +110,7 @@ def encoded(event, before, address):
     return out + moved(event.address), address
 
 
-def write(path, events, end=chunk(0, 0, b"")):
+def write(path, events):
     """Each thread's as one chunk."""
     data = head()
     for thread in sorted({event.thread for event in events}):
@@ -120,4 +120,4 @@ def write(path, events, end=chunk(0, 0, b"")):
             more, address = encoded(event, before, address)
             own, before = own + more, event.time
         data += chunk(thread, start, own)
-    path.write_bytes(data + end)
+    path.write_bytes(data + chunk(0, 0, b""))

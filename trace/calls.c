@@ -1,0 +1,251 @@
+/* What the recorder stands before: every function that allocates or frees, and the program's own mappings. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "record.h"
+
+#define EXPORT __attribute__((visibility("default")))
+enum { BOOTSTRAP = 16 << 10 };
+
+static struct {
+    void *(*malloc)(size_t), *(*calloc)(size_t, size_t), *(*realloc)(void *, size_t);
+    void *(*memalign)(size_t, size_t), *(*aligned_alloc)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void (*free)(void *);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+    int (*munmap)(void *, size_t);
+    const void *base; /* of the allocator's library */
+    const char *name;
+} next;
+
+/* ---- start ---- */
+
+/* dlsym may allocate before malloc is found; nothing of it is freed. */
+static _Alignas(16) unsigned char bootstrap[BOOTSTRAP];
+static size_t bootstrapped;
+
+static void *from_bootstrap(size_t size)
+{
+    size_t at = bootstrapped, rounded = (size + 31) / 16 * 16; /* 16 before it, for its size */
+    if (size > BOOTSTRAP || BOOTSTRAP - at < rounded) return NULL;
+    bootstrapped += rounded;
+    memcpy(bootstrap + at, &size, sizeof size);
+    return bootstrap + at + 16;
+}
+
+static bool is_bootstrap(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)bootstrap < BOOTSTRAP;
+}
+
+#define FIND(name) (*(void **)&next.name = dlsym(RTLD_NEXT, #name))
+
+static void find_next(void)
+{
+    Dl_info info = {0};
+    FIND(mmap), FIND(munmap), FIND(calloc), FIND(realloc), FIND(memalign), FIND(aligned_alloc), FIND(posix_memalign);
+    FIND(free), FIND(malloc);
+    if (dladdr(*(void **)&next.malloc, &info) && info.dli_fname) {
+        next.base = info.dli_fbase;
+        next.name = info.dli_fname;
+    }
+}
+
+/* False while the functions are looked for.  The environment is there a little later than the first calls. */
+static bool ready(void)
+{
+    static bool finding, begun;
+    if (!next.malloc) {
+        if (finding) return false;
+        finding = true;
+        find_next();
+        finding = false;
+    }
+    if (!begun && environ && !trace_inside) {
+        begun = true;
+        trace_inside++;
+        const char *file = getenv("HZ3TRACE");
+        if (file) trace_begin(file, next.name ? next.name : "");
+        trace_inside--;
+    }
+    return true;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    ready();
+}
+
+/* ---- what the program calls ---- */
+
+#define INSIDE(call) (trace_inside++, call)
+
+static void *acquired(enum trace_kind kind, void *p, size_t size, size_t alignment)
+{
+    trace_inside--;
+    if (p) trace_note((struct trace_event){.kind = kind, .address = p, .size = size, .alignment = alignment});
+    return p;
+}
+
+EXPORT void *malloc(size_t size)
+{
+    if (!ready()) return from_bootstrap(size);
+    return acquired(TRACE_MALLOC, INSIDE(next.malloc(size)), size, 0);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    if (!ready()) return from_bootstrap(count * size); /* by dlsym: small */
+    return acquired(TRACE_CALLOC, INSIDE(next.calloc(count, size)), count * size, 0);
+}
+
+EXPORT void free(void *p)
+{
+    if (!p || is_bootstrap(p) || !ready()) return;
+    trace_note((struct trace_event){.kind = TRACE_FREE, .address = p});
+    trace_inside++;
+    next.free(p);
+    trace_inside--;
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+    if (!old) return malloc(size);
+    if (is_bootstrap(old)) {
+        size_t had;
+        memcpy(&had, (char *)old - 16, sizeof had);
+        void *p = malloc(size);
+        return p ? memcpy(p, old, had < size ? had : size) : NULL;
+    }
+    struct trace_event e = {
+        .kind = TRACE_REALLOC, .old = old, .size = size, .start_ns = trace_inside ? 0 : trace_now()};
+    trace_inside++;
+    e.address = next.realloc(old, size);
+    trace_inside--;
+    if (e.address) {
+        trace_note(e);
+    } else if (size == 0) {
+        trace_note((struct trace_event){.kind = TRACE_FREE, .address = old});
+    }
+    return (void *)e.address;
+}
+
+EXPORT void *reallocarray(void *old, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) return errno = ENOMEM, NULL;
+    return realloc(old, bytes);
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    if (!ready()) return NULL;
+    return acquired(TRACE_ALIGNED, INSIDE(next.memalign(alignment, size)), size, alignment);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    if (!ready()) return NULL;
+    return acquired(TRACE_ALIGNED, INSIDE(next.aligned_alloc(alignment, size)), size, alignment);
+}
+
+EXPORT int posix_memalign(void **result, size_t alignment, size_t size)
+{
+    if (!ready()) return ENOMEM;
+    int error = INSIDE(next.posix_memalign(result, alignment, size));
+    acquired(TRACE_ALIGNED, error ? NULL : *result, size, alignment);
+    return error;
+}
+
+EXPORT void *valloc(size_t size)
+{
+    return memalign(getpagesize(), size);
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    size_t page = getpagesize(), more;
+    if (__builtin_add_overflow(size, page - 1, &more)) return errno = ENOMEM, NULL;
+    return memalign(page, size ? more / page * page : page);
+}
+
+/* An allocator may have operators of its own, which would be called past malloc.  Where there is no memory, the C++
+ * library's throws. */
+static void *throwing(size_t size, size_t alignment)
+{
+    void *p = alignment ? memalign(alignment, size) : malloc(size);
+    if (p) return p;
+    void *(*refuse)(size_t, size_t);
+    *(void **)&refuse = dlsym(RTLD_NEXT, alignment ? "_ZnwmSt11align_val_t" : "_Znwm");
+    return refuse ? refuse(size, alignment) : NULL;
+}
+
+#define NEW(name, arguments, call) \
+    EXPORT void *name arguments \
+    { \
+        return call; \
+    }
+NEW(_Znwm, (size_t size), throwing(size, 0))
+NEW(_Znam, (size_t size), throwing(size, 0))
+NEW(_ZnwmRKSt9nothrow_t, (size_t size), malloc(size))
+NEW(_ZnamRKSt9nothrow_t, (size_t size), malloc(size))
+NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), throwing(size, alignment))
+NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), throwing(size, alignment))
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment), memalign(alignment, size))
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment), memalign(alignment, size))
+
+#define DELETE(name) \
+    EXPORT void name(void *p) \
+    { \
+        free(p); \
+    }
+DELETE(_ZdlPv)
+DELETE(_ZdaPv)
+DELETE(_ZdlPvm)
+DELETE(_ZdaPvm)
+DELETE(_ZdlPvRKSt9nothrow_t)
+DELETE(_ZdaPvRKSt9nothrow_t)
+DELETE(_ZdlPvSt11align_val_t)
+DELETE(_ZdaPvSt11align_val_t)
+DELETE(_ZdlPvmSt11align_val_t)
+DELETE(_ZdaPvmSt11align_val_t)
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+
+/* ---- the program's own mappings ---- */
+
+static bool is_the_programs(const void *caller)
+{
+    Dl_info info;
+    return !trace_inside && next.base && !(dladdr(caller, &info) && info.dli_fbase == next.base);
+}
+
+EXPORT void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+{
+    if (!ready()) return errno = ENOMEM, MAP_FAILED;
+    const int must = MAP_PRIVATE | MAP_ANONYMOUS, never = MAP_FIXED | MAP_NORESERVE | MAP_STACK | MAP_GROWSDOWN;
+    void *p = next.mmap(at, size, protection, flags, file, offset);
+    if (p != MAP_FAILED && (flags & (must | never)) == must && (protection & PROT_WRITE) &&
+        is_the_programs(__builtin_return_address(0)))
+        trace_note((struct trace_event){.kind = TRACE_MMAP, .address = p, .size = size});
+    return p;
+}
+
+#ifdef __GLIBC__
+EXPORT __attribute__((alias("mmap"))) void *mmap64(void *, size_t, int, int, int, off_t);
+#endif
+
+EXPORT int munmap(void *p, size_t size)
+{
+    if (!ready()) return 0;
+    if (is_the_programs(__builtin_return_address(0)))
+        trace_note((struct trace_event){.kind = TRACE_MUNMAP, .address = p, .size = size});
+    return next.munmap(p, size);
+}

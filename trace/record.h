@@ -1,0 +1,24 @@
+/* What writes the trace; calls.c tells it what is called. */
+#ifndef HZ3_TRACE_RECORD_H
+#define HZ3_TRACE_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format.h"
+
+struct trace_event {
+    enum trace_kind kind;
+    const void *address, *old;
+    size_t size, alignment;
+    uint64_t start_ns; /* of realloc */
+};
+
+/* More than 0 where a thread is in the recorder or in the allocator: what is called there is not the program's. */
+extern __thread unsigned trace_inside __attribute__((tls_model("initial-exec")));
+
+void trace_begin(const char *file, const char *allocator);
+void trace_note(struct trace_event e); /* nothing unless it has begun, and not inside */
+uint64_t trace_now(void);
+
+#endif
