@@ -56,7 +56,7 @@ static void count_out(void)
     }
 }
 
-static bool pass(void)
+static bool go_in(void)
 {
     count_in();
     if (likely(hz3_load(closed, memory_order_acquire) == mine.closes)) return true;
@@ -70,11 +70,11 @@ static void wait(uint32_t ms)
     if (by != mine.closes) hz3_os_wait(&closed, by, ms);
 }
 
-static HZ3_NOINLINE bool wait_and_pass(void)
+static HZ3_NOINLINE bool wait_and_go_in(void)
 {
     if (mine.turned_away++ % CALLS_PER_WAIT == 0)
         wait(hz3_min(WAIT_MS << hz3_min(mine.turned_away / CALLS_PER_WAIT, 8u), (uint32_t)WAIT_MAX_MS));
-    if (pass()) return true;
+    if (go_in()) return true;
     mine.depth--;
     return false;
 }
@@ -82,7 +82,7 @@ static HZ3_NOINLINE bool wait_and_pass(void)
 bool hz3_gate_enter(void)
 {
     if (mine.depth++) return true;
-    if (unlikely(!pass()) && !wait_and_pass()) return false;
+    if (unlikely(!go_in()) && !wait_and_go_in()) return false;
     mine.turned_away = 0;
     return true;
 }
