@@ -34,7 +34,7 @@ case $purpose in
         requirements='tests lab'
         wanted="g++ clang-19 clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev redis-server
             redis-tools memcached
-            sqlite3 nginx-light wrk heaptrack postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
+            sqlite3 php-cli nginx-light wrk heaptrack postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     fuzz) needed="$needed afl++" ;;
     vm) wanted="qemu-system-x86 busybox-static $kernel" ;;
@@ -78,6 +78,7 @@ is_here() { # PACKAGE: it or its equal, however it came
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
         nginx-light) command -v nginx ;;
+        php-cli) command -v php ;;
         rocksdb-tools) command -v db_bench ;;
         ghostscript) command -v gs ;;
         cargo-web) command -v cargo ;;

@@ -2,6 +2,7 @@
 #ifndef HZ3_OS_LIBC_H
 #define HZ3_OS_LIBC_H
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -34,6 +35,10 @@ static inline void hz3_libc_make_robust(pthread_mutexattr_t *kind)
     (void)kind;
 #endif
 }
+
+#ifndef RTLD_DEEPBIND
+#define RTLD_DEEPBIND 0
+#endif
 
 #ifndef __GLIBC__
 /* For programs that call mallinfo and declare the structures themselves. */

@@ -1,7 +1,9 @@
 /* Proves that a library that is loaded and unloaded again and again shares the program's heap: blocks cross
- * its border both ways, outlive it, and leave nothing behind. */
+ * its border both ways, outlive it, and leave nothing behind; also where it is to have libc's malloc (RTLD_DEEPBIND).
+ * Its name alone leads to it, by the program's RUNPATH. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "churn.h"
 
@@ -27,11 +29,12 @@ static void *use(void *arg)
 
 int main(int argc, char **argv)
 {
-    CHECK(argc == 2);
+    CHECK(argc == 2 || (argc == 3 && strcmp(argv[2], "deepbind") == 0));
+    int deepbind = argc == 3 ? RTLD_DEEPBIND : 0;
     size_t settled = 0;
     for (int i = 0; i < LOADS; i++) {
         if (i == LOADS / 3) settled = resident_bytes();
-        void *plugin = dlopen(argv[1], i % 2 ? RTLD_LAZY | RTLD_GLOBAL : RTLD_NOW | RTLD_LOCAL);
+        void *plugin = dlopen(argv[1], deepbind | (i % 2 ? RTLD_LAZY | RTLD_GLOBAL : RTLD_NOW | RTLD_LOCAL));
         CHECK(plugin != NULL);
         *(void **)&make = dlsym(plugin, "plugin_make");
         *(void **)&drop = dlsym(plugin, "plugin_drop");
