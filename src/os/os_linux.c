@@ -22,12 +22,9 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* ThreadSanitizer ends a process that maps addresses for which its shadow has no place. */
-#if defined(__SANITIZE_THREAD__)
-enum { HINTS_WORK = 0 };
-#else
-enum { HINTS_WORK = 1 };
-#endif
+/* ThreadSanitizer's mmap makes 0 of an address where its shadow has no place, and root may map there. */
+extern void __tsan_init(void) __attribute__((weak));
+#define HINTS_WORK (!&__tsan_init)
 
 /* From <linux/futex.h>, which is not installed where libc is musl. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };

@@ -61,7 +61,8 @@ int main(void)
 def compiled(tmp_path, name, source, *options):
     file = tmp_path / f"{name}.c"
     file.write_text(source)
-    subprocess.run(["cc", "-O1", "-fno-builtin", "-o", tmp_path / name, file, *options], check=True)
+    compiler = os.environ.get("CC", "cc")
+    subprocess.run([compiler, "-O1", "-fno-builtin", "-o", tmp_path / name, file, *options], check=True)
     return tmp_path / name
 
 
