@@ -29,8 +29,8 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean coverage docs install run test test-reliability fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
-.PHONY: setup setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers
+.PHONY: all benches check clean coverage docs install run test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: setup setup-build setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
@@ -98,6 +98,11 @@ test-reliability: setup-test all
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
 	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py $(SEED:%=--seed %)
 
+# Real programs under stress, beside glibc: ten minutes.  PAGE=docs/results/programs-under-stress.md writes them down.
+PAGE ?=
+test-programs: setup-stress all_ldpreload_scale
+	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/programs/rows.py $(PAGE:%=--page %)
+
 # The models of tests/model with a hundred times the schedules: about an hour.
 test_model_long: setup-test
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,all)
@@ -123,11 +128,11 @@ fuzz: setup-fuzz
 peers: setup-peers
 	@.venv/bin/python peers/build.py
 
-setup-build setup-check setup-run setup-test setup-packages setup-coverage setup-fuzz setup-vm setup-peers: setup-%:
+setup-build setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers: setup-%:
 	@tools/setup.sh $*
 setup-fuzz setup-vm: setup-test
 
-# make setup [FOR=build|run|check|test|packages|coverage|fuzz|vm|peers|programs|lab]: installs what that needs, by sudo.  No other
+# make setup [FOR=build|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: installs what that needs, by sudo.  No other
 # command installs Debian packages, unless root runs it.
 FOR ?= test
 setup:

@@ -21,9 +21,10 @@ from lab.stage import PATH, Command, Stage, answers_at, as_nobody, cost, found, 
 
 SCRIPTS, PREFIX = ROOT / "bench/programs", "program_"
 FILES = 24  # of nginx
+Program = Callable[[Stage], Json]
 
 
-def script(name: str, *program: str) -> Callable[[Stage], Json]:
+def script(name: str, *program: str) -> Program:
     """A program with a script and an amount of work."""
     return lambda stage: cost(stage, [found(program[0]), *program[1:], SCRIPTS / name, str(stage.work)])
 
@@ -90,8 +91,8 @@ def memcached(stage: Stage) -> Json:
     return served(stage, command, lambda: answers_at(path), load)
 
 
-def postgres(stage: Stage) -> Json:
-    """pgbench's transactions over four connections."""
+def postgres(stage: Stage, *asked: str) -> Json:
+    """pgbench's transactions over four connections, or as they are asked for."""
     data, user = stage.path("data"), as_nobody(stage)
     pgbench: Command = [found("pgbench"), "-h", stage.folder, "-U", "lab", "-n", "postgres"]
     fresh = not data.exists()
@@ -103,7 +104,7 @@ def postgres(stage: Stage) -> Json:
 
     def load() -> None:
         quietly(*pgbench, "-i", "-q")
-        quietly(*pgbench, "-c", "4", "-t", str(stage.work // 4), "--random-seed=1")
+        quietly(*pgbench, "-c", "4", "-t", str(stage.work // 4), "--random-seed=1", *asked)
 
     server: Command = [found("postgres"), "-D", data, "-k", stage.folder, "-h", "", "-F", "-c", "shared_buffers=16MB"]
     return served(stage, server, ready, load, signal.SIGINT, **user)
@@ -253,7 +254,7 @@ def git(stage: Stage) -> Json:
     return cost(stage, [found("git"), "-C", repository, "log", "--stat", "-M", "main"])
 
 
-PROGRAMS: dict[str, tuple[Callable[[Stage], Json], str]] = {  # and the file whose digest says which it was
+PROGRAMS: dict[str, tuple[Program, str]] = {  # and the file whose digest says which it was
     "redis": (redis, "redis-server"),
     "memcached": (memcached, "memcached"),
     "postgres": (postgres, "postgres"),
@@ -302,8 +303,8 @@ def check(cells: dict[str, Cell]) -> dict[str, str]:
 class Taker:
     """Runs a program on a library, both in one folder, and lets nothing pass that another library served."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, programs: dict[str, Program] | None = None):
+        self.folder, self.programs = folder, programs or {name: program for name, (program, _) in PROGRAMS.items()}
         build.build_tools(folder)
         folder.chmod(0o755)
 
@@ -316,7 +317,7 @@ class Taker:
             file.unlink(missing_ok=True)
         preload = [library or Path("libc.so.6"), self.folder / "witness.so"]  # Debian's Redis would bring jemalloc
         env = measure.environment(arm, cell, preload) | {"LAB_WITNESS": str(testimony), "PATH": PATH, "LC_ALL": "C"}
-        program, _ = PROGRAMS[cell.group.removeprefix(PREFIX)]
+        program = self.programs[cell.group.removeprefix(PREFIX)]
         what = f"{cell.argv[0].removeprefix(PREFIX)} under {name}"
         try:
             figures = program(Stage(self.folder, env, int(cell.argv[1])))
@@ -327,6 +328,7 @@ class Taker:
 
 
 @contextmanager
-def taker() -> Iterator[Taker]:
+def taker(programs: dict[str, Program] | None = None) -> Iterator[Taker]:
+    """Of the programs above, or of others."""
     with tempfile.TemporaryDirectory(prefix="hz3-") as folder:
-        yield Taker(Path(folder).resolve())
+        yield Taker(Path(folder).resolve(), programs)

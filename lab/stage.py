@@ -60,9 +60,9 @@ def start(stage: Stage, command: Command, **options: Any) -> subprocess.Popen[by
     """By launch, and not as a child of this process, whose own size would count in the child's peak."""
     env = {**stage.env}
     launch: Command = [stage.path("launch"), stage.path("usage"), env.pop("LD_PRELOAD", "")]
-    null = subprocess.DEVNULL
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
     return subprocess.Popen(
-        [*launch, *command], env=env, cwd=stage.folder, stdin=null, stdout=null, start_new_session=True, **options
+        [*launch, *command], env=env, cwd=stage.folder, start_new_session=True, **{**streams, **options}
     )
 
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# setup.sh [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|programs|lab]: brings what building needs, or
-# building and the demo, a minute's tests, all tests, the packages, the table of coverage, the fuzzer, the tests in a virtual
-# machine, the peers, the real programs that are measured, or the lab; says nothing when all is there.  Python packages come
-# into .venv.  Debian's are installed where root asks, or whoever says --install (make setup), by sudo; for others it says
-# which command would.
+# setup.sh [--install] [build|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: brings what building
+# needs, or building and the demo, a minute's tests, all tests, the programs under stress, the packages, the table of
+# coverage, the fuzzer, the tests in a virtual machine, the peers, the real programs that are measured, or the lab; says
+# nothing when all is there.  Python packages come into .venv.  Debian's are installed where root asks, or whoever says
+# --install (make setup), by sudo; for others it says which command would.
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -36,6 +36,12 @@ case $purpose in
             redis-tools memcached
             sqlite3 php-cli nginx-light wrk heaptrack valgrind luajit postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
+    stress)
+        needed="$needed python3-venv"
+        requirements='tests lab'
+        wanted='redis-server memcached postgresql mariadb-server sysbench nginx-light apache2 libapache2-mod-php rocksdb-tools
+            sqlite3 libpython3-testsuite nodejs ruby php-cli perl default-jdk-headless golang-go clang-19 git ffmpeg imagemagick
+            ghostscript stress-ng erlang-base luajit' ;;
     fuzz) needed="$needed afl++" ;;
     vm) wanted="qemu-system-x86 busybox-static $kernel" ;;
     peers)
@@ -47,7 +53,7 @@ case $purpose in
         requirements='lab bench'
         wanted='redis-server redis-tools memcached postgresql nginx-light rocksdb-tools perl lua5.4 ruby sqlite3 g++ z3
             ghostscript git' ;;
-    *) echo "usage: $0 [--install] [build|run|check|test|packages|coverage|fuzz|vm|peers|programs|lab]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--install] [build|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
@@ -81,6 +87,13 @@ is_here() { # PACKAGE: it or its equal, however it came
         php-cli) command -v php ;;
         rocksdb-tools) command -v db_bench ;;
         ghostscript) command -v gs ;;
+        mariadb-server) command -v mariadbd ;;
+        libapache2-mod-php) ls /usr/lib/apache2/modules/libphp*.so ;;
+        nodejs) command -v node ;;
+        default-jdk-headless) command -v javac ;;
+        golang-go) command -v go ;;
+        imagemagick) command -v convert ;;
+        erlang-base) command -v escript ;;
         cargo-web) command -v cargo ;;
         libjemalloc2) loader_finds libjemalloc.so.2 ;;
         libtcmalloc-minimal4) loader_finds libtcmalloc_minimal.so.4 ;;

@@ -1,0 +1,151 @@
+"""Servers under load, which then rest: what they hold in memory there, and what they answered."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.request import urlopen
+
+from redis import Redis
+
+from lab import ROOT, Json, LabError, programs
+from lab.stage import PATH, Command, Stage, answers_at, as_nobody, found, free_port, quietly, served
+
+SCRIPTS = ROOT / "tests/programs/scripts"
+
+
+def answered(figures: Json, *answer: object) -> Json:
+    return {**figures, "answer": " ".join(map(str, answer))}
+
+
+def said(*command: str | Path) -> str:
+    """By a client, on its own malloc."""
+    env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def redis(stage: Stage) -> Json:
+    """Threads for input and output; keys of every type; half of them freed in the background while a child saves."""
+    path = stage.path("redis")
+    for left in (path, stage.path("dump.rdb")):
+        left.unlink(missing_ok=True)
+    command: Command = [found("redis-server"), "--port", "0", "--unixsocket", path, "--dir", stage.folder, "--save", "",
+                        "--io-threads", "4", "--io-threads-do-reads", "yes", "--lazyfree-lazy-user-del", "yes",
+                        "--enable-debug-command", "yes"]  # fmt: skip
+    answers = []
+
+    def fill(worker: int) -> None:
+        with Redis(unix_socket_path=str(path)) as client:
+            for batch in range(0, stage.work // 4, 500):
+                pipe = client.pipeline(transaction=False)
+                for n in range(batch, batch + 500):
+                    pipe.set(f"s{worker}:{n}", b"x" * (n * 7919 % 1000))
+                    pipe.rpush(f"l{worker}:{n % 50}", n, "y" * (n % 300))
+                    pipe.hset(f"h{worker}:{n % 200}", str(n), "z" * (n % 100))
+                    pipe.zadd(f"z{worker}", {f"m{n}": n * 31 % 997})
+                pipe.execute()
+
+    def load() -> None:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(fill, range(4)))
+        with Redis(unix_socket_path=str(path)) as client:
+            answers.append(client.execute_command("DEBUG", "DIGEST"))
+            client.config_set("rdb-key-save-delay", 10)
+            client.bgsave()
+            client.delete(*(key for key in sorted(client.keys()) if len(key) % 2))
+            client.config_set("rdb-key-save-delay", 0)
+            while client.info("persistence")["rdb_bgsave_in_progress"]:
+                time.sleep(0.1)
+            answers.append(client.info("persistence")["rdb_last_bgsave_status"])
+            answers.append(client.execute_command("DEBUG", "DIGEST"))
+
+    return answered(served(stage, command, lambda: answers_at(path), load), *answers)
+
+
+def memcached(stage: Stage) -> Json:
+    return answered(programs.memcached(stage), "all as they were set")
+
+
+def postgres(stage: Stage) -> Json:
+    """A process of the server for each transaction."""
+    return answered(programs.postgres(stage, "-C"), "all committed")
+
+
+def mariadb(stage: Stage) -> Json:
+    """sysbench's reads and writes over eight connections, in two rounds."""
+    data, path, user = stage.path("mariadb"), stage.path("mariadb.sock"), as_nobody(stage)
+    shutil.rmtree(data, ignore_errors=True)
+    where = [f"--datadir={data}", f"--socket={path}"]
+    quietly(found("mariadb-install-db"), "--no-defaults", *where, "--auth-root-authentication-method=normal", **user)
+    client = [found("mariadb"), "--no-defaults", "-uroot", f"--socket={path}", "-N", "-B", "-e"]
+    sysbench = [found("sysbench"), "oltp_read_write", f"--mysql-socket={path}", "--mysql-user=root", "--mysql-db=lab",
+                "--tables=2", "--table-size=10000", "--rand-seed=1", "--threads=8", "--time=0"]  # fmt: skip
+    answers = []
+
+    def load() -> None:
+        said(*client, "create database lab")
+        quietly(*sysbench, "prepare")
+        for _ in range(2):
+            quietly(*sysbench, f"--events={stage.work}", "run")
+        answers.append(said(*client, "check table lab.sbtest1, lab.sbtest2; select count(*), sum(id) from lab.sbtest1"))
+
+    command: Command = [found("mariadbd"), "--no-defaults", *where, "--skip-networking", "--innodb-buffer-pool-size=16M",
+                        "--thread-cache-size=0"]  # fmt: skip
+    return answered(served(stage, command, lambda: answers_at(path), load, **user), *answers)
+
+
+def nginx(stage: Stage) -> Json:
+    return answered(programs.nginx(stage), "all with 200")
+
+
+def apache(stage: Stage) -> Json:
+    """Pages that PHP makes, over four connections, while the server begins anew again and again."""
+    www, port = stage.path("www-apache"), free_port()
+    www.mkdir(exist_ok=True)
+    shutil.copy(SCRIPTS / "work.php", www)
+    modules = Path("/usr/lib/apache2/modules")
+    words = {"USER": "User nobody" if os.geteuid() == 0 else "", "FOLDER": str(stage.folder), "PORT": str(port),
+             "MODULES": str(modules), "PHP": str(next(modules.glob("libphp*.so")))}  # fmt: skip
+    text = (SCRIPTS / "apache.conf").read_text()
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    stage.path("apache.conf").write_text(text)
+
+    def ask(n: int) -> str:
+        with urlopen(f"http://127.0.0.1:{port}/work.php?rounds={n % 3}", timeout=60) as page:
+            return hashlib.sha256(page.read()).hexdigest()
+
+    def restart(ended: threading.Event) -> None:
+        while not ended.wait(0.5):
+            os.kill(int(stage.path("apache.pid").read_text()), signal.SIGUSR1)
+
+    pages: list[str] = []
+
+    def load() -> None:
+        ended = threading.Event()
+        with ThreadPoolExecutor(5) as pool:
+            pool.submit(restart, ended)
+            pages.extend(pool.map(ask, range(stage.work)))
+            ended.set()
+
+    def ready() -> bool:
+        try:
+            return bool(ask(0))
+        except OSError:
+            return False
+
+    # In a session of its own, since at its end it sends SIGTERM to its whole group.
+    command: Command = [found("setsid"), found("apache2"), "-DFOREGROUND", "-f", stage.path("apache.conf")]
+    try:
+        figures = served(stage, command, ready, load)
+    finally:
+        if stage.path("apache.pid").exists():
+            os.killpg(int(stage.path("apache.pid").read_text()), signal.SIGKILL)
+    if len(set(pages)) != 3:
+        raise LabError(f"three pages were asked for, and {len(set(pages))} came")
+    return answered(figures, hashlib.sha256("".join(pages).encode()).hexdigest())
