@@ -1,10 +1,20 @@
-// Workers that come and go, with objects, buffers outside the heap, and zlib; argument: how many times.
+// Workers that come and go, with objects, buffers outside the heap, zlib and WebAssembly; argument: how many times.
 const { Worker, isMainThread, parentPort, workerData } = require("worker_threads");
 const { createHash } = require("crypto");
 const zlib = require("zlib");
 
+// (func (export "f") (param i32) (result i32) local.get 0 local.get 0 i32.mul), as bytes
+const SQUARE = new WebAssembly.Module(Buffer.from("0061736d0100000001060160017f017f030201000705010166000" +
+    "00a09010700200020006c0b", "hex"));
+
 function work(seed) {
     const hash = createHash("sha256");
+    for (let i = 0; i < 20; i++) { // each memory has its own range of addresses, with a guard behind it
+        const memory = new WebAssembly.Memory({ initial: 1, maximum: 1000 });
+        memory.grow(i);
+        new Uint32Array(memory.buffer)[i] = new WebAssembly.Instance(SQUARE).exports.f(seed);
+        hash.update(new Uint8Array(memory.buffer).subarray(0, 4 * 32));
+    }
     for (let i = 0; i < 150; i++) {
         const rows = Array.from({ length: 400 }, (_, n) => ({ n, text: `row ${n * seed} `.repeat(n % 9) }));
         const text = Buffer.from(JSON.stringify(rows));
