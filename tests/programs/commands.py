@@ -121,20 +121,10 @@ def git(stage: Stage) -> Json:
 def ffmpeg(stage: Stage) -> Json:
     """Pictures made, scaled, and coded by four threads."""
     source = f"testsrc2=size=640x360:rate=25:duration={stage.work}"
-    coded = [
-        "-vf",
-        "scale=1280:720,hqdn3d",
-        "-threads",
-        "4",
-        "-c:v",
-        "mpeg4",
-        "-flags",
-        "+bitexact",
-        "-f",
-        "framemd5",
-        "-",
-    ]
-    return hashed(stage, found("ffmpeg"), "-v", "error", "-f", "lavfi", "-i", source, *coded)
+    coded = ["-threads", "4", "-c:v", "mpeg4", "-flags", "+bitexact", "-f", "framemd5"]
+    return hashed(
+        stage, found("ffmpeg"), "-v", "error", "-f", "lavfi", "-i", source, "-vf", "scale=1280:720,hqdn3d", *coded, "-"
+    )
 
 
 def imagemagick(stage: Stage) -> Json:
@@ -153,7 +143,7 @@ def ghostscript(stage: Stage) -> Json:
 
 def stress_ng(stage: Stage) -> Json:
     """Its malloc stressors, with threads, which check what they wrote."""
-    asked = ["--malloc", "2", "--malloc-ops", str(stage.work), "--malloc-bytes", "64k", "--malloc-max", "20000",
-             "--malloc-pthreads", "2",
-             "--malloc-touch", "--malloc-zerofree", "--verify", "--seed", "1", "--timeout", "60"]  # fmt: skip
+    asked = ["--malloc", "2", "--malloc-pthreads", "2", "--malloc-bytes", "64k", "--malloc-max", "20000"]
+    asked += ["--malloc-touch", "--malloc-zerofree"]
+    asked += ["--malloc-ops", str(stage.work), "--verify", "--seed", "1", "--timeout", "60"]
     return {**cost(stage, [found("stress-ng"), *asked]), "answer": "verified"}

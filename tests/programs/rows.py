@@ -37,9 +37,9 @@ class Row:
 ROWS = {
     "redis": Row(servers.redis, 40000, {"redis-server": "redis-server"}),
     "memcached": Row(servers.memcached, 200000, {"memcached": "memcached"}),
-    "postgresql": Row(servers.postgres, 600, {"postgres": "postgresql"}),
-    "mariadb": Row(servers.mariadb, 1200, {"mariadbd": "mariadb-server", "sysbench": "sysbench"}),
-    "nginx": Row(servers.nginx, 20000, {"nginx": "nginx-light"}),
+    "postgresql": Row(servers.postgres, 1000, {"postgres": "postgresql"}),
+    "mariadb": Row(servers.mariadb, 2000, {"mariadbd": "mariadb-server", "sysbench": "sysbench"}),
+    "nginx": Row(servers.nginx, 40000, {"nginx": "nginx-light"}),
     "apache": Row(servers.apache, 36, {"apache2": "apache2", "php": "libapache2-mod-php"}),
     "rocksdb": Row(commands.rocksdb, 150000, {"db_bench": "rocksdb-tools"}),
     "sqlite": Row(commands.sqlite, 500000, {"sqlite3": "sqlite3"}),
