@@ -1,5 +1,5 @@
-/* dlopen without RTLD_DEEPBIND.  The flag binds a library to libc's malloc before hz3's, and the first block that passes
- * between it and the program ends the process.  PHP opens its extensions so.  Thread-safe; errors are libc's.
+/* dlopen without RTLD_DEEPBIND.  The flag binds a library to libc's malloc before hz3's, and the first block that
+ * passes between it and the program ends the process.  PHP opens its extensions so.  Thread-safe; errors are libc's.
  * Not in the archive: a static program has no next dlopen. */
 #define _GNU_SOURCE
 #include "api/options.h"
