@@ -6,7 +6,7 @@
 #include "os/os.h"
 
 enum { DECAY_MS = 20 };
-static const size_t floor_bytes = HZ3_MIB(4), much = HZ3_MIB(64);
+static const size_t floor_bytes = HZ3_MIB(1), much = HZ3_MIB(64);
 
 static int begin(void **state)
 {
@@ -24,7 +24,7 @@ static void pass_a_decay(void)
 
 static void forget_all(void)
 {
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 10; i++) {
         pass_a_decay();
         hz3_pages_gave(0);
     }
