@@ -21,7 +21,7 @@
 
 #include "format.h"
 
-enum { BUFFER = 32 << 10, LONGEST = 64, NAMES = 100, NS = 1000000000 };
+enum { STREAM = 32 << 10, LONGEST = 64, NAMES = 100, NS = 1000000000 };
 
 struct stream {
     struct stream *next;
@@ -31,7 +31,7 @@ struct stream {
     struct trace_chunk chunk; /* the events follow it in the file, too */
     unsigned char events[];
 };
-#define STREAM (sizeof(struct stream) + BUFFER)
+#define BUFFER (STREAM - sizeof(struct stream))
 
 __thread unsigned trace_inside;
 static __thread struct {
@@ -153,7 +153,8 @@ static void number(struct stream *s)
 
 static struct stream *new_stream(void)
 {
-    struct stream *s = mmap(NULL, STREAM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int touched = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE; /* that what is subtracted is there */
+    struct stream *s = mmap(NULL, STREAM, PROT_READ | PROT_WRITE, touched, -1, 0);
     if (s == MAP_FAILED) return fail(errno), NULL;
     pthread_mutex_lock(&lock);
     number(s);
@@ -208,8 +209,8 @@ static void forked(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (state != ON || trace_inside)
-        return; /* a handler may have interrupted whoever holds the lock, and called exit */
+    /* A handler may have interrupted whoever holds the lock, and called exit. */
+    if (state != ON || trace_inside) return;
     trace_inside++;
     pthread_mutex_lock(&lock);
     for (struct stream *s = streams; s; s = s->next) write_out(s);

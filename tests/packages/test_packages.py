@@ -62,6 +62,8 @@ for lane in scale fast memory; do
 done
 LD_PRELOAD=libhz3.so.0 HZ3_STATS=1 ls 2>&1 | grep "this process ran on hz3 {VERSION} (scale)"
 /debs/linked | grep "lane=scale "
+hz3 record -o /debs/t -- ls /debs
+hz3 run --lane fast -- /usr/lib/*/hz3/hz3-play /debs/t | grep "program=ls .* lane=fast "
 test "$(hz3 stats 1 2>&1)" = "hz3: stats needs python3, which is not installed"
 dpkg -r hz3-tools libhz3
 ! ls /usr/lib/*/libhz3* /usr/bin/hz3* /usr/share/hz3
@@ -124,6 +126,8 @@ def test_the_wheel_runs_programs(tmp_path):
     assert run(*hz3, "version", cwd=tmp_path) == f"hz3 {VERSION}\n"
     said = run(*hz3, "run", "--stats", "--", python, "-c", "print('a' * 3)", cwd=tmp_path)
     assert said.startswith("aaa\n") and f"this process ran on hz3 {VERSION} (scale)" in said
+    run(*hz3, "record", "-o", tmp_path / "t", "--", "true", cwd=tmp_path)
+    assert (tmp_path / "t").stat().st_size > 0
     assert "usage: hz3 explain " in run(*hz3, "explain", "--help", cwd=tmp_path)
     assert subprocess.run([*hz3, "run", "--", "false"], cwd=tmp_path).returncode == 1
     library = run(python, "-c", "import hz3; print(hz3.LIBRARY)", cwd=tmp_path).strip()
