@@ -4,7 +4,7 @@
 
 #include "base/types.h"
 
-extern const char hz3_operators, hz3_interpose; /* only to have an address */
+extern const char hz3_operators, hz3_interpose, hz3_memcheck; /* only to have an address */
 
 #if HZ3_OVERRIDE
 #define HZ3_STANDARD_NAME(name, result, arguments, target) \
