@@ -29,8 +29,8 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all benches check clean coverage docs install run test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
-.PHONY: setup setup-build setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
+.PHONY: all analyze benches check clean coverage docs install run test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
 
@@ -67,6 +67,10 @@ test_sanitizers: setup-test benches
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,hz3 stress_tsan)
 	@$(CTEST) --test-dir build/scale -R '^stress\.tsan$$'
 	@$(PYTEST) tests/lanes -k no_races
+
+# What clang-tidy and gcc's analyzer say of the C here: a few minutes.
+analyze: setup-analyze
+	@python3 tools/analyze.py
 
 # What the C suites reach of each room of src.
 coverage: setup-coverage
@@ -128,12 +132,12 @@ fuzz: setup-fuzz
 peers: setup-peers
 	@.venv/bin/python peers/build.py
 
-setup-build setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers: setup-%:
+setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers: setup-%:
 	@tools/setup.sh $*
 setup-fuzz setup-vm: setup-test
 
-# make setup [FOR=build|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: installs what that needs, by sudo.  No other
-# command installs Debian packages, unless root runs it.
+# make setup [FOR=build|analyze|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: installs what that
+# needs, by sudo.  No other command installs Debian packages, unless root runs it.
 FOR ?= test
 setup:
 	@tools/setup.sh --install $(FOR)

@@ -14,7 +14,7 @@
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) exit(125);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -40,11 +40,11 @@ int main(int argc, char **argv)
     double wall = now() - start;
     FILE *file = fopen(argv[1], "w");
     if (!file) return 125;
-    fprintf(file, "wall_s=%.6f cpu_s=%.6f peak_kib=%ld\n", wall, seconds(used.ru_utime) + seconds(used.ru_stime),
-            used.ru_maxrss);
-    if (fclose(file) != 0) return 125;
+    int written = fprintf(file, "wall_s=%.6f cpu_s=%.6f peak_kib=%ld\n", wall,
+                          seconds(used.ru_utime) + seconds(used.ru_stime), used.ru_maxrss);
+    if (fclose(file) != 0 || written < 0) return 125;
     if (getsid(0) == getpid()) { /* as the lab calls it: nobody else is in the group */
-        signal(SIGTERM, SIG_IGN);
+        (void)signal(SIGTERM, SIG_IGN);
         kill(0, SIGTERM);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [--install] [build|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: brings what building
-# needs, or building and the demo, a minute's tests, all tests, the programs under stress, the packages, the table of
+# setup.sh [--install] [build|analyze|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: brings what building
+# needs, or building and the analyzers, the demo, a minute's tests, all tests, the programs under stress, the packages, the table of
 # coverage, the fuzzer, the tests in a virtual machine, the peers, the real programs that are measured, or the lab; says
 # nothing when all is there.  Python packages come into .venv.  Debian's are installed where root asks, or whoever says
 # --install (make setup), by sudo; for others it says which command would.
@@ -22,6 +22,7 @@ case $purpose in
     lab)
         needed="$needed python3-venv"
         requirements=lab ;;
+    analyze) needed="$needed clang-tidy-19" ;;
     check | coverage)
         needed="$needed python3-venv g++ pkg-config libcmocka-dev binutils"
         requirements='tests lab' ;; # the tests read the registry with the lab
@@ -53,7 +54,7 @@ case $purpose in
         requirements='lab bench'
         wanted='redis-server redis-tools memcached postgresql nginx-light rocksdb-tools perl lua5.4 ruby sqlite3 g++ z3
             ghostscript git' ;;
-    *) echo "usage: $0 [--install] [build|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--install] [build|analyze|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]" >&2; exit 2 ;;
 esac
 
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }

@@ -8,7 +8,6 @@
 #include "os/cgroup.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -105,23 +104,27 @@ static bool foreign(const char *text, size_t *value)
 /* ---- the table ---- */
 
 static const struct option {
-    const char *name, *standard;
+    const char *name, *standard[2]; /* HZ3_SMALL_MEMORY */
     size_t *value;
     bool (*parse)(const char *text, size_t *value);
 } options[] = {
-#define HZ3_OPTION(name, kind, standard, small, meaning) \
-    {"HZ3_" #name, HZ3_SMALL_MEMORY ? small : standard, &hz3_options.name, kind},
+#define HZ3_OPTION(name, kind, standard, small, meaning) {"HZ3_" #name, {standard, small}, &hz3_options.name, kind},
 #include "api/options.def"
 #undef HZ3_OPTION
 };
 enum { OPTIONS = sizeof options / sizeof *options };
+
+static const char *standard_of(const struct option *option)
+{
+    return option->standard[HZ3_SMALL_MEMORY];
+}
 
 /* The value in the environment, if that can be read yet and the value is good; else the default. */
 static const char *chosen(const struct option *option)
 {
     const char *text = environ ? secure_getenv(option->name) : NULL;
     size_t ignored;
-    return text && option->parse(text, &ignored) ? text : option->standard;
+    return text && option->parse(text, &ignored) ? text : standard_of(option);
 }
 
 /* Absolute, since the program may change its directory. */
@@ -228,12 +231,12 @@ void hz3_options_report(void)
             source = "default";
         }
         if (hz3_options.VERBOSE)
-            line("hz3: option %s=%s = %s (%s)\n", options[i].name, text && *source == 'e' ? text : options[i].standard,
-                 value, source);
+            line("hz3: option %s=%s = %s (%s)\n", options[i].name,
+                 text && *source == 'e' ? text : standard_of(&options[i]), value, source);
     }
 }
 
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file)
 {
-    line("hz3: warning: cannot write %s to %s: %s\n", what, file->path, strerror(errno), "");
+    line("hz3: warning: cannot write %s to %s: %m\n", what, file->path, "", "");
 }

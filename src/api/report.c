@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* With one write, so that those of several processes do not mix. */
 static void append_stats(void)
@@ -32,10 +33,11 @@ static void print_boxes(void)
 /* ---- the heap profile ---- */
 
 static FILE *profile;
+static bool profile_failed;
 
 static void put(const char *text, size_t length)
 {
-    fwrite(text, 1, length, profile);
+    profile_failed |= fwrite(text, 1, length, profile) != length;
 }
 
 /* A reader needs the mappings to find the functions. */
@@ -43,8 +45,13 @@ static void copy_mappings(void)
 {
     char buf[4096];
     FILE *maps = fopen("/proc/self/maps", "re");
-    for (size_t got; maps && (got = fread(buf, 1, sizeof buf, maps)) > 0;) put(buf, got);
-    if (maps) fclose(maps);
+    if (!maps) return;
+    size_t got;
+    do {
+        got = fread(buf, 1, sizeof buf, maps);
+        put(buf, got);
+    } while (got == sizeof buf);
+    (void)fclose(maps);
 }
 
 static void write_profile(void)
@@ -54,10 +61,11 @@ static void write_profile(void)
     profile = fopen(hz3_options_path(&hz3_options.profile_file, path), "we");
     if (profile) {
         hz3_profile_write(put);
-        fputs("maps\n", profile);
+        put("maps\n", strlen("maps\n"));
         copy_mappings();
     }
-    if (!profile || fclose(profile) != 0) hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
+    if (!profile || fclose(profile) != 0 || profile_failed)
+        hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
     hz3_sample_go_on();
 }
 
@@ -68,7 +76,7 @@ static void write_profile(void)
 static void flush_stdout(void)
 {
     if (ftrylockfile(stdout) != 0) return;
-    fflush(stdout);
+    (void)fflush(stdout); /* whether it could is the program's business */
     funlockfile(stdout);
 }
 

@@ -254,7 +254,7 @@ uintptr_t hz3_arena_magazines(size_t bytes)
 {
     if (magazine_used + bytes > magazine_mapped) {
         /* The last step is left out: a stack's link has no number for the very last magazine. */
-        if (magazine_mapped + 2 * TABLE_STEP > magazine_area_bytes) return 0;
+        if (magazine_mapped + (size_t)2 * TABLE_STEP > magazine_area_bytes) return 0;
         uintptr_t at = hz3_magazine_area + magazine_mapped;
         if (map_part(at, TABLE_STEP, hz3_windows[0].reserved) != HZ3_MAPPED) return 0;
         magazine_mapped += TABLE_STEP;

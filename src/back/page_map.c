@@ -46,7 +46,7 @@ void hz3_map_each_span(void (*visit)(struct hz3_span *span))
 
 bool hz3_map_was_used(const void *p)
 {
-    const struct hz3_window *window = hz3_window_of(p);
+    const struct hz3_window *window = hz3_window_or_none(p);
     /* A granule without a descriptor lies beyond the end of a window that ended early. */
     if (!window || hz3_granule_of(window, p) >= hz3_min(window->frontier, window->spans_mapped)) return false;
     return hz3_class_at(p) != HZ3_CLASS_NONE || hz3_owner_at(p) != FOREIGN_OWNER;

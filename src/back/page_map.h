@@ -68,14 +68,22 @@ HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
     return (uintptr_t)p - window->base < window->bytes;
 }
 
-/* The window p lies in, or NULL. */
-HZ3_INLINE struct hz3_window *hz3_window_of(const void *p)
+/* The window p lies in, if it is a pointer into one; else NULL. */
+HZ3_INLINE struct hz3_window *hz3_window_or_none(const void *p)
 {
     if (likely(hz3_window_has(&hz3_windows[0], p))) return &hz3_windows[0];
     uint32_t count = hz3_load(hz3_window_count, memory_order_acquire);
     for (uint32_t i = 1; i < count; i++)
         if (hz3_window_has(&hz3_windows[i], p)) return &hz3_windows[i];
     return NULL;
+}
+
+/* The same for a p that lies in one. */
+HZ3_INLINE struct hz3_window *hz3_window_of(const void *p)
+{
+    struct hz3_window *window = hz3_window_or_none(p);
+    if (!window) __builtin_unreachable();
+    return window;
 }
 
 HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
@@ -86,7 +94,7 @@ HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
 /* The class in p's tag: a size class, LARGE, or NONE (not hz3's, or not the first granule of a large block). */
 HZ3_INLINE unsigned hz3_class_at(const void *p)
 {
-    const struct hz3_window *window = hz3_window_of(p);
+    const struct hz3_window *window = hz3_window_or_none(p);
     return window ? window->tags[hz3_granule_of(window, p)].cls : (unsigned)HZ3_CLASS_NONE;
 }
 

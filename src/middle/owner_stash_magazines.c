@@ -31,7 +31,8 @@ bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsig
     struct hz3_magazine *magazine = n <= hz3_class_info[cls].load ? hz3_magazine_get(cls) : NULL;
     if (!magazine) return false;
     void **top = hz3_magazine_open(magazine, n);
-    for (void *object = head; n--; object = object == tail ? NULL : hz3_link_get(object)) *++top = object;
+    *++top = head;
+    for (void *object = head; object != tail; *++top = object) object = hz3_link_get(object);
     if (push(stash, &bin->stack, cls, hz3_magazine_close(top))) return true;
     hz3_magazine_put(cls, magazine);
     return false;

@@ -22,7 +22,7 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
     if (hz3_os_read_file(membership, groups, sizeof groups) < 0) return SIZE_MAX;
     char *line = strncmp(groups, "0::/", 4) ? strstr(groups, "\n0::/") : groups;
     if (!line) return SIZE_MAX;
-    char *group = strchr(line, '/');
+    char *group = line + strcspn(line, "/");
     size_t length = strcspn(group, "\n");
     group[length > 1 ? length : 0] = 0; /* "/" is the root itself, not a group in it */
     size_t limit = SIZE_MAX;

@@ -292,7 +292,7 @@ int hz3_os_thread(void)
 
 uint64_t hz3_os_now_ms(void)
 {
-    struct timespec now;
+    struct timespec now = {0};
     if (vdso_clock)
         vdso_clock(CLOCK_MONOTONIC_COARSE, &now);
     else /* what libc's would do where there is no vDSO */

@@ -39,7 +39,7 @@ struct hz3_counters {
 #undef ROW
 };
 enum {
-#define ROW(name, box) HZ3_COUNTS_##name = box,
+#define ROW(name, box) HZ3_COUNTS_##name = (box),
     HZ3_COUNTERS(ROW) HZ3_COUNTER_MAXIMA(ROW)
 #undef ROW
 };
@@ -58,7 +58,7 @@ extern HZ3_HIDDEN _Thread_local struct hz3_counters hz3_counters;
 /* A call, where any box is built in. */
 #define HZ3_OBSERVE(call) \
     do { \
-        if (HZ3_BOXES_ON) call; \
+        if (HZ3_BOXES_ON) (call); \
     } while (0)
 
 /* Lets other threads find a thread's counts. */

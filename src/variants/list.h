@@ -5,7 +5,8 @@
  * The count is exact, since it changes with the head.  With HZ3_S44_OWNER_STASH_COUNT it is in a word of its own
  * instead, which follows the head and is approximate.  Objects leave by an exchange of the whole list, or some of them
  * by one taker at a time, which the caller ensures: if many popped at once, one might read the link of an object that
- * is in use again.  The including file says where a link is, by hz3_link_get and hz3_link_set. */
+ * is in use again.  The including file says where a link is, by hz3_link_get and
+ * hz3_link_set, before. */
 #ifndef HZ3_VARIANTS_LIST_H
 #define HZ3_VARIANTS_LIST_H
 
@@ -17,9 +18,6 @@ struct hz3_list {
 };
 
 enum { HZ3_LIST_ADDRESS_BITS = 48 - HZ3_UNIT_SHIFT, HZ3_LIST_MAX = (1 << (64 - HZ3_LIST_ADDRESS_BITS)) - 1 };
-
-static inline void *hz3_link_get(void *object);
-static inline void hz3_link_set(void *object, void *next);
 
 HZ3_INLINE void *hz3_list_first(uint64_t head)
 {

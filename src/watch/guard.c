@@ -224,7 +224,7 @@ static void handle_fault(int signal, siginfo_t *info, void *context)
         handler_before.sa_handler(signal);
     } else {
         sigaction(SIGSEGV, &handler_before, NULL); /* the instruction will fault again, and end the process */
-        if (sent) raise(SIGSEGV);
+        if (sent) (void)raise(SIGSEGV);
     }
 }
 

@@ -255,14 +255,14 @@ HZ3_NOINLINE void hz3_profile_allocated(void *p, size_t bytes)
     hz3_sample_go_on();
 }
 
-void hz3_profile_freed(const void *p, uint32_t i)
+void hz3_profile_freed(const void *p, uint32_t sample)
 {
-    if (likely(!i)) return;
+    if (likely(!sample)) return;
     TELL_FREE(p);
-    struct sample *sample = &tables->samples[i];
-    sample->died = (uint32_t)hz3_os_now_ms();
-    sample->to = this_thread();
-    hz3_push(freed, i, sample->next);
+    struct sample *died = &tables->samples[sample];
+    died->died = (uint32_t)hz3_os_now_ms();
+    died->to = this_thread();
+    hz3_push(freed, sample, died->next);
 }
 
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes)

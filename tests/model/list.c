@@ -1,5 +1,4 @@
 /* src/variants/list.h with links that Relacy watches, out of line. */
-#include "variants/list.h"
 
 static inline void *hz3_link_get(void *object)
 {
@@ -10,6 +9,8 @@ static inline void hz3_link_set(void *object, void *next)
 {
     model_link_set(object, next);
 }
+
+#include "variants/list.h"
 
 static struct hz3_list list;
 

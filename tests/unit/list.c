@@ -1,8 +1,6 @@
 /* The list word: the first object and the count, changed together or, in a word of its own, one after the other. */
 #include "unit.h"
 
-#include "variants/list.h"
-
 static inline void *hz3_link_get(void *object)
 {
     return *(void **)object;
@@ -12,6 +10,8 @@ static inline void hz3_link_set(void *object, void *next)
 {
     *(void **)object = next;
 }
+
+#include "variants/list.h"
 
 enum { OBJECTS = 8 };
 static struct object {

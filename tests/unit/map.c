@@ -74,9 +74,9 @@ static void nothing_is_at_strange_addresses(void **state)
 {
     (void)state;
     int local;
-    assert_null(hz3_window_of(NULL));
-    assert_null(hz3_window_of(&local));
-    assert_null(hz3_window_of((void *)UINTPTR_MAX));
+    assert_null(hz3_window_or_none(NULL));
+    assert_null(hz3_window_or_none(&local));
+    assert_null(hz3_window_or_none((void *)UINTPTR_MAX));
     char *beyond = (char *)hz3_windows[0].base + hz3_windows[0].bytes - 1;
     assert_int_equal(hz3_class_at(beyond), HZ3_CLASS_NONE);
 }
