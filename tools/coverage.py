@@ -50,7 +50,7 @@ def main() -> None:
     for counts in build.rglob("*.gcda"):
         counts.unlink()
     by_unit = reached(build, "-R", r"^unit\.")
-    by_all = reached(build, "-E", r"^(unit|model|stress\.tsan)\.?")
+    by_all = reached(build, "-E", r"^(unit|model|stress\.sanitized)\.?")
     print("| room | lines | by tests/unit | by all C suites | test of its name |\n|---|---|---|---|---|")
     print("\n".join(rows(by_unit, by_all)))
 

@@ -33,7 +33,7 @@ case $purpose in
     test)
         needed="$needed python3-venv pkg-config"
         requirements='tests lab'
-        wanted="g++ clang-19 clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev valgrind redis-server
+        wanted="g++ clang-19 libclang-rt-19-dev clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev valgrind redis-server
             redis-tools memcached
             sqlite3 php-cli nginx-light wrk heaptrack valgrind luajit postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
@@ -81,6 +81,7 @@ is_here() { # PACKAGE: it or its equal, however it came
         busybox-static) command -v busybox ;;
         "$kernel") ls build/vm/vmlinuz ;;
         afl++) command -v afl-clang-fast ;;
+        libclang-rt-19-dev) ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a ;;
         gcc-*) command -v "${1#gcc-}-gcc" ;;
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
