@@ -1,10 +1,13 @@
 /* Proves that every name hz3 has to serve is its own: one that is missing falls silently to the libc, which
  * then meets pointers it never gave out. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "hz3.h"
 #include "unit.h"
 
 static const char standard_names[] =
@@ -98,6 +101,35 @@ static void statistics_are_cut_as_snprintf_cuts(void **state)
     assert_int_equal(part[10], 'x');
 }
 
+static void the_version_is_the_header_s_and_the_config_string_s(void **state)
+{
+    (void)state;
+    const char *(*version)(void), *(*config)(void);
+    char numbers[32], word[64];
+    *(void **)&version = find("hz3_version");
+    *(void **)&config = find("hz3_config_string");
+    snprintf(numbers, sizeof(numbers), "%d.%d.%d", HZ3_VERSION_MAJOR, HZ3_VERSION_MINOR, HZ3_VERSION_PATCH);
+    assert_string_equal(version(), numbers);
+    snprintf(word, sizeof(word), " version=%s ", numbers);
+    assert_non_null(strstr(config(), word));
+}
+
+static void an_array_is_resized_by_either_name(void **state)
+{
+    (void)state;
+    void *(*resize)(void *, size_t, size_t);
+    *(void **)&resize = find("hz3_reallocarray");
+    char *p = resize(NULL, 3, 50);
+    assert_non_null(p);
+    memset(p, 'a', 150);
+    p = reallocarray(p, 30, 500);
+    assert_true(p && malloc_usable_size(p) >= 15000 && p[0] == 'a' && p[149] == 'a');
+    errno = 0;
+    assert_null(resize(p, SIZE_MAX / 2, 3));
+    assert_int_equal(errno, ENOMEM);
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +137,8 @@ int main(void)
         cmocka_unit_test(its_own_names_are_there),
         cmocka_unit_test(both_names_share_one_heap),
         cmocka_unit_test(statistics_are_cut_as_snprintf_cuts),
+        cmocka_unit_test(the_version_is_the_header_s_and_the_config_string_s),
+        cmocka_unit_test(an_array_is_resized_by_either_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

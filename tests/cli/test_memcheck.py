@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MEMCHECK = ["valgrind", "--soname-synonyms=somalloc=nouserintercepts,hz3=*", "--leak-check=full"]
 SOURCE = r"""
 #define _GNU_SOURCE
+#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -62,6 +63,8 @@ static void is_right(void)
         free(zeroed);
     }
     need(!calloc(SIZE_MAX / 2, 3) && !malloc(SIZE_MAX) && !pvalloc(SIZE_MAX) && !realloc(NULL, SIZE_MAX));
+    void *none = &none;
+    need(!malloc(PTRDIFF_MAX) && posix_memalign(&none, 64, PTRDIFF_MAX) == ENOMEM && none == &none);
     free(malloc(0)), free(valloc(1)), free(pvalloc(1)), free(reallocarray(NULL, 3, 3)), free(strdup("a string"));
 }
 

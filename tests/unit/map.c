@@ -5,8 +5,10 @@
 #include "back/arena.h"
 #include "back/pages.h"
 #include "os/os.h"
+#include "support.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static void extension_is_contiguous_and_nobodys(void **state)
 {
@@ -41,6 +43,25 @@ static void taken_places_are_skipped(void **state)
     assert_true((char *)window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT) > theirs);
     assert_int_equal(theirs[7], 42);
     assert_int_equal(hz3_class_at(theirs), HZ3_CLASS_NONE);
+}
+
+static void extend_in_vain(void *window)
+{
+    struct rlimit none = {0, 0};
+    CHECK(setrlimit(RLIMIT_DATA, &none) == 0);
+    CHECK(hz3_arena_extend(window, 1) == HZ3_ARENA_REFUSED);
+}
+
+/* The last tags that may be written are those of granules before the one that is taken. */
+static void what_cannot_be_tagged_as_taken_is_a_refusal(void **state)
+{
+    (void)state;
+    struct hz3_window *window = &hz3_windows[0];
+    size_t tags = hz3_os.page / sizeof(struct hz3_tag), granules = tags - (window->frontier + 8) % tags;
+    if (window->frontier + granules + tags > window->bytes / HZ3_GRANULE) skip();
+    assert_true(hz3_arena_extend(window, granules) >= 0);
+    put_page(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT));
+    expect_success(in_child(extend_in_vain, window), 10);
 }
 
 static void far_windows_are_found(void **state)
@@ -137,6 +158,6 @@ static void all_windows_can_be_opened(void **state)
 }
 
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
-    cmocka_unit_test(far_windows_are_found), cmocka_unit_test(windows_start_at_whole_huge_pages),
-    cmocka_unit_test(nothing_is_at_strange_addresses), cmocka_unit_test(a_window_ends_where_a_table_cannot_grow),
-    cmocka_unit_test(all_windows_can_be_opened))
+    cmocka_unit_test(what_cannot_be_tagged_as_taken_is_a_refusal), cmocka_unit_test(far_windows_are_found),
+    cmocka_unit_test(windows_start_at_whole_huge_pages), cmocka_unit_test(nothing_is_at_strange_addresses),
+    cmocka_unit_test(a_window_ends_where_a_table_cannot_grow), cmocka_unit_test(all_windows_can_be_opened))

@@ -2,7 +2,9 @@
 #include "folder.h"
 
 #include "os/module.h"
+#include "os/stack.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -58,4 +60,19 @@ static void memory_of_no_file_has_none(void **state)
     assert_false(hz3_os_module_of((void *)1, name, sizeof name, &offset));
 }
 
-RUN(IN_FOLDER(its_name_is_the_last_part_of_any_path), cmocka_unit_test(memory_of_no_file_has_none))
+/* As on C libraries without backtrace: by frame pointers, of which the first is surely one. */
+__attribute__((noinline)) static void a_stack_begins_where_it_was_asked_for(void **state)
+{
+    (void)state;
+    void *frames[4] = {NULL};
+    errno = 42;
+    unsigned depth = hz3_os_stack(frames, 4);
+    assert_int_equal(errno, 42);
+    assert_in_range(depth, 1, 4);
+    assert_in_range(frames[0], a_stack_begins_where_it_was_asked_for,
+                    (char *)a_stack_begins_where_it_was_asked_for + 512);
+    assert_int_equal(hz3_os_stack(frames, 0), 0);
+}
+
+RUN(cmocka_unit_test(a_stack_begins_where_it_was_asked_for), IN_FOLDER(its_name_is_the_last_part_of_any_path),
+    cmocka_unit_test(memory_of_no_file_has_none))

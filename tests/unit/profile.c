@@ -2,12 +2,14 @@
 #include "unit.h"
 
 #include "hz3.h"
+#include "support.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 static char *table;
 static size_t table_length;
@@ -149,11 +151,29 @@ static void it_is_what_is_wanted(void **state)
     }
 }
 
+static void want_in_vain(void *resource)
+{
+    struct rlimit none = {0, 0};
+    CHECK(setrlimit((__rlimit_resource_t)(intptr_t)resource, &none) == 0);
+    hz3_set(hz3_profile_wanted, 4096);
+    hz3_profile_set(4096);
+    CHECK(hz3_sample_rate() == 0 && hz3_get(hz3_profile_wanted) == 0);
+}
+
+/* No address space, and none that may be written. */
+static void without_room_for_its_tables_there_is_none(void **state)
+{
+    (void)state;
+    expect_success(in_child(want_in_vain, (void *)RLIMIT_AS), 10);
+    expect_success(in_child(want_in_vain, (void *)RLIMIT_DATA), 10);
+}
+
 #define PROFILED(test) cmocka_unit_test_setup_teardown(test, begin, finish)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_room_for_its_tables_there_is_none),
         PROFILED(a_free_is_told_with_its_allocation),
         PROFILED(another_thread_s_free_is_told_as_such),
         PROFILED(sizes_and_ways_of_all_kinds_are_seen),

@@ -1,0 +1,61 @@
+/* Guard pages where there is no room for them, and beside a program's own handler of SIGSEGV.  What they tell of misuse
+ * is in tests/cli/test_guard.py. */
+#include "unit.h"
+
+#include "support.h"
+#include "watch/guard.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void refused(void *resource)
+{
+    struct rlimit none = {0, 0};
+    CHECK(setrlimit((__rlimit_resource_t)(intptr_t)resource, &none) == 0);
+    CHECK(!hz3_guard_start());
+    CHECK(!hz3_guard_has(&none) && !hz3_guard_alloc(16, 16));
+}
+
+/* No address space, and none that may be written. */
+static void without_room_there_are_none(void **state)
+{
+    (void)state;
+    expect_success(in_child(refused, (void *)RLIMIT_AS), 10);
+    expect_success(in_child(refused, (void *)RLIMIT_DATA), 10);
+}
+
+static void leave(int signal)
+{
+    _exit(signal == SIGSEGV ? 0 : 1);
+}
+
+static void leave_knowing(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    _exit(signal == SIGSEGV && info->si_pid == getpid() ? 0 : 1);
+}
+
+static void raise_it(void *knowing)
+{
+    struct sigaction own = {0};
+    if (knowing) {
+        own.sa_sigaction = leave_knowing;
+        own.sa_flags = SA_SIGINFO;
+    } else {
+        own.sa_handler = leave;
+    }
+    CHECK(sigaction(SIGSEGV, &own, NULL) == 0);
+    CHECK(hz3_guard_start());
+    raise(SIGSEGV);
+    CHECK(false);
+}
+
+static void what_is_not_about_them_goes_to_the_handler_before(void **state)
+{
+    (void)state;
+    expect_success(in_child(raise_it, NULL), 10);
+    expect_success(in_child(raise_it, state), 10);
+}
+
+RUN(cmocka_unit_test(without_room_there_are_none), cmocka_unit_test(what_is_not_about_them_goes_to_the_handler_before))
