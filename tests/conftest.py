@@ -13,6 +13,7 @@ LANES = ("scale", "fast")  # that whole programs are tried in, and that have mem
 
 def pytest_addoption(parser):
     parser.addoption("--lane", action="append", choices=ALL_LANES, help="test this lane only (may be repeated)")
+    parser.addoption("--library", type=Path, help="of this build, instead of the lane's own")
     parser.addoption("--long", action="store_true", help="every variant of every lane, and for longer")
 
 
@@ -34,7 +35,7 @@ def pytest_generate_tests(metafunc):
 def preload(request):
     """One lane's library, and the environment that preloads it."""
     lane = request.param
-    library = ROOT / f"libhakozuna_hz3_{lane}.so"
+    library = request.config.getoption("--library") or ROOT / f"libhakozuna_hz3_{lane}.so"
     if not library.is_file():
         raise FileNotFoundError(f"{library} is not built: make all_ldpreload_{lane}")
     return Preload(lane, library, {**os.environ, "LD_PRELOAD": str(library)})

@@ -1,42 +1,98 @@
-"""coverage.py BUILD: what the C suites reach of each room of src, as a table: all of them, and those of tests/unit alone.
+"""coverage.py: what tests reach of each room of src, as a table: tests/unit alone, and all C suites but the models, with
+those of pytest's that watch and api need.  Then the lines that refuse memory of which a branch was not taken.
 
-BUILD is a build with --coverage whose tests are built.  A process that is killed, as those of tests/misuse are, leaves no
-counts, nor does one that ends by _exit.  So this says what is surely reached, and is no judge of a test's worth."""
+Lane scale runs everything, other builds what is in no source of lane scale.  Rooms that no build has whole are the sum of
+all.  A process that is killed leaves no counts.  So this says what is surely reached, and is no judge of a test's worth."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# Where memory is refused, or a refusal is passed on.
+REFUSES = re.compile(r"no_memory\(\)|ENOMEM|_NOMEM|ARENA_REFUSED|!= HZ3_MAPPED")
+LINES = dict[int, tuple[int, bool]]  # by number: how often it ran, and whether each of its branches was taken
 
 
-def run(*command):
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+BOXES = ("S44_STATS", "S44_4_STATS", "S67_STATS", "S74_STATS", "S96_OWNER_STASH_PUSH_STATS", "ATOMIC_STATS", "DELAY")
+MORE = ("ADOPT=2", "OVERFLOW_SORT=1", "S48_OWNER_STASH_SPILL=1", "S112_FULL_DRAIN_EXCHANGE=1", "CENTRAL_MAGAZINES=1",
+        "S145_CENTRAL_LOCAL_CACHE=1", "OWNER_STASH_INSTANCES=4")
+# Lane, what differs in it, and the tests besides tests/unit that it runs.
+SOME = r"^(api|stress)\."
+BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("scale", MORE, SOME), ("fast", (), SOME)]
+PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
 
 
-def reached(build: Path, *tests: str) -> dict[str, tuple[int, int]]:
-    """Lines with code and lines reached, by source, after these tests as well."""
-    done = subprocess.run(["ctest", "--test-dir", build, "-j4", *tests], capture_output=True, text=True)
-    if done.returncode:  # some count what the counting itself allocates; whether they pass is make test's to say
-        print(f"coverage: without {done.stdout.count('***Failed')} tests, which fail when counted", file=sys.stderr)
-    summary = build / "coverage.json"
-    run(sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", f"{ROOT}/src/", "--json-summary", summary,
-        "--merge-mode-functions", "merge-use-line-max", "--gcov-ignore-errors", "all", build)
-    return {file["filename"].removeprefix("src/"): (file["line_total"], file["line_covered"])
-            for file in json.loads(summary.read_text())["files"]}
+def run(*command, log: Path) -> int:
+    with log.open("a") as out:
+        return subprocess.run(command, cwd=ROOT, stdout=out, stderr=out).returncode
 
 
-def rows(by_unit: dict, by_all: dict) -> list[str]:
+def make(build: Path, lane: str, changes) -> None:
+    """The build, its counts at zero."""
+    build.mkdir(parents=True, exist_ok=True)
+    program, library, log = build / "program.o", build / "library.o", build / "make.log"
+    wrap = "-Wl,--wrap=abort"
+    steps = [
+        ["cc", "-c", "-fPIC", "tools/coverage_dump.c", "-o", program],
+        ["cc", "-c", "-fPIC", "-DOF_LIBRARY", "tools/coverage_dump.c", "-o", library],
+        ["cmake", "-S", ".", "-B", build, f"-DHZ3_LANE={lane}", "-DHZ3_DEFS_EXTRA=" + " ".join(f"-DHZ3_{c}" for c in changes),
+         "-DCMAKE_BUILD_TYPE=Debug", "-DHZ3_BENCH=OFF", "-DCMAKE_C_FLAGS=--coverage -fprofile-update=atomic",
+         "-DCMAKE_CXX_FLAGS=--coverage", f"-DCMAKE_SHARED_LINKER_FLAGS={library} {wrap}",
+         f"-DCMAKE_EXE_LINKER_FLAGS={program} -rdynamic {wrap},--wrap=_exit"],
+        ["cmake", "--build", build, f"-j{os.cpu_count()}", "--target", "counted_programs"],
+    ]
+    for step in steps:
+        if run(*step, log=log):
+            sys.exit(f"coverage: {log.read_text()}")
+    for counts in build.rglob("*.gcda"):
+        counts.unlink()
+
+
+def test(build: Path, *words: str) -> None:
+    run("ctest", "--test-dir", build, f"-j{2 * (os.cpu_count() or 1)}", *words, log=build / "tests.log")
+
+
+def reached(build: Path) -> dict[str, LINES]:
+    """By source."""
+    counts = build / "coverage.json"
+    subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", f"{ROOT}/src/", "--json", counts,
+                    "--merge-mode-functions", "merge-use-line-max", "--gcov-ignore-errors", "all",
+                    build / "CMakeFiles", build / "tests/unit/CMakeFiles/hz3_rooms.dir"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return {file["file"].removeprefix("src/"): {
+        line["line_number"]: (line["count"], all(branch["count"] for branch in line["branches"])) for line in file["lines"]}
+        for file in json.loads(counts.read_text())["files"]}
+
+
+def merged(one: dict[str, LINES], other: dict[str, LINES]) -> dict[str, LINES]:
+    """What either reached."""
+    both = {file: dict(lines) for file, lines in one.items()}
+    for file, lines in other.items():
+        mine = both.setdefault(file, {})
+        for number, (count, taken) in lines.items():
+            before = mine.get(number, (0, False))
+            mine[number] = (before[0] + count, before[1] or taken)
+    return both
+
+
+def ran(lines: LINES) -> int:
+    return sum(count > 0 for count, _ in lines.values())
+
+
+def rows(by_unit: dict[str, LINES], by_all: dict[str, LINES]) -> list[str]:
     """A row for each floor, and for each room, which is a .c file with its header."""
-    sums = defaultdict(lambda: [0, 0, 0])
-    for file, (lines, covered) in by_all.items():
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for file, lines in by_all.items():
         floor, room = file.split("/")[0], file.rsplit(".", 1)[0]
         for key in (floor, room):
-            sums[key] = [a + b for a, b in zip(sums[key], (lines, by_unit.get(file, (0, 0))[1], covered))]
+            sums[key] = [a + b for a, b in zip(sums[key], (len(lines), ran(by_unit.get(file, {})), ran(lines)), strict=True)]
 
-    def row(key):
+    def row(key: str) -> str:
         lines, unit, every = sums[key]
         own = (ROOT / "tests/unit" / f"{key.split('/')[-1]}.c").exists() and "/" in key
         name = f"`{key}`" if "/" in key else f"**{key}**"
@@ -45,14 +101,37 @@ def rows(by_unit: dict, by_all: dict) -> list[str]:
     return [row(key) for key in sorted(sums)]
 
 
+def refusals(by_all: dict[str, LINES], source_of) -> tuple[int, list[str]]:
+    """How many lines refuse memory, and those of which a branch was not taken."""
+    found, missed = 0, []
+    for file, lines in sorted(by_all.items()):
+        text = source_of(file).splitlines()
+        for number, (count, both) in sorted(lines.items()):
+            if REFUSES.search(text[number - 1]):
+                found += 1
+                if not count or not both:
+                    missed.append(f"{file}:{number}: {text[number - 1].strip()}")
+    return found, missed
+
+
 def main() -> None:
-    build = Path(sys.argv[1]).resolve()
-    for counts in build.rglob("*.gcda"):
-        counts.unlink()
-    by_unit = reached(build, "-R", r"^unit\.")
-    by_all = reached(build, "-E", r"^(unit|model|stress\.sanitized)\.?")
-    print("| room | lines | by tests/unit | by all C suites | test of its name |\n|---|---|---|---|---|")
+    by_unit: dict[str, LINES] = {}
+    by_all: dict[str, LINES] = {}
+    for lane, changes, tests in BUILDS:
+        build = ROOT / "build/coverage" / (f"{lane}-more" if changes else lane)
+        make(build, lane, changes)
+        test(build, "-R", r"^unit\.")
+        by_unit = merged(by_unit, reached(build))
+        test(build, "-R", tests, "-E", r"^(unit|model|stress\.sanitized)\.?")
+        if tests == ".":
+            run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--lane", lane, "--library", build / "libhz3.so",
+                *PYTEST, log=build / "tests.log")
+        by_all = merged(by_all, reached(build))
+    print("| room | lines | by tests/unit | by all | test of its name |\n|---|---|---|---|---|")
     print("\n".join(rows(by_unit, by_all)))
+    found, missed = refusals(by_all, lambda file: (ROOT / "src" / file).read_text())
+    print(f"\n{found} lines refuse memory; of {len(missed)} a branch was not taken{':' if missed else '.'}\n")
+    print("\n".join(f"    {line}" for line in missed))
 
 
 if __name__ == "__main__":
