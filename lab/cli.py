@@ -16,6 +16,7 @@ from lab import (
     LabError,
     archive,
     build,
+    handovers,
     judge,
     ledger,
     machine,
@@ -207,6 +208,30 @@ def replay_verb(trace: Path, on: str | None, blocks: int, only: tuple[str, ...],
     show.comparison(run, reference)
     say(replay.fidelity(run, facts), highlight=False, markup=False)
     show.closing(run, reference)
+
+
+class Threads(click.ParamType[list[int]]):
+    """2,8,16"""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if not re.fullmatch(r"[1-9]\d{0,2}(,[1-9]\d{0,2})*", str(value)):
+            self.fail(f"{value!r} is not a list of numbers of threads, as 2,8,16 is.", param, ctx)
+        return [int(number) for number in str(value).split(",")]
+
+
+@main.command("handovers")
+@click.argument("file", type=click.Path(path_type=Path), default=ROOT / "bench/cells-handovers.txt")
+@click.option("--lane", default="scale", help="which lane's sources are instrumented")
+@click.option("--threads", type=Threads(), default="2,8,16,32", help="what T is in the commands")
+def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
+    """Count how often a line of memory is written by another thread than before, for each malloc."""
+    reader = registry.read()
+    reader.resolve(lane, {})
+    cells = list(handovers.commands(file, threads))
+    build.Builder(reader).benches(sorted({argv[0] for _, _, argv in cells}))
+    show.console.print(handovers.table(handovers.library(lane), file, threads, f"lane {lane}"))
 
 
 @main.command("pack")

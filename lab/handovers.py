@@ -1,0 +1,97 @@
+"""How often a line of memory is written by another thread than before, for each malloc: counted, so without noise.
+
+lab/handovers.c counts, in a copy of hz3 that the compiler has instrumented; docs/lab.md says what the columns mean.
+"""
+
+import re
+import shlex
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from lab import ROOT, LabError, build, measure, text_of
+
+KINDS = ("states", "magazines", "bitmaps", "descriptors", "heads", "objects")
+RUNS = 3
+INSTRUMENTED = "-fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan --param tsan-instrument-func-entry-exit=0"
+
+
+@dataclass(frozen=True)
+class Count:
+    """Of one run, per malloc."""
+
+    written: dict[str, float]
+    fetched: float
+
+    @property
+    def all_written(self) -> float:
+        return sum(self.written.values())
+
+
+def library(lane: str, root: Path = ROOT) -> Path:
+    """The lane with the counter in it."""
+    place = root / "build/handovers" / lane
+    without = ("-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF", "-DHZ3_DEFS_EXTRA=-DHZ3_OVERRIDE=0")
+    configure = ["cmake", "-S", str(root), "-B", str(place), f"-DHZ3_LANE={lane}", *without]
+    build.execute([*configure, f"-DCMAKE_C_FLAGS={INSTRUMENTED}"], f"configuring lane {lane}")
+    build.execute(["cmake", "--build", str(place), build.JOBS, "--target", "hz3_static"], f"building lane {lane}")
+    to, includes = place / "libhandovers.so", [f"-I{root / 'src'}", f"-I{root / 'include'}", f"-I{place / 'generated'}"]
+    whole = ["-Wl,--whole-archive", str(place / "libhz3.a"), "-Wl,--no-whole-archive", "-lpthread", "-ldl"]
+    source = str(Path(__file__).with_name("handovers.c"))
+    build.execute(
+        ["cc", "-std=gnu11", "-O2", "-g", "-shared", "-fPIC", *includes, source, *whole, "-o", str(to)],
+        "building the counter",
+    )
+    return to
+
+
+def commands(file: Path, threads: list[int]) -> Iterator[tuple[str, int, list[str]]]:
+    """The name of each line of the file, and its command for each number of threads."""
+    lines = [line for line in (line.partition("#")[0].strip() for line in text_of(file).splitlines()) if line]
+    if not lines:
+        raise LabError(f"{file}: no commands")
+    for line in lines:
+        name = re.sub("^bench_", "", re.sub(r"{(\d+)}", r"\1/T", line))
+        for number in threads:
+            yield name, number, shlex.split(re.sub(r"{(?P<share>\d+)}|\bT(/(?P<by>\d+))?\b", part_of(number), line))
+
+
+def part_of(threads: int) -> Callable[[re.Match[str]], str]:
+    """What {600000}, T and T/2 are for so many threads."""
+
+    def part(found: re.Match[str]) -> str:
+        whole, by = (int(found["share"]), threads) if found["share"] else (threads, int(found["by"] or 1))
+        return str(max(1, whole // by))
+
+    return part
+
+
+def count(counter: Path, threads: int, argv: list[str]) -> Count:
+    """One run, with as many heaps as a machine with a core for each thread would have."""
+    more = {"LD_PRELOAD": str(counter), "HZ3_HEAPS": str(max(4, 2 * threads))}
+    succeeded, said = build.outcome([str(ROOT / "out" / argv[0]), *argv[1:]], shlex.join(argv), **more)
+    line = re.search(r"^handovers: (.*)$", said, re.MULTILINE)
+    if not succeeded or not line:
+        raise LabError(f"{shlex.join(argv)}: {said[-1000:]}")
+    figures = {name: int(number) for name, number in measure.words(line[1]).items()}
+    mallocs = figures["mallocs"]
+    written = {kind: figures[f"written_{kind}"] / mallocs for kind in KINDS}
+    return Count(written, sum(figures[f"fetched_{kind}"] for kind in KINDS) / mallocs)
+
+
+def table(counter: Path, file: Path, threads: list[int], title: str) -> Table:
+    """A row for each line of the file and number of threads: the median of some runs, and how far they lie apart."""
+    rows = Table(title=title)
+    for column in ("lines written by another thread, per malloc", "T", *KINDS, "all", "spread", "read from another"):
+        rows.add_column(column, justify="left" if column[0] == "l" else "right")
+    for name, number, argv in commands(file, threads):
+        counts = sorted((count(counter, number, argv) for _ in range(RUNS)), key=lambda one: one.all_written)
+        middle = counts[RUNS // 2]
+        spread = (counts[-1].all_written - counts[0].all_written) / (middle.all_written or 1)
+        fetched = statistics.median(one.fetched for one in counts)
+        figures = [*(middle.written[kind] for kind in KINDS), middle.all_written]
+        rows.add_row(name, str(number), *(f"{figure:.3f}" for figure in figures), f"{spread:.1%}", f"{fetched:.3f}")
+    return rows
