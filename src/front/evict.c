@@ -6,11 +6,14 @@
 #include "middle/owner_stash.h"
 #include "variants/central_local.h"
 
-/* The heap that owns all objects of the magazine; HZ3_NO_OWNER: there are several, or only one heap has threads. */
-static int owner_of(const struct hz3_magazine *magazine)
+/* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
+ * The thread's own stay in its heap if others could mix them, but not where a stash would write into them. */
+static int owner_of(const struct hz3_cache *cache, const struct hz3_magazine *magazine)
 {
-    if (!HZ3_STASH_PUSHES || !hz3_get(hz3_heap_highest)) return HZ3_NO_OWNER;
+    if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
     unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
+    bool own_stay = !HZ3_S44_TRANSPORT_LIST && hz3_get(hz3_heap_highest);
+    if (owner == cache->owner && !own_stay) return HZ3_NO_OWNER;
     while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
@@ -20,7 +23,7 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
     if (hz3_is_stub(top)) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine);
-    int owner = count ? owner_of(magazine) : HZ3_NO_OWNER;
+    int owner = count ? owner_of(cache, magazine) : HZ3_NO_OWNER;
     /* An emptier magazine would give the next thread little. */
     if (count && 2 * count >= cache->capacity[cls] && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
         cache->stats.overflow++;
@@ -67,7 +70,8 @@ static void **send_others_home(struct hz3_cache *cache, struct hz3_outbox *outbo
 void hz3_evict_overflow(struct hz3_cache *cache, unsigned cls, void **top)
 {
     struct hz3_outbox *outbox = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_outbox_get() : NULL;
-    if (outbox && owner_of(hz3_magazine_close(top)) == HZ3_NO_OWNER) top = send_others_home(cache, outbox, cls, top);
+    if (outbox && owner_of(cache, hz3_magazine_close(top)) == HZ3_NO_OWNER)
+        top = send_others_home(cache, outbox, cls, top);
     hz3_evict_magazine(cache, cls, top);
 }
 
@@ -102,7 +106,7 @@ void **hz3_evict_foreign(const struct hz3_cache *cache, unsigned cls, void **top
 {
     void *foreign[HZ3_MAGAZINE_LAST];
     unsigned count;
-    if (hz3_is_empty(top) || owner_of(hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
+    if (hz3_is_empty(top) || owner_of(cache, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
     void **left = take_foreign(cache, top, foreign, &count);
     if (count) hz3_central_retire(cls, foreign, count);
     return left;
