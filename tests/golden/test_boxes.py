@@ -9,8 +9,6 @@ import pytest
 from lab import ROOT
 from variants import Refused, matrix, run, variant
 
-# Flags whose change is no change of code, and why.
-DATA = {"HZ3_SMALL_MEMORY": "what it changes is the table of the options' defaults"}
 # The same meaning in another shape, of which the compiler makes the same code.  There is none at present.
 RESHAPINGS = {}
 
@@ -27,7 +25,7 @@ def test_every_accepted_flip_changes_the_code(request):
             plain[one.lane] = code
         elif code == plain[one.lane]:
             same.add(one)
-    excepted = DATA.keys() | RESHAPINGS.keys()
+    excepted = RESHAPINGS.keys()
     assert {str(one) for one in same if one.changes[0][0] not in excepted} == set()
     assert {one.changes[0][0] for one in same} >= excepted, "an exception that is none any more"
 
