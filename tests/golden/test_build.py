@@ -41,7 +41,7 @@ def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, comp
 
 def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
     tree = tmp_path / "tree"
-    for part in ("src", "cmake", "include", "bench", "bin", "tools"):
+    for part in ("src", "cmake", "include", "bench", "bin", "tools", "trace"):
         shutil.copytree(root / part, tree / part, symlinks=True, ignore=shutil.ignore_patterns("results"))
     for file in ("Makefile", "CMakeLists.txt"):
         shutil.copy(root / file, tree / file)
