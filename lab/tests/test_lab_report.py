@@ -89,15 +89,25 @@ def of_a_program(cpu):
 @pytest.mark.parametrize(
     ("cpu", "said"),
     [
-        ({"glibc": 1.0, "small": 0.8}, "least CPU time on small: 0.80x [0.78 0.83] of glibc's"),
-        ({"glibc": 1.0, "small": 1.5}, "least CPU time on glibc: small, the next, needs 1.50x [1.47 1.56]"),
-        ({"glibc": 1.0, "small": 1.0}, "in CPU time none is told from glibc: small needs 1.00x [0.98 1.04]"),
+        (
+            {"glibc": 1.0, "small": 0.8},
+            "least CPU time on small: 0.80x [0.78 0.83] of glibc's, at a peak of 0.5 MiB",
+        ),
+        (
+            {"glibc": 1.0, "small": 1.5},
+            "least CPU time on glibc, at a peak of 1.0 MiB: small, the next, needs 1.50x [1.47 1.56]",
+        ),
+        (
+            {"glibc": 1.0, "small": 1.0},
+            "in CPU time none is told from glibc: small needs 1.00x [0.98 1.04]",
+        ),
     ],
 )
 def test_a_comparison_ends_in_a_sentence(capsys, cpu, said):
     show.closing(of_a_program(cpu), "glibc")
     assert " ".join(capsys.readouterr().out.split()) == (
-        f"hz3: {said}; least peak memory on small: 0.50x [0.50 0.50] of glibc's (medians, 95 % intervals, 5 runs each)"
+        f"hz3: {said}; least peak memory on small: 0.50x [0.50 0.50] of glibc's, at a peak of 0.5 MiB"
+        " (medians, 95 % intervals, 5 runs each)"
     )
 
 
