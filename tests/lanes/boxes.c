@@ -11,6 +11,7 @@
 
 #include "api/init.h"
 #include "base/sizeclass.h"
+#include "front/threads.h"
 #include "hz3.h"
 #include "middle/owner_stash.h"
 #include "support.h"
@@ -24,7 +25,7 @@ static pthread_barrier_t took;
 static void *free_all(void *arg)
 {
     (void)arg;
-    hz3_free(hz3_malloc(1000)); /* joins: before that no free is remote */
+    hz3_threads_join(&hz3_thread); /* before that no free is remote */
     for (size_t i = 0; i < freed; i++) hz3_free(objects[i]);
     return NULL;
 }
