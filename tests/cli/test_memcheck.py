@@ -1,5 +1,6 @@
 """Under valgrind, asked as docs/use/misuse.md says, memcheck sees each block that hz3 gives out, and no other."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -86,7 +87,7 @@ def memcheck(request, preload, tmp_path_factory):
     linked = [ROOT / "build" / preload.lane / archive, "-ldl"] if request.param == "linked" else []
     subprocess.run(["cc", "-x", "c", "-w", "-g", "-fno-builtin", "-pthread", "-", "-o", program, "-x", "none", *linked],
                    input=SOURCE, text=True, check=True)
-    env = None if linked else preload.env
+    env = {**(os.environ if linked else preload.env), "HZ3_BACKGROUND": "0"}
 
     def told(*words):
         done = subprocess.run([*MEMCHECK, program, *words], env=env, capture_output=True, text=True, timeout=120)
