@@ -24,7 +24,7 @@ struct thread {
 
 /* What the playing process finds in the shared memory; then the threads, then the calls. */
 struct score {
-    uint64_t threads, calls, objects, bytes, end_ns, cpu_us, peak_kib, base_kib;
+    uint64_t threads, calls, objects, bytes, end_ns, cpu_us, peak_kib;
     char program[sizeof((struct trace_head *)0)->program], allocator[sizeof((struct trace_head *)0)->allocator];
 };
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -91,6 +92,15 @@ static inline struct trace_memory trace_memory(void)
         if (at) found[i] = strtoull(at + strlen(names[i]), NULL, 10);
     }
     return (struct trace_memory){found[0], found[1], found[2] + found[3]};
+}
+
+/* User and system time of the process. */
+static inline uint64_t trace_cpu_us(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 /* Of anonymous memory alone; what is of files and shared only grows, nearly. */

@@ -16,10 +16,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
-
-#include "format.h"
 
 enum { STREAM = 32 << 10, LONGEST = 64, NAMES = 100, NS = 1000000000 };
 
@@ -112,13 +109,10 @@ static bool append(const void *from, size_t bytes)
 /* Under the lock. */
 static void write_chunk(struct trace_chunk *chunk, uint64_t bytes)
 {
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
     uint64_t peak = trace_peak(trace_memory());
     chunk->magic = htole64(CHUNK_MAGIC);
     chunk->bytes = htole64(bytes);
-    chunk->cpu_us = htole64((uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
-                            (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec));
+    chunk->cpu_us = htole64(trace_cpu_us());
     chunk->peak_kib = htole64(peak > own_peak_kib ? peak - own_peak_kib : 0);
     chunk->events_check = htole64(trace_check(chunk + 1, bytes));
     chunk->check = htole64(trace_check((char *)chunk + TRACE_CHECKED, sizeof *chunk - TRACE_CHECKED));
