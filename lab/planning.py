@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab import ROOT, LabError, build, experiment, measure, peers, programs, registry, replay, session, show
-from lab.plan import BASELINE, COPY, Arm, Cell, Plan, digest
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
 Check = Callable[[Plan], None]  # of a plan, before anything is built for it
@@ -110,7 +110,7 @@ def of_trace(
     """The same arms, on a trace."""
     trace = player.trace
     cells = {f"replay {trace.name}": Cell([str(trace)])}
-    plan = Plan("compare", f"replay-{trace.name}", {}, cells, blocks, programs={trace.name: digest(trace)})
+    plan = Plan("compare", f"replay-{trace.name}", {}, cells, blocks, programs={trace.name: player.sha256})
     check(plan)
     builder = build.Builder(registry.read(), say=say)
     return _compared(plan, builder, only, measure.Command(builder.tools()), say)
