@@ -78,6 +78,14 @@ def profile_of(what: str) -> Any:
     return gather(int(what), profile.of_process) if re.fullmatch(PID, what) else profile.read(what)
 
 
+def written(path: str, reader: str, write: Callable[[], object]) -> str:
+    try:
+        write()
+    except OSError as error:
+        raise LookError(f"{path}: {error.strerror}") from None
+    return f"hz3: {path} is written, for {reader}"
+
+
 def show_profile(arguments: argparse.Namespace) -> str:
     from look import profile
 
@@ -97,11 +105,7 @@ def show_profile(arguments: argparse.Namespace) -> str:
         raise LookError(
             "pprof's format needs protobuf: apt install python3-protobuf, or pip install protobuf"
         ) from None
-    try:
-        pprof.write(found, arguments.output)
-    except OSError as error:
-        raise LookError(f"{arguments.output}: {error.strerror}") from None
-    return f"hz3: {arguments.output} is written, for pprof"
+    return written(arguments.output, "pprof", lambda: pprof.write(found, arguments.output))
 
 
 def show_flows(arguments: argparse.Namespace) -> str:
@@ -110,11 +114,8 @@ def show_flows(arguments: argparse.Namespace) -> str:
     found = profile_of(arguments.what)
     if not arguments.html:
         return flows.as_text(found)
-    try:
-        Path(arguments.html).write_text(flows.as_page(found), encoding="utf-8")
-    except OSError as error:
-        raise LookError(f"{arguments.html}: {error.strerror}") from None
-    return f"hz3: {arguments.html} is written, for a browser"
+    page = flows.as_page(found)
+    return written(arguments.html, "a browser", lambda: Path(arguments.html).write_text(page, encoding="utf-8"))
 
 
 def rate(text: str) -> int:
