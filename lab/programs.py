@@ -110,6 +110,14 @@ def postgres(stage: Stage, *asked: str) -> Json:
     return served(stage, server, ready, load, signal.SIGINT, **user)
 
 
+def configure(stage: Stage, template: Path, **words: str) -> None:
+    """The template, into the stage's folder: @FOLDER@ in it stands for that, and @WORD@ for each of the words."""
+    text = template.read_text()
+    for word, value in {"FOLDER": str(stage.folder), **words}.items():
+        text = text.replace(f"@{word}@", value)
+    stage.path(template.name).write_text(text)
+
+
 def nginx(stage: Stage) -> Json:
     """Requests over connections of a hundred each, four at once: files of 1 byte to 64 KiB, half of them compressed, some
     by way of a proxy."""
@@ -119,11 +127,7 @@ def nginx(stage: Stage) -> Json:
         www.mkdir()
         for i in range(FILES):
             (www / f"f{i}").write_bytes(bytes(dice.choices(b"abcdefgh \n", k=1 << i * 16 // FILES)))
-    words = {"USER": "user root;" if os.geteuid() == 0 else "", "FOLDER": str(stage.folder), "PORT": str(port)}
-    text = (SCRIPTS / "nginx.conf").read_text()
-    for word, value in words.items():
-        text = text.replace(f"@{word}@", value)
-    stage.path("nginx.conf").write_text(text)
+    configure(stage, SCRIPTS / "nginx.conf", USER="user root;" if os.geteuid() == 0 else "", PORT=str(port))
     stage.path("front").unlink(missing_ok=True)
 
     def asked(i: int) -> bytes:
@@ -152,11 +156,13 @@ def rocksdb(stage: Stage) -> Json:
     return cost(stage, [found("db_bench"), *asked, f"--num={stage.work // 4}", f"--db={stage.path('rocksdb')}"])
 
 
+def tables(stage: Stage) -> str:
+    return (SCRIPTS / "tables.sql").read_text().replace("@WORK@", str(stage.work))
+
+
 def sqlite(stage: Stage) -> Json:
     """Rows inserted, joined and grouped."""
-    return cost(
-        stage, [found("sqlite3"), ":memory:", (SCRIPTS / "tables.sql").read_text().replace("@WORK@", str(stage.work))]
-    )
+    return cost(stage, [found("sqlite3"), ":memory:", tables(stage)])
 
 
 def write_c(file: Path, functions: int) -> None:

@@ -49,11 +49,14 @@ def found(program: str) -> str:
     return path
 
 
-def quietly(*command: str | Path, **options: Any) -> None:
-    """A load or a preparation, on the process's own malloc."""
+def quietly(*command: str | Path, **options: Any) -> str:
+    """What a load or a preparation says, on the process's own malloc."""
     env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options
+    )
     measure.check_status(done.returncode, str(command[0]), done.stderr)
+    return done.stdout
 
 
 def start(stage: Stage, command: Command, **options: Any) -> subprocess.Popen[bytes]:
@@ -86,7 +89,7 @@ def served(
     stage: Stage,
     command: Command,
     ready: Callable[[], bool],
-    load: Callable[[], None],
+    load: Callable[[], object],
     stop: int = signal.SIGTERM,
     **options: Any,
 ) -> Json:

@@ -82,8 +82,7 @@ def rocksdb(stage: Stage) -> Json:
 
 def sqlite(stage: Stage) -> Json:
     """Rows inserted, joined and grouped; another program says what came of it, since SQLite keeps it back until its end."""
-    tables = (programs.SCRIPTS / "tables.sql").read_text().replace("@WORK@", str(stage.work))
-    asked = [".output rows", *re.split(r"(?<=;)\s+", tables), ".output stdout", ".shell cksum rows"]
+    asked = [".output rows", *re.split(r"(?<=;)\s+", programs.tables(stage)), ".output stdout", ".shell cksum rows"]
     return rested(stage, found("sqlite3"), ":memory:", *(word for line in asked for word in ("-cmd", line)))
 
 
@@ -112,10 +111,7 @@ def git(stage: Stage) -> Json:
     command = [found("git"), "-c", "pack.threads=4", "-C", copy, "repack", "-adfq", "--window=50", "--depth=50"]
     figures = cost(stage, command)
     quietly(found("git"), "-C", copy, "fsck", "--full", "--strict")
-    objects = subprocess.run(
-        [found("git"), "-C", copy, "rev-list", "--objects", "--all"], capture_output=True, check=True
-    )
-    return {**figures, "answer": digest(objects.stdout)}
+    return {**figures, "answer": digest(quietly(found("git"), "-C", copy, "rev-list", "--objects", "--all"))}
 
 
 def ffmpeg(stage: Stage) -> Json:

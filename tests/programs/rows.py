@@ -125,7 +125,7 @@ def page(lane: str, rows: list[tuple[list[str], str]]) -> str:
         f"The machine: {machine.name(machine.describe())}.", "",
         "| " + " | ".join(HEAD[:-1]) + " |", "|" + " --- |" * len(HEAD[:-1]),
     ]  # fmt: skip
-    lines += ["| " + " | ".join([*row, *[""] * len(HEAD)][: len(HEAD) - 1]) + " |" for row, _ in rows]
+    lines += ["| " + " | ".join(row[:-1]) + " |" for row, _ in rows]
     lines += ["", *(f"- {row[0]}: {wrong}" for row, wrong in rows if wrong)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -143,15 +143,12 @@ def main() -> int:
     with taker({name: row.program for name, row in ROWS.items()}) as take:
         for name in wanted.row or ROWS:
             row, wrong = cells(name, arms, take)
+            row += [""] * (len(HEAD) - len(row))
             rows.append((row, wrong))
-            print(
-                form.format(*[*row, *[""] * len(HEAD)][: len(HEAD)], "").rstrip(),
-                *([wrong] if wrong else []),
-                flush=True,
-            )
-    tried = [(row, wrong) for row, wrong in rows if row[1] != "0"]
-    failed = [row for row, wrong in tried if wrong]
-    print(f"{len(tried) - len(failed)} of {len(rows)} programs held, {len(rows) - len(tried)} skipped")
+            print(form.format(*row).rstrip(), *([wrong] if wrong else []), flush=True)
+    skipped = sum(row[1] == "0" for row, _ in rows)
+    failed = sum(bool(wrong) for _, wrong in rows) - skipped
+    print(f"{len(rows) - skipped - failed} of {len(rows)} programs held, {skipped} skipped")
     if wanted.page:
         wanted.page.write_text(page(wanted.lane, rows))
     return 1 if failed else 0

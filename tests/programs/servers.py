@@ -1,32 +1,23 @@
 """Servers under load, which then rest: what they hold in memory there, and what they answered."""
 
-import hashlib
 import os
 import shutil
 import signal
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import urlopen
 
+from commands import SCRIPTS, digest
 from redis import Redis
 
-from lab import ROOT, Json, LabError, programs
-from lab.stage import PATH, Command, Stage, answers_at, as_nobody, found, free_port, quietly, served
-
-SCRIPTS = ROOT / "tests/programs/scripts"
+from lab import Json, LabError, programs
+from lab.stage import Command, Stage, answers_at, as_nobody, found, free_port, quietly, served
 
 
 def answered(figures: Json, *answer: object) -> Json:
     return {**figures, "answer": " ".join(map(str, answer))}
-
-
-def said(*command: str | Path) -> str:
-    """By a client, on its own malloc."""
-    env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def redis(stage: Stage) -> Json:
@@ -88,11 +79,11 @@ def mariadb(stage: Stage) -> Json:
     answers = []
 
     def load() -> None:
-        said(*client, "create database lab")
+        quietly(*client, "create database lab")
         quietly(*sysbench, "prepare")
         for _ in range(2):
             quietly(*sysbench, f"--events={stage.work}", "run")
-        answers.append(said(*client, "check table lab.sbtest1, lab.sbtest2; select count(*), sum(id) from lab.sbtest1"))
+        answers.append(quietly(*client, "check table lab.sbtest1, lab.sbtest2; select count(*), sum(id) from lab.sbtest1"))
 
     command: Command = [found("mariadbd"), "--no-defaults", *where, "--skip-networking", "--innodb-buffer-pool-size=16M",
                         "--thread-cache-size=0"]  # fmt: skip
@@ -109,16 +100,12 @@ def apache(stage: Stage) -> Json:
     www.mkdir(exist_ok=True)
     shutil.copy(SCRIPTS / "work.php", www)
     modules = Path("/usr/lib/apache2/modules")
-    words = {"USER": "User nobody" if os.geteuid() == 0 else "", "FOLDER": str(stage.folder), "PORT": str(port),
-             "MODULES": str(modules), "PHP": str(next(modules.glob("libphp*.so")))}  # fmt: skip
-    text = (SCRIPTS / "apache.conf").read_text()
-    for word, value in words.items():
-        text = text.replace(f"@{word}@", value)
-    stage.path("apache.conf").write_text(text)
+    user, php = "User nobody" if os.geteuid() == 0 else "", str(next(modules.glob("libphp*.so")))
+    programs.configure(stage, SCRIPTS / "apache.conf", USER=user, PORT=str(port), MODULES=str(modules), PHP=php)
 
     def ask(n: int) -> str:
         with urlopen(f"http://127.0.0.1:{port}/work.php?rounds={n % 3}", timeout=60) as page:
-            return hashlib.sha256(page.read()).hexdigest()
+            return digest(page.read())
 
     def restart(ended: threading.Event) -> None:
         while not ended.wait(0.5):
@@ -148,4 +135,4 @@ def apache(stage: Stage) -> Json:
             os.killpg(int(stage.path("apache.pid").read_text()), signal.SIGKILL)
     if len(set(pages)) != 3:
         raise LabError(f"three pages were asked for, and {len(set(pages))} came")
-    return answered(figures, hashlib.sha256("".join(pages).encode()).hexdigest())
+    return answered(figures, digest("".join(pages)))
