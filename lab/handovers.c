@@ -104,31 +104,27 @@ void __tsan_func_entry(void *caller)
     (void)caller;
 }
 void __tsan_func_exit(void) {}
-#define ACCESS(bytes) \
-    void __tsan_read##bytes(void *p) \
+#define TOLD(name, what) \
+    void __tsan_##name(void *p) \
     { \
-        has_read(p); \
-    } \
-    void __tsan_write##bytes(void *p) \
-    { \
-        wrote(p); \
-    } \
-    void __tsan_unaligned_read##bytes(void *p) \
-    { \
-        has_read(p); \
-    } \
-    void __tsan_unaligned_write##bytes(void *p) \
-    { \
-        wrote(p); \
+        what(p); \
     }
-ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16) void __tsan_read_range(void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 1 << LINE_SHIFT) has_read((char *)p + i);
-}
-void __tsan_write_range(void *p, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i += 1 << LINE_SHIFT) wrote((char *)p + i);
-}
+#define ACCESS(bytes) \
+    TOLD(read##bytes, has_read) \
+    TOLD(write##bytes, wrote) TOLD(unaligned_read##bytes, has_read) TOLD(unaligned_write##bytes, wrote)
+ACCESS(1)
+ACCESS(2)
+ACCESS(4)
+ACCESS(8)
+ACCESS(16)
+#define RANGE(name, what) \
+    void __tsan_##name##_range(void *p, size_t bytes) \
+    { \
+        for (size_t i = 0; i < bytes; i += 1 << LINE_SHIFT) what((char *)p + i); \
+    }
+RANGE(read, has_read)
+RANGE(write, wrote)
+
 void __tsan_atomic_thread_fence(int order)
 {
     (void)order, atomic_thread_fence(memory_order_seq_cst);
@@ -137,46 +133,49 @@ void __tsan_atomic_signal_fence(int order)
 {
     (void)order;
 }
-#define CHANGE(bits, type, name, builtin) \
-    type __tsan_atomic##bits##_##name(volatile type *p, type value, int order) \
+#define CHANGE(bits, name, builtin) \
+    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *p, uint##bits##_t value, int order) \
     { \
         (void)order; \
         wrote(p); \
         return builtin(p, value, __ATOMIC_SEQ_CST); \
     }
-#define CAS(bits, type, name) \
-    int __tsan_atomic##bits##_compare_exchange_##name(volatile type *p, type *expected, type value, int order, \
-                                                      int fail) \
+#define CAS(bits, name) \
+    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *p, void *expected, \
+                                                      uint##bits##_t value, int order, int fail) \
     { \
         (void)order, (void)fail; \
         wrote(p); \
-        return __atomic_compare_exchange_n(p, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        return atomic_compare_exchange_strong((volatile _Atomic uint##bits##_t *)p, (uint##bits##_t *)expected, \
+                                              value); \
     }
-#define ATOMIC(bits, type) \
-    type __tsan_atomic##bits##_load(const volatile type *p, int order) \
+#define ATOMIC(bits) \
+    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *p, int order) \
     { \
         (void)order; \
         has_read(p); \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
     } \
-    void __tsan_atomic##bits##_store(volatile type *p, type value, int order) \
+    void __tsan_atomic##bits##_store(volatile uint##bits##_t *p, uint##bits##_t value, int order) \
     { \
         (void)order; \
         wrote(p); \
         __atomic_store_n(p, value, __ATOMIC_SEQ_CST); \
     } \
-    CHANGE(bits, type, exchange, __atomic_exchange_n) \
-    CHANGE(bits, type, fetch_add, __atomic_fetch_add) \
-    CHANGE(bits, type, fetch_sub, __atomic_fetch_sub) \
-    CHANGE(bits, type, fetch_or, __atomic_fetch_or) \
-    CHANGE(bits, type, fetch_and, __atomic_fetch_and) \
-    CAS(bits, type, strong) CAS(bits, type, weak)
-ATOMIC(8, uint8_t)
-ATOMIC(16, uint16_t) ATOMIC(32, uint32_t) ATOMIC(64, uint64_t)
+    CHANGE(bits, exchange, __atomic_exchange_n) \
+    CHANGE(bits, fetch_add, __atomic_fetch_add) \
+    CHANGE(bits, fetch_sub, __atomic_fetch_sub) \
+    CHANGE(bits, fetch_or, __atomic_fetch_or) \
+    CHANGE(bits, fetch_and, __atomic_fetch_and) \
+    CAS(bits, strong) CAS(bits, weak)
+ATOMIC(8)
+ATOMIC(16)
+ATOMIC(32)
+ATOMIC(64)
 
-    /* ---- the standard names ---- */
+/* ---- the standard names ---- */
 
-    static void stay_on_one_core(void)
+static void stay_on_one_core(void)
 {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -203,34 +202,34 @@ void *malloc(size_t size)
 {
     return took(hz3_malloc(size));
 }
-void *calloc(size_t n, size_t size)
+void *calloc(size_t nmemb, size_t size)
 {
-    return took(hz3_calloc(n, size));
+    return took(hz3_calloc(nmemb, size));
 }
-void *realloc(void *p, size_t size)
+void *realloc(void *ptr, size_t size)
 {
-    return took(hz3_realloc(p, size));
+    return took(hz3_realloc(ptr, size));
 }
 void *aligned_alloc(size_t alignment, size_t size)
 {
     return took(hz3_aligned_alloc(alignment, size));
 }
-int posix_memalign(void **p, size_t alignment, size_t size)
+int posix_memalign(void **memptr, size_t alignment, size_t size)
 {
-    return hz3_posix_memalign(p, alignment, size);
+    return hz3_posix_memalign(memptr, alignment, size);
 }
 void *memalign(size_t alignment, size_t size)
 {
     return took(hz3_memalign(alignment, size));
 }
-size_t malloc_usable_size(void *p)
+size_t malloc_usable_size(void *ptr)
 {
-    return hz3_malloc_usable_size(p);
+    return hz3_malloc_usable_size(ptr);
 }
-void free(void *p)
+void free(void *ptr)
 {
     called();
-    hz3_free(p);
+    hz3_free(ptr);
 }
 
 static uint64_t sum(size_t offset)
@@ -242,10 +241,10 @@ static uint64_t sum(size_t offset)
 
 __attribute__((destructor)) static void say(void)
 {
-    fprintf(stderr, "handovers: mallocs=%zu", (size_t)sum(offsetof(struct counts, mallocs)));
+    (void)fprintf(stderr, "handovers: mallocs=%zu", (size_t)sum(offsetof(struct counts, mallocs)));
     for (size_t kind = 0; kind < KINDS; kind++)
-        fprintf(stderr, " written_%s=%zu fetched_%s=%zu", names[kind],
-                (size_t)sum(offsetof(struct counts, written) + kind * sizeof(uint64_t)), names[kind],
-                (size_t)sum(offsetof(struct counts, fetched) + kind * sizeof(uint64_t)));
-    fprintf(stderr, "\n");
+        (void)fprintf(stderr, " written_%s=%zu fetched_%s=%zu", names[kind],
+                      (size_t)sum(offsetof(struct counts, written) + kind * sizeof(uint64_t)), names[kind],
+                      (size_t)sum(offsetof(struct counts, fetched) + kind * sizeof(uint64_t)));
+    (void)fprintf(stderr, "\n");
 }

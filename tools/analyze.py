@@ -33,7 +33,8 @@ def commands() -> dict[str, tuple[str, list[str]]]:
             words = shlex.split(entry["command"])
             if "/hz3_objects.dir/" in words[words.index("-o") + 1]:
                 found.setdefault(entry["file"], (build, words[: words.index("-o")]))
-    compiler = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra"]
+    includes = [f"-I{ROOT / folder}" for folder in ("src", "include", "build/analyze/scale/generated")]
+    compiler = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", *includes]
     found |= {str(source): ("build/analyze/scale", compiler) for source in ROOT.glob("lab/*.c")}
     return found
 
