@@ -86,8 +86,7 @@ HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
 }
 
 #if HZ3_OVERRIDE
-/* Calls realloc by its name, as glibc does: programs with a malloc of their own (Firefox, Chromium) may lack this one.
- */
+/* Calls realloc by its name, as glibc does: programs with a malloc of their own (Firefox, Chromium) may lack this. */
 HZ3_EXPORT void *reallocarray(void *ptr, size_t nmemb, size_t size)
 {
     return resize_array(realloc, ptr, nmemb, size);

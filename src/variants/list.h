@@ -5,8 +5,7 @@
  * The count is exact, since it changes with the head.  With HZ3_S44_OWNER_STASH_COUNT it is in a word of its own
  * instead, which follows the head and is approximate.  Objects leave by an exchange of the whole list, or some of them
  * by one taker at a time, which the caller ensures: if many popped at once, one might read the link of an object that
- * is in use again.  The including file says where a link is, by hz3_link_get and
- * hz3_link_set, before. */
+ * is in use again.  The including file says before where a link is, by hz3_link_get and hz3_link_set. */
 #ifndef HZ3_VARIANTS_LIST_H
 #define HZ3_VARIANTS_LIST_H
 
