@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import ROOT, LabError, measure, peers
+from lab import ROOT, LabError, handovers, measure, peers
 from lab.plan import Arm, Cell, library_arm
 
 PROGRAMS_IN = ROOT / "out"
@@ -367,13 +367,15 @@ def test_a_refusal_says_why(words, why):
     assert why in refusal(*words.split())[0]
 
 
-OF_BENCHMARKS = [path for path in sorted(Path(__file__).parent.glob("cells-*.txt")) if path.stem != "cells-programs"]
+LISTS = {path.name: [cell.argv for cell in peers.cells(path).values()]
+         for path in sorted(Path(__file__).parent.glob("cells-*.txt")) if path.stem != "cells-programs"}
+LISTS["handovers.txt"] = [argv for _, _, argv in handovers.commands(ROOT / "bench/handovers.txt", [2])]
 
 
-@pytest.mark.parametrize("cells", OF_BENCHMARKS, ids=lambda path: path.name)
-def test_cells_name_programs_that_take_their_words(cells):
+@pytest.mark.parametrize("commands", LISTS.values(), ids=LISTS)
+def test_lists_name_programs_that_take_their_words(commands):
     """One argument too many is refused for that, and nothing before it is."""
-    for program, *words in (cell.argv for cell in peers.cells(cells).values()):
+    for program, *words in commands:
         places = re.findall(r" [<\[](?!-)", refusal(program, "--no-such-option")[1])
         given = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
         filled = words + ["2"] * (len(places) - len(given))

@@ -222,7 +222,7 @@ class Threads(click.ParamType[list[int]]):
 
 
 @main.command("handovers")
-@click.argument("file", type=click.Path(path_type=Path), default=ROOT / "bench/cells-handovers.txt")
+@click.argument("file", type=click.Path(path_type=Path), default=ROOT / "bench/handovers.txt")
 @click.option("--lane", default="scale", help="which lane's sources are instrumented")
 @click.option("--threads", type=Threads(), default="2,8,16,32", help="what T is in the commands")
 def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
