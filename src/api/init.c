@@ -5,6 +5,7 @@
 #include "api/report.h"
 #include "back/arena.h"
 #include "back/huge_pages.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "base/sizeclass.h"
 #include "front/budget.h"
@@ -22,8 +23,8 @@ static bool options_read;
 
 static void apply_live_options(void)
 {
-    hz3_pages_soft_limit = hz3_options.SOFT_LIMIT;
-    hz3_pages_elastic = hz3_options.retain_auto && hz3_options.DECAY <= 1000 && !hz3_os.counts_mapped;
+    hz3_learn_start(hz3_options.SOFT_LIMIT);
+    hz3_pages_elastic = hz3_options.retain_auto && hz3_options.DECAY <= 1000;
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     hz3_huge_pages_set((enum hz3_thp)hz3_options.THP);
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
@@ -65,6 +66,10 @@ __attribute__((constructor(101))) static void constructed(void)
 {
     hz3_ensure_started();
     if (!options_read && hz3_options_load()) apply_live_options();
+    if (hz3_options.VERBOSE) { /* which says what it came to be */
+        hz3_learn();
+        hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
+    }
     hz3_options_report();
     if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
     hz3_report_start();

@@ -1,8 +1,10 @@
 /* Two calls by which hz3 learns what the program asks of the kernel; otherwise it would need a system call of its own.
  * Both are passed on unchanged. */
 #define _GNU_SOURCE
+#include "api/init.h"
 #include "api/override.h"
 #include "back/fork_reserve.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "os/gate.h"
 #include "os/os.h"
@@ -16,8 +18,16 @@
 
 const char hz3_interpose;
 
-/* Programs give up privileges before they install a seccomp filter, which may punish clone and fstat.  From then on hz3
- * starts no background thread, and does not ask which file stderr is. */
+static void learn(void)
+{
+    if (!hz3_get(hz3_started)) return;
+    hz3_gate_enter_at_last();
+    hz3_learn();
+    hz3_gate_leave();
+}
+
+/* Programs give up privileges before they install a seccomp filter, which may punish clone, openat and fstat.  From then
+ * on hz3 starts no background thread, reads no files, and does not ask which file stderr is. */
 static int prctl_heard(int operation, ...)
 {
     unsigned long arguments[4];
@@ -26,6 +36,7 @@ static int prctl_heard(int operation, ...)
     for (int i = 0; i < 4; i++) arguments[i] = va_arg(list, unsigned long);
     va_end(list);
     if (operation == PR_SET_NO_NEW_PRIVS || operation == PR_SET_SECCOMP) {
+        learn();
         hz3_reclaim_forbid_background();
         hz3_os_forget_stderr();
     }

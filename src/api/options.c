@@ -5,7 +5,6 @@
 #include "base/print.h"
 #include "front/topology.h"
 #include "variants/instances.h"
-#include "os/cgroup.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -147,7 +146,7 @@ const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTE
         bool process = from[0] == '%' && from[1] == 'p';
         at = process ? from + 2 : from + 1 + strcspn(from + 1, "%");
         if (process)
-            hz3_print(&text, "%d", hz3_os.pid);
+            hz3_print(&text, "%d", hz3_os_pid());
         else
             hz3_print(&text, "%.*s", (int)(at - from), from);
     }
@@ -172,11 +171,6 @@ bool hz3_options_load(void)
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
         hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
-    if (hz3_options.SOFT_LIMIT == HZ3_OPTION_AUTO) {
-        size_t limit = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT);
-        hz3_options.SOFT_LIMIT = limit == SIZE_MAX ? limit : hz3_max(limit / 10 * 9, 1);
-    }
-    if (hz3_options.SOFT_LIMIT == 0) hz3_options.SOFT_LIMIT = SIZE_MAX;
     return readable;
 }
 

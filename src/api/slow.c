@@ -123,7 +123,7 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
     hz3_ensure_started();
-    return small(hz3_class_table[units], units << HZ3_UNIT_SHIFT, 1);
+    return small(hz3_class_of(units << HZ3_UNIT_SHIFT), units << HZ3_UNIT_SHIFT, 1);
 }
 
 void *hz3_malloc_zeroed(size_t size)

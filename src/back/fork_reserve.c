@@ -2,6 +2,7 @@
 
 #include "back/free_spans.h"
 #include "back/large.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/range.h"
@@ -74,6 +75,7 @@ bool hz3_fork_reserve_is_empty(void)
 
 void hz3_fork_reserve_fill(void)
 {
+    hz3_learn();
     uint32_t granules = hz3_pages_mapped_counts() ? GRANULES_PAID : GRANULES;
     if (granules_left() > granules / 2 || !hz3_trylock(&renewing)) return;
     renew(granules);

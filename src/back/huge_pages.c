@@ -1,24 +1,32 @@
 #include "back/huge_pages.h"
 
 bool hz3_huge_pages_never, hz3_huge_pages_always;
+static enum hz3_thp wanted;
 
 void hz3_huge_pages_set(enum hz3_thp thp)
 {
+    wanted = thp;
     hz3_huge_pages_always = thp == HZ3_THP_ALWAYS;
     hz3_huge_pages_never = thp == HZ3_THP_NEVER;
-    hz3_os_set_huge_pages(thp);
+}
+
+void hz3_huge_pages_learn(void)
+{
+    hz3_os_learn_huge_pages(wanted);
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
+        hz3_huge_pages_advise_states(hz3_windows[i].base, (size_t)hz3_windows[i].frontier << HZ3_GRANULE_SHIFT);
 }
 
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
 {
     if (hz3_get(hz3_pages_are_locked)) return;
-    bool never = hz3_huge_pages_never || (!hz3_os.huge_page_asked && hz3_huge_pages_are_broken(window, start));
+    bool never = hz3_huge_pages_never || (!hz3_get(hz3_os.huge_page_asked) && hz3_huge_pages_are_broken(window, start));
     if (hz3_huge_pages_always || never) hz3_os_huge_pages(start, bytes, hz3_huge_pages_always);
 }
 
 void hz3_huge_pages_advise_states(uintptr_t start, size_t bytes)
 {
-    if (!hz3_os.huge_page && !hz3_huge_pages_never) return;
+    if (!hz3_get(hz3_os.huge_page) && !hz3_huge_pages_never) return;
     for (unsigned i = 0; i < hz3_state_tables; i++) {
         unsigned shift = hz3_state_table_shift(i);
         uintptr_t states = (uintptr_t)hz3_state_at(start, shift) & ~(uintptr_t)(hz3_os.page - 1);
@@ -28,7 +36,7 @@ void hz3_huge_pages_advise_states(uintptr_t start, size_t bytes)
 
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)
 {
-    size_t huge_page = hz3_os.huge_page_asked;
+    size_t huge_page = hz3_get(hz3_os.huge_page_asked);
     start = hz3_round_up(start, huge_page);
     if (start >= end || !hz3_os_huge_pages(start, end - start, true)) return;
     for (; start < end; start += huge_page) hz3_set(hz3_span_at((void *)start)->asked, true);
@@ -36,7 +44,7 @@ void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)
 
 void hz3_huge_pages_withdraw(const struct hz3_span *span)
 {
-    size_t huge_page = hz3_os.huge_page_asked;
+    size_t huge_page = hz3_get(hz3_os.huge_page_asked);
     if (!huge_page || span->kind == HZ3_SPAN_RESERVE) return;
     uintptr_t start = span->start & ~(huge_page - 1), end = hz3_round_up(span->start + hz3_span_bytes(span), huge_page);
     bool any = false;

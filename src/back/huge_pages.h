@@ -9,19 +9,21 @@
 /* Sets them by the option. */
 void hz3_huge_pages_set(enum hz3_thp thp);
 extern bool hz3_huge_pages_never, hz3_huge_pages_always;
+/* Looks what the system makes, and tells it of what was mapped before that; hz3_pages_lock is held. */
+void hz3_huge_pages_learn(void);
 
 /* Bytes of the huge page that p may lie in, or 0. */
 HZ3_INLINE size_t hz3_huge_page_at(uintptr_t p)
 {
-    size_t asked = hz3_os.huge_page_asked;
-    if (!asked) return hz3_os.huge_page;
+    size_t asked = hz3_get(hz3_os.huge_page_asked);
+    if (!asked) return hz3_get(hz3_os.huge_page);
     return hz3_get(hz3_span_at((void *)(p & ~(asked - 1)))->asked) ? asked : 0;
 }
 
 /* Granules of a huge page, whether the system makes it unasked or is asked for it; 1: there are none. */
 HZ3_INLINE size_t hz3_huge_page_granules(void)
 {
-    return hz3_max(hz3_max(hz3_os.huge_page, hz3_os.huge_page_asked) >> HZ3_GRANULE_SHIFT, 1);
+    return hz3_max(hz3_max(hz3_get(hz3_os.huge_page), hz3_get(hz3_os.huge_page_asked)) >> HZ3_GRANULE_SHIFT, 1);
 }
 
 /* Whether memory from here on is to get no new huge pages. */

@@ -48,7 +48,7 @@ void hz3_pages_retook(size_t bytes)
 
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 bool hz3_pages_elastic;
-size_t hz3_pages_soft_limit = SIZE_MAX;
+HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX;
 HZ3_ATOMIC(bool) hz3_pages_attended;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;
 

@@ -7,10 +7,10 @@
 #include "os/os.h"
 
 /* Set from the options. */
-extern uint32_t hz3_pages_decay;               /* ms: how long freed memory stays */
-extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max; /* bytes kept dirty at most, whatever their age; */
-extern bool hz3_pages_elastic;                 /* more may be, while the background thread runs and nothing grows */
-extern size_t hz3_pages_soft_limit;            /* resident bytes above which all that waits goes back at once */
+extern uint32_t hz3_pages_decay;                /* ms: how long freed memory stays */
+extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age; */
+extern bool hz3_pages_elastic;                  /* more may be, while the background thread runs and nothing grows */
+extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit; /* resident bytes above which all that waits goes back at once */
 
 /* Bytes that may stay dirty while hz3 takes pages that are not there yet: a sixteenth of what is in use, 1 MiB at
  * least, dirty_max at most.  The bound doubles when what went back because of it was taken again within the decay
@@ -43,13 +43,13 @@ HZ3_INLINE size_t hz3_pages_waiting(void)
 HZ3_INLINE bool hz3_pages_above_limit(void)
 {
     size_t described = hz3_gauge(HZ3_GAUGE_SMALL) + hz3_gauge(HZ3_GAUGE_DIRTY);
-    return unlikely(hz3_pages_resident() + (HZ3_FREE_CHECK ? described / HZ3_UNIT : 0) > hz3_pages_soft_limit);
+    return unlikely(hz3_pages_resident() + (HZ3_FREE_CHECK ? described / HZ3_UNIT : 0) > hz3_get(hz3_pages_soft_limit));
 }
 
 /* Above the limit, with memory to give back.  Without that condition, memory in use would press for ever. */
 HZ3_INLINE bool hz3_pages_pressed(void)
 {
-    return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_pages_soft_limit / 32;
+    return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_get(hz3_pages_soft_limit) / 32;
 }
 
 /* The process locks its memory: every mapped page costs memory at once, so little free memory is kept. */
@@ -58,7 +58,7 @@ void hz3_pages_locked(void);
 /* Whether mapped memory counts though nobody touches it. */
 HZ3_INLINE bool hz3_pages_mapped_counts(void)
 {
-    return hz3_os.counts_mapped || hz3_get(hz3_pages_are_locked);
+    return hz3_get(hz3_os.counts_mapped) || hz3_get(hz3_pages_are_locked);
 }
 extern const struct hz3_place hz3_limits_places[]; /* for readers outside: base/layout */
 #endif

@@ -4,6 +4,7 @@
 #include "back/free_spans.h"
 #include "back/gauges.h"
 #include "back/huge_pages.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "back/range.h"
@@ -42,12 +43,13 @@ static size_t step_of(const struct hz3_window *window, size_t granules, bool for
            at = window->frontier;
     if (for_reserve) return hz3_round_up(hz3_round_up(at, huge_page) + hz3_max(used / HUGE_SHARE, 1), huge_page) - at;
     size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, GROW_MAX)));
-    return hz3_os.huge_page && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
+    return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
 }
 
 /* 0: done, else why not. */
 static int64_t extend_window(struct hz3_window *window, size_t granules, bool for_reserve)
 {
+    if (extended + (granules << HZ3_GRANULE_SHIFT) > HZ3_LEARN_FROM) hz3_learn_locked();
     size_t step = step_of(window, granules, for_reserve);
     int64_t first = hz3_arena_extend(window, step);
     if (first < 0 && !for_reserve) first = hz3_arena_extend(window, step = granules);
@@ -136,7 +138,7 @@ static struct hz3_span *take_reserve(size_t granules)
 /* A span of one granule.  A dirty span is better than a new reserve, since it costs no page fault. */
 static struct hz3_span *take_for_run(struct hz3_span **reserve)
 {
-    size_t huge_page = hz3_os.huge_page_asked >> HZ3_GRANULE_SHIFT;
+    size_t huge_page = hz3_get(hz3_os.huge_page_asked) >> HZ3_GRANULE_SHIFT;
     bool wanted = huge_page > 1 && !hz3_get(hz3_pages_are_locked) && !hz3_pages_above_limit();
     if (!*reserve && wanted && is_dense(huge_page) && !hz3_spans_find(HZ3_SPAN_DIRTY, 1, 1))
         *reserve = take_reserve(huge_page);
@@ -268,7 +270,8 @@ static bool is_one_mapping(const struct hz3_span *span)
 
 bool hz3_pages_may_move(const struct hz3_span *span)
 {
-    return !window_of(span)->reserved && !hz3_vma_edges_full() && (!hz3_os.counts_mapped || is_one_mapping(span));
+    return !window_of(span)->reserved && !hz3_vma_edges_full() &&
+           (!hz3_get(hz3_os.counts_mapped) || is_one_mapping(span));
 }
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)

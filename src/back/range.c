@@ -46,5 +46,5 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
 
 bool hz3_range_leaves_hole(const struct hz3_window *window, size_t granules)
 {
-    return hz3_os.counts_mapped && !window->reserved && granules >= HOLE_MIN;
+    return hz3_get(hz3_os.counts_mapped) && !window->reserved && granules >= HOLE_MIN;
 }

@@ -1,6 +1,5 @@
 #include "base/sizeclass.h"
 
-uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
@@ -30,7 +29,7 @@ static unsigned run_granules(size_t size)
 
 void hz3_sizeclass_start(void)
 {
-    size_t size = HZ3_UNIT, unit = 0;
+    size_t size = HZ3_UNIT;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++, size = next_size(size)) {
         unsigned granules = run_granules(size);
         size_t load = LOAD_BYTES / size;
@@ -41,15 +40,16 @@ void hz3_sizeclass_start(void)
             .magic = (((uint64_t)1 << 40) + size - 1) / size,
             .load = (uint8_t)hz3_max(LOAD_MIN, hz3_min(load, LOAD_MAX)),
         };
-        while (unit <= size >> HZ3_UNIT_SHIFT) hz3_class_table[unit++] = (uint8_t)cls;
     }
     hz3_sizeclass_hide(false);
 }
 
 void hz3_sizeclass_hide(bool hidden)
 {
-    for (size_t units = 0; units < sizeof hz3_class_table; units++)
-        hz3_class_table_of_malloc[units] = hidden ? HZ3_CLASS_NONE : hz3_class_table[units];
+    size_t units = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        for (; units <= hz3_class_size(cls) >> HZ3_UNIT_SHIFT; units++)
+            hz3_class_table_of_malloc[units] = hidden ? HZ3_CLASS_NONE : (uint8_t)cls;
 }
 
 unsigned hz3_class_aligned(size_t size, size_t alignment)

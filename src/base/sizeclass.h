@@ -13,10 +13,8 @@ struct hz3_class_info {
     uint8_t load;      /* objects a full magazine of this class holds */
 };
 
-/* The class of a size in units, rounded up; written once, by hz3_sizeclass_start.  malloc's fast path has a copy.
- * Before the start, and while it is hidden, the copy says HZ3_CLASS_NONE for every size.  That class never has a
- * magazine, so malloc takes the slow path. */
-extern HZ3_HIDDEN uint8_t hz3_class_table[HZ3_SMALL_MAX / HZ3_UNIT + 1];
+/* The class of a size in units, rounded up, for malloc's fast path.  Before hz3_sizeclass_start, and while it is hidden, it
+ * is HZ3_CLASS_NONE for every size.  That class never has a magazine, so malloc takes the slow path. */
 extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
@@ -29,10 +27,14 @@ HZ3_INLINE size_t hz3_units_of(size_t size)
     return (size + HZ3_UNIT - 1) >> HZ3_UNIT_SHIFT;
 }
 
-/* size <= HZ3_SMALL_MAX; size 0 gets the smallest class. */
+/* size <= HZ3_SMALL_MAX; size 0 gets the smallest class.  For slow paths: the table, hidden or not, by arithmetic. */
 HZ3_INLINE unsigned hz3_class_of(size_t size)
 {
-    return hz3_class_table[hz3_units_of(size)];
+    size_t units = hz3_units_of(size);
+    if (units <= HZ3_LINEAR_CLASSES) return (unsigned)hz3_max(units, 1);
+    unsigned doubling = 63 - (unsigned)__builtin_clzll(units - 1), first = __builtin_ctz(HZ3_LINEAR_CLASSES);
+    unsigned step = (unsigned)((units - 1) >> (doubling - 3)) - 8;
+    return HZ3_LINEAR_CLASSES + 8 * (doubling - first) + step + 1;
 }
 
 HZ3_INLINE size_t hz3_class_size(unsigned cls)

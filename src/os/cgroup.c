@@ -8,7 +8,8 @@
 
 static size_t limit_in(const char *root, const char *group, const char *file)
 {
-    char path[4352], text[64];
+    static char path[4352];
+    char text[64];
     struct hz3_text name = {path, sizeof path, 0};
     hz3_print(&name, "%s%s/%s", root, group, file);
     const char *end;
@@ -18,7 +19,7 @@ static size_t limit_in(const char *root, const char *group, const char *file)
 
 size_t hz3_cgroup_limit(const char *membership, const char *root)
 {
-    char groups[4096];
+    static char groups[4096];
     if (hz3_os_read_file(membership, groups, sizeof groups) < 0) return SIZE_MAX;
     char *line = strncmp(groups, "0::/", 4) ? strstr(groups, "\n0::/") : groups;
     if (!line) return SIZE_MAX;

@@ -1,27 +1,32 @@
-/* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  After
- * hz3_os_start the calls are mmap, munmap, madvise, mprotect, mremap and futex, since programs lock themselves into
- * seccomp filters; clock_gettime where there is no vDSO; and write, to stderr, in a process that is about to end. */
+/* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  Once the
+ * program has locked itself into a seccomp filter the calls are mmap, munmap, madvise, mprotect, mremap and futex;
+ * clock_gettime where there is no vDSO; and write, to stderr, in a process that is about to end. */
 #ifndef HZ3_OS_OS_H
 #define HZ3_OS_OS_H
 
 #include "base/types.h"
 
 struct hz3_os {
-    size_t page;      /* bytes; a power of two, read at run time */
-    size_t huge_page; /* bytes of the largest pages, up to 2 MiB, that the system makes of our memory unasked, or 0 */
-    size_t huge_page_asked; /* the same of pages that we ask for because of an option; 0 where it makes some unasked */
-    bool counts_mapped;     /* mappings cost though untouched: the system does not overcommit, or limits the process */
-    unsigned cpus;          /* on which this process may run */
-    int pid, parent;        /* of this process; parent: 0 but in a forked child */
-    size_t address_space;   /* bytes this process may map, SIZE_MAX / 1024 at most */
-    uint64_t random;        /* fixed for the process's life */
+    size_t page;          /* bytes; a power of two, read at run time */
+    unsigned cpus;        /* on which this process may run */
+    size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
+    uint64_t random;      /* fixed for the process's life */
+    int parent;           /* process; 0 but in a forked child */
+    /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
+    HZ3_ATOMIC(bool) counts_mapped;     /* mappings cost though untouched: the system does not overcommit, or limits us */
+    HZ3_ATOMIC(size_t) huge_page;       /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
+    HZ3_ATOMIC(size_t) huge_page_asked; /* of those that an option has us ask for; 0 where it makes some unasked */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
-void hz3_os_after_fork(void); /* in the child */
-/* Sets huge_page and huge_page_asked by the option; after hz3_os_start. */
+size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
+int hz3_os_pid(void);                      /* of this process */
+void hz3_os_after_fork(void);              /* in the child */
+/* Both read files: only while hz3_os_may_open. */
+void hz3_os_learn(void);
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
-void hz3_os_set_huge_pages(enum hz3_thp thp);
+void hz3_os_learn_huge_pages(enum hz3_thp thp);
+void hz3_os_learn_pid(void); /* for hz3_os_pid, in the process itself and not in its child of vfork */
 /* The size of huge pages that the system makes, by its files: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
 size_t hz3_os_huge_page_size(const char *folder, const char *when);
@@ -71,7 +76,7 @@ void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_m
 /* Wakes all that wait: a single one might be in a signal handler, and could not pass the wake on. */
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
 
-/* Reads a small file whole into buf, NUL-terminated; returns its length, or -1.  Only while hz3 starts. */
+/* Reads a small file whole into buf, NUL-terminated; returns its length, or -1.  Only while hz3_os_may_open. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
 /* Appends text to the file with one write, and makes the file if need be.  False: not all of it was written; errno says

@@ -31,9 +31,8 @@ enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
 
-struct hz3_os hz3_os = {.page = 4096, .cpus = 1};
+struct hz3_os hz3_os = {.page = 4096, .cpus = 1, .counts_mapped = true};
 HZ3_ATOMIC(size_t) hz3_os_broken;
-static bool purges; /* where MADV_DONTNEED returns 0 it has purged; const after start */
 
 /* Files and futexes are used before hz3 can serve, or while a lock is held.  So they do not go by libc's names: a
  * library loaded before libc may have functions of these names, which may allocate.  (libsocket_wrapper has open and
@@ -57,30 +56,6 @@ static long call(long number, long first, long second, long third, long fourth)
     errno = saved;
     return result;
 #endif
-}
-
-/* Before Linux 6.8 one file speaks for all sizes; since then each size has its own.  The largest size is what one page
- * of the page table maps, the smallest is four pages. */
-size_t hz3_os_huge_page_size(const char *folder, const char *when)
-{
-    char path[128], text[64];
-    struct hz3_text name = {path, sizeof path, 0};
-    hz3_print(&name, "%s/enabled", folder);
-    if (hz3_os_read_file(path, text, sizeof text) < 0) return 0;
-    bool inherited = strstr(text, when);
-    for (size_t size = hz3_os.page / 8 * hz3_os.page; size >= 4 * hz3_os.page; size /= 2) {
-        name.length = 0;
-        hz3_print(&name, "%s/hugepages-%zukB/enabled", folder, size / 1024);
-        if (hz3_os_read_file(path, text, sizeof text) < 0) return inherited ? HZ3_MIB(2) : 0;
-        if (strstr(text, when) || (inherited && strstr(text, "[inherit]"))) return hz3_min(size, HZ3_MIB(2));
-    }
-    return 0;
-}
-
-static bool never_overcommits(void)
-{
-    char text[16];
-    return hz3_os_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text) > 0 && text[0] == '2';
 }
 
 static uintptr_t loader_start, loader_end;
@@ -125,14 +100,17 @@ static void find_clock(void)
 }
 
 /* QEMU's user mode before 7.1 returns success and leaves the pages as they are.  (A system that refuses the call says
- * so each time.) */
+ * so each time.)  Tried at the first purge, by any thread: all find the same. */
 static bool purge_is_true(void)
 {
+    static HZ3_ATOMIC(int) known; /* 1: it does what it says; -1: it lies */
+    if (likely(hz3_get(known))) return hz3_get(known) > 0;
     volatile char *page = mmap(NULL, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return true;
     *page = 1;
     bool lies = madvise((void *)page, hz3_os.page, MADV_DONTNEED) == 0 && *page != 0;
     munmap((void *)page, hz3_os.page);
+    hz3_set(known, lies ? -1 : 1);
     return !lies;
 }
 
@@ -146,47 +124,39 @@ static uint64_t find_random(void)
     return half[0] * 0x9e3779b97f4a7c15u ^ (half[1] << 32 | half[1] >> 32);
 }
 
-#define NO_LIMIT (SIZE_MAX / 1024)
-
-/* What a limit of the process allows, in bytes. */
-static size_t bytes_allowed(int resource)
-{
-    struct rlimit limit;
-    return getrlimit(resource, &limit) == 0 ? (size_t)hz3_min(limit.rlim_cur, (rlim_t)NO_LIMIT) : NO_LIMIT;
-}
-
-void hz3_os_set_huge_pages(enum hz3_thp thp)
-{
-    if (thp == HZ3_THP_DENSE && !hz3_os.huge_page)
-        hz3_os.huge_page_asked = hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
-    if (thp == HZ3_THP_ALWAYS) hz3_os.huge_page = HZ3_MIB(2);
-    if (thp == HZ3_THP_NEVER) hz3_os.huge_page = 0;
-}
-
 void hz3_os_start(void)
 {
     int saved = errno;
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
-    hz3_os.huge_page = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
     cpu_set_t set[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
     if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
-    hz3_os.address_space = bytes_allowed(RLIMIT_AS);
-    hz3_os.counts_mapped = hz3_min(hz3_os.address_space, bytes_allowed(RLIMIT_DATA)) < NO_LIMIT || never_overcommits();
+    hz3_os.address_space = hz3_os_bytes_allowed(RLIMIT_AS);
     hz3_os.random = find_random();
-    hz3_os.pid = getpid();
-    purges = purge_is_true();
     errno = saved;
 }
 
+static HZ3_ATOMIC(int) pid;      /* 0: not learnt yet */
 static _Thread_local int thread; /* 0: nobody asked yet */
+
+void hz3_os_learn_pid(void)
+{
+    if (!hz3_get(pid)) hz3_set(pid, getpid());
+}
+
+/* Not remembered: a child of vfork, which has our memory, may ask. */
+int hz3_os_pid(void)
+{
+    int learnt = hz3_get(pid);
+    return learnt ? learnt : getpid();
+}
 
 void hz3_os_after_fork(void)
 {
     thread = 0;
-    hz3_os.parent = hz3_os.pid;
-    hz3_os.pid = getpid();
+    hz3_os.parent = hz3_get(pid);
+    hz3_set(pid, getpid());
 }
 
 static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
@@ -260,10 +230,9 @@ static void split_ends(uintptr_t at, uintptr_t end, size_t huge_page)
 
 bool hz3_os_purge(uintptr_t at, size_t bytes, size_t huge_page)
 {
-    if (!purges) return false;
     if (huge_page) split_ends(at, at + bytes, huge_page);
     int saved = errno;
-    bool done = madvise((void *)at, bytes, MADV_DONTNEED) == 0;
+    bool done = purge_is_true() && madvise((void *)at, bytes, MADV_DONTNEED) == 0;
     errno = saved;
     return done;
 }

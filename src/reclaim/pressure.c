@@ -17,12 +17,13 @@ size_t hz3_reclaim_waiting(void)
 
 bool hz3_reclaim_pressed(void)
 {
-    return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_pages_soft_limit / 32 && !hz3_pages_refused();
+    return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_get(hz3_pages_soft_limit) / 32 &&
+           !hz3_pages_refused();
 }
 
 bool hz3_reclaim_grows_in_vain(void)
 {
     size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
     if (freed <= hz3_pages_growth_bound() || hz3_pages_refused()) return false;
-    return !hz3_os.huge_page && !hz3_os.huge_page_asked;
+    return !hz3_get(hz3_os.huge_page) && !hz3_get(hz3_os.huge_page_asked);
 }

@@ -63,7 +63,7 @@ static void print_process(struct hz3_text *text)
 {
     char name[64];
     hz3_print_name(&(struct hz3_text){name, sizeof name, 0}, program_invocation_short_name, ']');
-    hz3_print(text, "hz3: [%d %s", hz3_os.pid, name);
+    hz3_print(text, "hz3: [%d %s", hz3_os_pid(), name);
     if (hz3_os.parent) hz3_print(text, ", child of %d", hz3_os.parent);
     hz3_print(text, "] ");
 }

@@ -27,7 +27,7 @@ static void units_are_understood(void **state)
     setenv("HZ3_SOFT_LIMIT", "0", 1);
     hz3_options_load();
     assert_int_equal(hz3_options.DECAY, 250);
-    assert_int_equal(hz3_options.SOFT_LIMIT, SIZE_MAX);
+    assert_int_equal(hz3_options.SOFT_LIMIT, 0);
 }
 
 static void bad_values_leave_the_default(void **state)

@@ -12,6 +12,7 @@ static void smallest_class_that_holds(void **state)
         assert_in_range(cls, 1, HZ3_CLASSES);
         assert_true(hz3_class_size(cls) >= size);
         assert_true(cls == 1 || hz3_class_size(cls - 1) < size);
+        assert_int_equal(hz3_class_table_of_malloc[hz3_units_of(size)], cls);
     }
     assert_int_equal(hz3_class_of(0), 1);
 }

@@ -1,4 +1,4 @@
-/* What unit tests include: cmocka, and hz3 started on its defaults. */
+/* What unit tests include: cmocka, and hz3 started on its defaults, as in a heap that has grown. */
 #ifndef HZ3_UNIT_H
 #define HZ3_UNIT_H
 
@@ -10,11 +10,13 @@
 #include <cmocka.h>
 
 #include "api/init.h"
+#include "back/learn.h"
 
 static inline int unit_start(void **state)
 {
     (void)state;
     hz3_ensure_started();
+    hz3_learn();
     return 0;
 }
 

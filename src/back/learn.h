@@ -1,0 +1,18 @@
+/* What only files under /sys and /proc tell: the limit of the control group, huge pages, overcommitment.  They are read
+ * once, when the heap is about to grow past HZ3_LEARN_FROM, which most small programs never do; or before, where the
+ * program is about to lock itself into a seccomp filter, which may punish who opens files then.  Reading takes no lock
+ * and leaves errno. */
+#ifndef HZ3_BACK_LEARN_H
+#define HZ3_BACK_LEARN_H
+
+#include "base/types.h"
+
+#define HZ3_LEARN_FROM HZ3_MIB(4) /* of address space: ls and perl take 3 to 4 */
+
+/* From the option: 0: there is no soft limit; SIZE_MAX: it is 90 % of what the control groups allow. */
+void hz3_learn_start(size_t soft_limit);
+/* hz3_pages_lock is held. */
+void hz3_learn_locked(void);
+/* It is not; does nothing where somebody else has it, who may be gone, as in a child that was not made by fork. */
+void hz3_learn(void);
+#endif

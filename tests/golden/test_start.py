@@ -1,0 +1,39 @@
+"""Starting is cheap: what only files tell is read when the heap grows, and the loader has little to map."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+MOST_CALLS = 12  # that a process makes more than without hz3; those of the loader are among them
+
+
+def calls(program, tmp_path, library=None):
+    """The system calls of a program until it ends, a line each."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    preload = ["-E", f"LD_PRELOAD={library}"] if library else []
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, *preload, *program], capture_output=True, text=True)
+    if "ptrace" in done.stderr:
+        pytest.skip(f"strace cannot trace here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return trace.read_text().splitlines()
+
+
+def files_of_the_system(lines):
+    return re.findall(r'"(/sys/[^"]*|/proc/[^"]*(?:cgroup|overcommit_memory))"', "\n".join(lines))
+
+
+def test_a_process_that_does_nothing_makes_few_calls(library, tmp_path):
+    more = calls(["/bin/true"], tmp_path, library)
+    assert len(more) - len(calls(["/bin/true"], tmp_path)) <= MOST_CALLS, "\n".join(more)
+
+
+def test_files_are_read_once_and_not_before_the_heap_grows(library, tmp_path):
+    assert not files_of_the_system(calls(["/bin/cat", "/dev/null"], tmp_path, library))
+    grown = files_of_the_system(calls([sys.executable, "-c", "bytearray(8 << 20)"], tmp_path, library))
+    assert "/proc/sys/vm/overcommit_memory" in grown
+    assert len(grown) == len(set(grown))

@@ -1,0 +1,63 @@
+/* What the system's files tell is read once, when the heap grows, and never where the program has locked itself in. */
+#include "unit.h"
+
+#include "back/learn.h"
+#include "back/limits.h"
+#include "back/pages.h"
+
+#include <errno.h>
+
+enum { UNREAD = 12345 };
+
+static int forget(void **state)
+{
+    (void)state;
+    hz3_learn_start(SIZE_MAX);
+    hz3_os.huge_page = UNREAD;
+    return 0;
+}
+
+static void it_is_read_once(void **state)
+{
+    (void)state;
+    errno = ERANGE;
+    hz3_learn();
+    assert_int_equal(errno, ERANGE);
+    assert_int_not_equal(hz3_os.huge_page, UNREAD);
+    hz3_os.huge_page = UNREAD;
+    hz3_learn();
+    assert_int_equal(hz3_os.huge_page, UNREAD);
+}
+
+static void it_is_not_read_behind_a_lock(void **state)
+{
+    (void)state;
+    hz3_set(hz3_os_may_open, false);
+    hz3_learn();
+    hz3_pages_free(hz3_pages_alloc(2 * HZ3_LEARN_FROM >> HZ3_GRANULE_SHIFT, 1, HZ3_SPAN_LARGE));
+    hz3_set(hz3_os_may_open, true);
+    assert_int_equal(hz3_os.huge_page, UNREAD);
+}
+
+static void growth_reads_it(void **state)
+{
+    (void)state;
+    struct hz3_span *span = hz3_pages_alloc(4 * HZ3_LEARN_FROM >> HZ3_GRANULE_SHIFT, 1, HZ3_SPAN_LARGE);
+    assert_int_not_equal(hz3_os.huge_page, UNREAD);
+    hz3_pages_free(span);
+}
+
+static void an_option_comes_before_the_groups_limit(void **state)
+{
+    (void)state;
+    hz3_learn_start(0);
+    hz3_learn();
+    assert_int_equal(hz3_pages_soft_limit, SIZE_MAX);
+    hz3_learn_start(HZ3_MIB(7));
+    hz3_learn();
+    assert_int_equal(hz3_pages_soft_limit, HZ3_MIB(7));
+}
+
+RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
+    cmocka_unit_test_setup(growth_reads_it, forget),
+    cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget))
