@@ -30,7 +30,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
     hz3_owner_stash_each_lock(visit);
     hz3_central_each_lock(visit);
-    if (HZ3_CENTRAL_MAGAZINES) hz3_central_magazines_each_lock(visit);
+    hz3_central_magazines_visit(visit);
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_outbox_lock);

@@ -12,13 +12,6 @@
 
 const char hz3_operators;
 
-#if HZ3_OVERRIDE
-#define OPERATOR(name, result, arguments, target) \
-    HZ3_EXPORT result name arguments __attribute__((weak, alias(#target)));
-#else
-#define OPERATOR(name, result, arguments, target) static result name arguments __attribute__((unused, alias(#target)));
-#endif
-
 typedef void (*new_handler)(void);
 extern new_handler get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
 extern void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") __attribute__((weak, noreturn));
@@ -73,8 +66,8 @@ static void *new_aligned(size_t size, size_t alignment)
     return new_aligned_for(__builtin_return_address(0), size, alignment);
 }
 
-OPERATOR(_Znwm, void *, (size_t), new_throwing)
-OPERATOR(_ZnwmSt11align_val_t, void *, (size_t, size_t), new_aligned)
+HZ3_OPERATOR(_Znwm, void *, (size_t), new_throwing)
+HZ3_OPERATOR(_ZnwmSt11align_val_t, void *, (size_t, size_t), new_aligned)
 
 static void *new_array(size_t size)
 {
@@ -88,8 +81,8 @@ static void *new_array_aligned(size_t size, size_t alignment)
                         : _ZnwmSt11align_val_t(size, alignment);
 }
 
-OPERATOR(_Znam, void *, (size_t), new_array)
-OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
+HZ3_OPERATOR(_Znam, void *, (size_t), new_array)
+HZ3_OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
 
 /* Out of memory, or where the throwing forms were replaced, the C++ library's nothrow forms do the work: they call the
  * throwing forms and catch what these throw, which C cannot do.  Where there is no such library (in a static program,
@@ -141,10 +134,10 @@ static void *new_array_aligned_nothrow(size_t size, size_t alignment, const void
                                          alignment, nothrow);
 }
 
-OPERATOR(_ZnwmRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
-OPERATOR(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_array_nothrow)
-OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
-OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_array_aligned_nothrow)
+HZ3_OPERATOR(_ZnwmRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
+HZ3_OPERATOR(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_array_nothrow)
+HZ3_OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
+HZ3_OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_array_aligned_nothrow)
 
 static void delete_any(void *p)
 {
@@ -157,8 +150,8 @@ static void delete_any_aligned(void *p, size_t alignment)
     hz3_free(p);
 }
 
-OPERATOR(_ZdlPv, void, (void *), delete_any)
-OPERATOR(_ZdlPvSt11align_val_t, void, (void *, size_t), delete_any_aligned)
+HZ3_OPERATOR(_ZdlPv, void, (void *), delete_any)
+HZ3_OPERATOR(_ZdlPvSt11align_val_t, void, (void *, size_t), delete_any_aligned)
 
 /* Forms that were not replaced call those that may be.  Where a form has a size or nothrow as its last argument, that
  * is in a register that these do not read. */
@@ -167,32 +160,32 @@ static void call_delete(void *p)
     _ZdlPv(p);
 }
 
-OPERATOR(_ZdaPv, void, (void *), call_delete)
-OPERATOR(_ZdlPvm, void, (void *), call_delete)
-OPERATOR(_ZdlPvRKSt9nothrow_t, void, (void *), call_delete)
+HZ3_OPERATOR(_ZdaPv, void, (void *), call_delete)
+HZ3_OPERATOR(_ZdlPvm, void, (void *), call_delete)
+HZ3_OPERATOR(_ZdlPvRKSt9nothrow_t, void, (void *), call_delete)
 
 static void call_delete_array(void *p)
 {
     _ZdaPv(p);
 }
 
-OPERATOR(_ZdaPvm, void, (void *), call_delete_array)
-OPERATOR(_ZdaPvRKSt9nothrow_t, void, (void *), call_delete_array)
+HZ3_OPERATOR(_ZdaPvm, void, (void *), call_delete_array)
+HZ3_OPERATOR(_ZdaPvRKSt9nothrow_t, void, (void *), call_delete_array)
 
 static void call_delete_aligned(void *p, size_t alignment)
 {
     _ZdlPvSt11align_val_t(p, alignment);
 }
 
-OPERATOR(_ZdaPvSt11align_val_t, void, (void *, size_t), call_delete_aligned)
-OPERATOR(_ZdlPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_aligned)
+HZ3_OPERATOR(_ZdaPvSt11align_val_t, void, (void *, size_t), call_delete_aligned)
+HZ3_OPERATOR(_ZdlPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_aligned)
 
 static void call_delete_array_aligned(void *p, size_t alignment)
 {
     _ZdaPvSt11align_val_t(p, alignment);
 }
 
-OPERATOR(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_array_aligned)
+HZ3_OPERATOR(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_array_aligned)
 
 static void call_delete_sized_aligned(void *p, size_t size, size_t alignment)
 {
@@ -206,5 +199,5 @@ static void call_delete_array_sized_aligned(void *p, size_t size, size_t alignme
     _ZdaPvSt11align_val_t(p, alignment);
 }
 
-OPERATOR(_ZdlPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_sized_aligned)
-OPERATOR(_ZdaPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_array_sized_aligned)
+HZ3_OPERATOR(_ZdlPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_sized_aligned)
+HZ3_OPERATOR(_ZdaPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_array_sized_aligned)

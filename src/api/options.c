@@ -47,15 +47,15 @@ static bool count(const char *text, size_t *value)
     return hz3_number(text, &end, value) && !*end && *value > 0;
 }
 
-/* Without HZ3_S144_SETTABLE only the number that was built in is accepted. */
+/* A fixed number is the only one accepted. */
 static bool instances(const char *text, size_t *value)
 {
     const char *end;
     *value = HZ3_OWNER_STASH_INSTANCES;
     if (!strcmp(text, "lane")) return true;
-    if (!strcmp(text, "auto")) return *value = HZ3_S144_SETTABLE ? HZ3_OPTION_AUTO : *value, true;
+    if (!strcmp(text, "auto")) return *value = HZ3_INSTANCES_FIXED ? *value : HZ3_OPTION_AUTO, true;
     if (!hz3_number(text, &end, value) || *end) return false;
-    if (!HZ3_S144_SETTABLE) return *value == HZ3_OWNER_STASH_INSTANCES;
+    if (HZ3_INSTANCES_FIXED) return *value == HZ3_INSTANCES_FIXED;
     return *value >= 1 && *value <= HZ3_INSTANCES_MAX && (*value & (*value - 1)) == 0;
 }
 
@@ -218,7 +218,7 @@ void hz3_options_report(void)
         const char *value = effective(&options[i], buf, sizeof buf);
         size_t ignored;
         if (text && !options[i].parse(text, &ignored)) {
-            bool fixed = options[i].parse == instances && !HZ3_S144_SETTABLE;
+            bool fixed = options[i].parse == instances && HZ3_INSTANCES_FIXED;
             line(fixed ? "hz3: warning: bad value for %s: %s (this build is fixed at %s: HZ3_S144_SETTABLE=0)\n"
                        : "hz3: warning: bad value for %s: %s\n",
                  options[i].name, text, value, "");

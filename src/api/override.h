@@ -1,4 +1,5 @@
-/* The standard names: aliases of the hz3_ functions of the same file, or nothing (HZ3_OVERRIDE=0). */
+/* The standard names: aliases of functions of the same file, or nothing (HZ3_OVERRIDE=0).  Those of C++ operators are
+ * weak, since a program may have its own. */
 #ifndef HZ3_API_OVERRIDE_H
 #define HZ3_API_OVERRIDE_H
 
@@ -9,8 +10,12 @@ extern const char hz3_operators, hz3_interpose, hz3_memcheck; /* only to have an
 #if HZ3_OVERRIDE
 #define HZ3_STANDARD_NAME(name, result, arguments, target) \
     HZ3_EXPORT result name arguments __attribute__((alias(#target)));
+#define HZ3_OPERATOR(name, result, arguments, target) \
+    HZ3_EXPORT result name arguments __attribute__((weak, alias(#target)));
 #else
 #define HZ3_STANDARD_NAME(name, result, arguments, target) \
     static const void *const off_##name __attribute__((unused)) = (const void *)target;
+#define HZ3_OPERATOR(name, result, arguments, target) \
+    static result name arguments __attribute__((unused, alias(#target)));
 #endif
 #endif

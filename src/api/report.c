@@ -83,7 +83,7 @@ static void flush_stdout(void)
 static void report_last(void)
 {
     flush_stdout();
-    if (HZ3_BOXES_ON) print_boxes();
+    HZ3_OBSERVE(print_boxes());
     if (hz3_options.STATS == HZ3_STATS_STDERR) hz3_malloc_stats();
     if (hz3_options.STATS == HZ3_STATS_FILE) append_stats();
     if (hz3_options.PROFILE) write_profile();

@@ -45,7 +45,7 @@ static size_t tags_bytes(size_t window_bytes)
 
 static size_t states_bytes(size_t window_bytes)
 {
-    return HZ3_FREE_CHECK ? hz3_round_up(window_bytes >> HZ3_UNIT_SHIFT, HZ3_GRANULE) : 0;
+    return hz3_state_tables ? hz3_round_up(window_bytes >> HZ3_UNIT_SHIFT, HZ3_GRANULE) : 0;
 }
 
 /* The size of the tables that lie right before a window. */

@@ -3,6 +3,7 @@
 #define HZ3_BACK_LIMITS_H
 
 #include "back/gauges.h"
+#include "back/page_map.h"
 #include "base/layout.h"
 #include "os/os.h"
 
@@ -43,7 +44,8 @@ HZ3_INLINE size_t hz3_pages_waiting(void)
 HZ3_INLINE bool hz3_pages_above_limit(void)
 {
     size_t described = hz3_gauge(HZ3_GAUGE_SMALL) + hz3_gauge(HZ3_GAUGE_DIRTY);
-    return unlikely(hz3_pages_resident() + (HZ3_FREE_CHECK ? described / HZ3_UNIT : 0) > hz3_get(hz3_pages_soft_limit));
+    return unlikely(hz3_pages_resident() + (hz3_state_tables ? described / HZ3_UNIT : 0) >
+                    hz3_get(hz3_pages_soft_limit));
 }
 
 /* Above the limit, with memory to give back.  Without that condition, memory in use would press for ever. */

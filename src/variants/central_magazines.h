@@ -11,7 +11,7 @@ struct hz3_magazine *hz3_central_magazines_get(unsigned cls);
 void hz3_central_magazines_trim(unsigned cls, bool all);
 size_t hz3_central_magazines_objects(unsigned cls);
 size_t hz3_central_magazines_waiting(void);
-void hz3_central_magazines_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
+void hz3_central_magazines_each_lock(void (*visit)(struct hz3_lock *lock));
 
 /* From here on for any build; without the variant there are none.  Leaves a magazine here; false: there is no room. */
 HZ3_INLINE bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
@@ -28,6 +28,11 @@ HZ3_INLINE struct hz3_magazine *hz3_central_get_magazine(unsigned cls) /* or NUL
 HZ3_INLINE void hz3_central_trim(unsigned cls, bool all)
 {
     if (HZ3_CENTRAL_MAGAZINES) hz3_central_magazines_trim(cls, all);
+}
+
+HZ3_INLINE void hz3_central_magazines_visit(void (*visit)(struct hz3_lock *lock)) /* each lock, for fork */
+{
+    if (HZ3_CENTRAL_MAGAZINES) hz3_central_magazines_each_lock(visit);
 }
 
 HZ3_INLINE size_t hz3_central_cached(unsigned cls) /* objects in them */

@@ -6,14 +6,17 @@
 
 #include "os/lock.h"
 
-enum { HZ3_INSTANCES_MAX = HZ3_S144_SETTABLE ? 16 : HZ3_OWNER_STASH_INSTANCES };
+enum {
+    HZ3_INSTANCES_FIXED = HZ3_S144_SETTABLE ? 0 : HZ3_OWNER_STASH_INSTANCES, /* 0: the environment may set them */
+    HZ3_INSTANCES_MAX = HZ3_INSTANCES_FIXED ? HZ3_INSTANCES_FIXED : 16,
+};
 
 extern HZ3_HIDDEN unsigned hz3_instances_set; /* HZ3_S144_SETTABLE; const after start */
 extern HZ3_HIDDEN _Thread_local uint8_t hz3_instances_turn[];
 
 HZ3_INLINE unsigned hz3_instances(void)
 {
-    return HZ3_S144_SETTABLE ? hz3_instances_set : (unsigned)HZ3_OWNER_STASH_INSTANCES;
+    return HZ3_INSTANCES_FIXED ? (unsigned)HZ3_INSTANCES_FIXED : hz3_instances_set;
 }
 
 HZ3_INLINE unsigned hz3_instance_to_push(unsigned owner, unsigned cls)

@@ -49,7 +49,7 @@ def test_one_fixed_instance_is_as_if_there_were_no_instances(lane, tmp_path):
     (without / "variants/instances.h").write_text("""
         #pragma once
         #include "os/lock.h"
-        enum { HZ3_INSTANCES_MAX = 1 };
+        enum { HZ3_INSTANCES_FIXED = 1, HZ3_INSTANCES_MAX = 1 };
         extern HZ3_HIDDEN unsigned hz3_instances_set;
         extern HZ3_HIDDEN _Thread_local uint8_t hz3_instances_turn[];
         #define hz3_instances() 1u
