@@ -20,7 +20,7 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 CTEST := ctest -j$(shell expr 2 \* $(JOBS)) --output-on-failure --no-tests=error
 SIDE_BY_SIDE := -n $(shell expr $(JOBS) + 1) --dist loadfile
 # $(call QUIETLY,LOG,COMMANDS): their output is in build/LOG.log, and is shown where they fail.
-QUIETLY = mkdir -p build && { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }
+QUIETLY = mkdir -p build && { { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
 # $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here, and the recorder.
