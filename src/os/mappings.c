@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "os/mappings.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct file {
+    int fd;
+    size_t at, end;
+    char buf[1024];
+};
+
+static int next_byte(struct file *list)
+{
+    if (list->at == list->end) {
+        ssize_t got = read(list->fd, list->buf, sizeof list->buf);
+        list->at = 0;
+        list->end = got > 0 ? (size_t)got : 0;
+    }
+    return list->at < list->end ? (unsigned char)list->buf[list->at++] : -1;
+}
+
+static uintptr_t hex(struct file *list, int *c)
+{
+    uintptr_t value = 0;
+    for (const char *digits = "0123456789abcdef", *digit; (*c = next_byte(list)) > 0 && (digit = strchr(digits, *c));)
+        value = value * 16 + (uintptr_t)(digit - digits);
+    return value;
+}
+
+/* The rest of a mapping's line, up to its end or that of the list.  A path may have any length. */
+static int read_path(struct file *list, int c, struct hz3_mapping *mapping)
+{
+    size_t length = 0;
+    for (mapping->path = 0; c >= 0 && c != '\n'; c = next_byte(list)) {
+        if (c == '/') length = 0;
+        if (c == '/' || mapping->path) mapping->path = mapping->path * 31 + (unsigned)c;
+        if (c != '/' && mapping->path && length < sizeof mapping->name - 1) mapping->name[length++] = (char)c;
+    }
+    mapping->name[length] = 0;
+    return c;
+}
+
+/* A line below a mapping's, such as "Rss:  12 kB", whose first character is c. */
+static int read_figure(struct file *list, int c, size_t *resident)
+{
+    const char *key = "Rss:";
+    size_t kib = 0;
+    for (; *key && c == *key; key++) c = next_byte(list);
+    for (; c >= 0 && c != '\n'; c = next_byte(list))
+        if (c >= '0' && c <= '9') kib = kib * 10 + (size_t)(c - '0');
+    if (!*key) *resident = kib << 10;
+    return c;
+}
+
+/* Reads up to the line of the mapping after `mapping`, and calls visit for `mapping`, unless it is the first line. */
+static bool next_mapping(struct file *list, struct hz3_mapping *mapping,
+                         bool (*visit)(const struct hz3_mapping *mapping, void *to), void *to)
+{
+    int c;
+    uintptr_t start;
+    for (start = hex(list, &c); c >= 0 && c != '-'; start = hex(list, &c))
+        if (read_figure(list, c, &mapping->resident) < 0) return false;
+    if (mapping->end && !visit(mapping, to)) return false;
+    if (c < 0) return false;
+    mapping->start = start;
+    mapping->end = hex(list, &c);
+    mapping->resident = 0;
+    return read_path(list, c, mapping) >= 0;
+}
+
+bool hz3_os_each_mapping(bool resident, bool (*visit)(const struct hz3_mapping *mapping, void *to), void *to)
+{
+    int saved = errno;
+    struct file list = {.fd = -1};
+    struct hz3_mapping mapping = {.end = 0};
+    if (hz3_get(hz3_os_may_open))
+        list.fd = open(resident ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (list.fd >= 0) {
+        while (next_mapping(&list, &mapping, visit, to)) continue;
+        close(list.fd);
+    }
+    errno = saved;
+    return mapping.end != 0;
+}
+
+size_t hz3_os_resident(uintptr_t at, size_t bytes)
+{
+    int saved = errno;
+    unsigned char in_memory[256];
+    size_t pages = 0;
+    uintptr_t end = hz3_round_up(at + bytes, hz3_os.page);
+    for (at -= at % hz3_os.page; at < end;) {
+        size_t part = hz3_min(end - at, sizeof in_memory * hz3_os.page);
+        if (mincore((void *)at, part, in_memory) == 0)
+            for (size_t i = 0; i < part / hz3_os.page; i++) pages += in_memory[i] & 1;
+        at += part;
+    }
+    errno = saved;
+    return pages * hz3_os.page;
+}

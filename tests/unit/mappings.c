@@ -1,0 +1,82 @@
+/* The process's mappings, and what of them is resident. */
+#include "unit.h"
+
+#include "os/mappings.h"
+#include "os/os.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { PAGES = 1000, TOUCHED = 700 };
+
+struct sought {
+    uintptr_t at;
+    size_t resident, bytes;
+    unsigned seen;
+    uintptr_t before;
+};
+
+static bool look(const struct hz3_mapping *mapping, void *to)
+{
+    struct sought *sought = to;
+    assert_true(mapping->start >= sought->before && mapping->end > mapping->start);
+    assert_true(mapping->resident <= mapping->end - mapping->start);
+    sought->before = mapping->end;
+    sought->seen++;
+    if (sought->at - mapping->start >= mapping->end - mapping->start) return true;
+    sought->resident = mapping->resident;
+    sought->bytes = mapping->end - mapping->start;
+    return false;
+}
+
+/* Between two pages that nobody may touch, so that the mapping is one of its own. */
+static char *map(void)
+{
+    size_t page = hz3_os.page;
+    char *at = mmap(NULL, (PAGES + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED && mprotect(at + page, PAGES * page, PROT_READ | PROT_WRITE) == 0);
+    assert_int_equal(madvise(at + page, PAGES * page, MADV_NOHUGEPAGE), 0);
+    for (size_t i = 0; i < TOUCHED; i++) at[(1 + i) * page] = 1;
+    return at + page;
+}
+
+static void pages_that_were_touched_are_resident(void **state)
+{
+    (void)state;
+    size_t page = hz3_os.page;
+    char *at = map();
+    errno = 42;
+    assert_int_equal(hz3_os_resident((uintptr_t)at, PAGES * page), TOUCHED * page);
+    assert_int_equal(hz3_os_resident((uintptr_t)at + 5, 2 * page), 3 * page);
+    assert_int_equal(hz3_os_resident((uintptr_t)at, 0), 0);
+    munmap(at, PAGES * page);
+    assert_int_equal(hz3_os_resident((uintptr_t)at, PAGES * page), 0);
+    assert_int_equal(errno, 42);
+}
+
+static void mappings_come_in_order_with_what_is_resident(void **state)
+{
+    (void)state;
+    char *at = map();
+    struct sought sought = {.at = (uintptr_t)at}, none = {.at = 1};
+    assert_true(hz3_os_each_mapping(true, look, &sought));
+    assert_int_equal(sought.resident, TOUCHED * hz3_os.page);
+    assert_int_equal(sought.bytes, PAGES * hz3_os.page);
+    assert_true(hz3_os_each_mapping(false, look, &none));
+    assert_true(none.seen > sought.seen && none.resident == 0);
+    munmap(at, PAGES * hz3_os.page);
+}
+
+static void a_program_that_locked_itself_in_gets_none(void **state)
+{
+    (void)state;
+    struct sought none = {.at = 1};
+    hz3_set(hz3_os_may_open, false);
+    assert_false(hz3_os_each_mapping(true, look, &none));
+    hz3_set(hz3_os_may_open, true);
+    assert_int_equal(none.seen, 0);
+}
+
+RUN(cmocka_unit_test(pages_that_were_touched_are_resident),
+    cmocka_unit_test(mappings_come_in_order_with_what_is_resident),
+    cmocka_unit_test(a_program_that_locked_itself_in_gets_none))
