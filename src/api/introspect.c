@@ -3,6 +3,7 @@
 #include "api/init.h"
 #include "api/options.h"
 #include "api/override.h"
+#include "api/report.h"
 #include "front/evict.h"
 #include "os/gate.h"
 #include "os/libc.h"
@@ -68,10 +69,7 @@ HZ3_API size_t hz3_stats_json(char *buf, size_t size)
 HZ3_API void hz3_malloc_stats(void)
 {
     hz3_ensure_started();
-    char buf[HZ3_STATS_BYTES];
-    struct hz3_text text = {buf, sizeof buf, 0};
-    hz3_stats_text(&text);
-    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+    hz3_report_stats();
 }
 
 /* ---- functions of glibc ---- */

@@ -14,8 +14,9 @@
 
 struct hz3_options hz3_options;
 
-/* ---- the kinds of options: each parses the whole text, or returns false ---- */
+/* ---- the kinds of options: each parses the whole text, or returns false; takes_<kind> says what it parses ---- */
 
+static const char takes_size[] = "bytes, or a number with K, M or G";
 static bool size(const char *text, size_t *value)
 {
     static const char units[] = "KkMmGg";
@@ -26,12 +27,14 @@ static bool size(const char *text, size_t *value)
     return !__builtin_mul_overflow(*value, (size_t)1024 << (10 * ((unit - units) / 2)), value);
 }
 
+static const char takes_size_or_auto[] = "bytes, a number with K, M or G, or auto";
 static bool size_or_auto(const char *text, size_t *value)
 {
     if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
     return size(text, value);
 }
 
+static const char takes_ms[] = "ms, or a number with ms or s";
 static bool ms(const char *text, size_t *value)
 {
     const char *end;
@@ -40,6 +43,7 @@ static bool ms(const char *text, size_t *value)
     return (!*end || !strcmp(end, "ms") || !strcmp(end, "s")) && *value <= INT32_MAX;
 }
 
+static const char takes_count[] = "a number, or auto";
 static bool count(const char *text, size_t *value)
 {
     const char *end;
@@ -48,6 +52,7 @@ static bool count(const char *text, size_t *value)
 }
 
 /* A fixed number is the only one accepted. */
+static const char takes_instances[] = "1, 2, 4, 8, 16, auto or lane";
 static bool instances(const char *text, size_t *value)
 {
     const char *end;
@@ -59,25 +64,37 @@ static bool instances(const char *text, size_t *value)
     return *value >= 1 && *value <= HZ3_INSTANCES_MAX && (*value & (*value - 1)) == 0;
 }
 
+static const char takes_switch_on[] = "0 or 1";
 static bool switch_on(const char *text, size_t *value)
 {
     *value = *text == '1';
     return (*text == '0' || *text == '1') && !text[1];
 }
 
+static const char takes_file[] = "the name of a file";
 static bool file(const char *text, size_t *value)
 {
     *value = 0;
     return *text && strlen(text) < sizeof hz3_options.stats_file.path / 2;
 }
 
+/* What follows "explain:", or NULL. */
+static const char *explained_file(const char *text)
+{
+    static const char explain[] = "explain:";
+    return strncmp(text, explain, strlen(explain)) ? NULL : text + strlen(explain);
+}
+
+static const char takes_report[] = "0, 1, explain, a file's name with a / . or % in it, or explain: before that";
 /* A word such as "yes" is more likely a mistake than a file. */
 static bool report(const char *text, size_t *value)
 {
     if (switch_on(text, value)) return true;
-    bool fits = file(text, value);
-    *value = HZ3_STATS_FILE;
-    return fits && strpbrk(text, "/.%");
+    if (!strcmp(text, "explain")) return *value = HZ3_STATS_STDERR | HZ3_STATS_EXPLAIN, true;
+    const char *explained = explained_file(text), *name = explained ? explained : text;
+    bool fits = file(name, value);
+    *value = HZ3_STATS_FILE | (explained ? HZ3_STATS_EXPLAIN : 0);
+    return fits && strpbrk(name, "/.%");
 }
 
 static bool word(const char *text, const char *const *words, size_t *value)
@@ -90,11 +107,13 @@ static bool word(const char *text, const char *const *words, size_t *value)
 static const char *const thp_words[] = {"default", "always", "never", "dense", NULL};
 static const char *const foreign_words[] = {"abort", "libc", NULL};
 
+static const char takes_thp[] = "default, always, never or dense";
 static bool thp(const char *text, size_t *value)
 {
     return word(text, thp_words, value);
 }
 
+static const char takes_foreign[] = "abort or libc";
 static bool foreign(const char *text, size_t *value)
 {
     return word(text, foreign_words, value);
@@ -106,8 +125,10 @@ static const struct option {
     const char *name, *standard[2]; /* HZ3_SMALL_MEMORY */
     size_t *value;
     bool (*parse)(const char *text, size_t *value);
+    const char *takes;
 } options[] = {
-#define HZ3_OPTION(name, kind, standard, small, meaning) {"HZ3_" #name, {standard, small}, &hz3_options.name, kind},
+#define HZ3_OPTION(name, kind, standard, small, meaning) \
+    {"HZ3_" #name, {standard, small}, &hz3_options.name, kind, takes_##kind},
 #include "api/options.def"
 #undef HZ3_OPTION
 };
@@ -155,7 +176,10 @@ const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTE
 
 static void keep_files(void)
 {
-    if (hz3_options.STATS == HZ3_STATS_FILE) keep_file(&hz3_options.stats_file, secure_getenv("HZ3_STATS"));
+    if (hz3_options.STATS & HZ3_STATS_FILE) {
+        const char *text = secure_getenv("HZ3_STATS"), *explained = explained_file(text);
+        keep_file(&hz3_options.stats_file, explained ? explained : text);
+    }
     for (int i = 0; i < OPTIONS && hz3_options.PROFILE; i++)
         if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
@@ -190,7 +214,8 @@ static const char *effective(const struct option *option, char *buf, size_t size
 {
     if (option->parse == thp) return thp_words[*option->value];
     if (option->parse == foreign) return foreign_words[*option->value];
-    if (option->parse == report && *option->value == HZ3_STATS_FILE) return hz3_options.stats_file.path;
+    if (*option->value == (HZ3_STATS_STDERR | HZ3_STATS_EXPLAIN) && option->parse == report) return "explain";
+    if (*option->value & HZ3_STATS_FILE && option->parse == report) return hz3_options.stats_file.path;
     if (option->parse == file) return hz3_options.profile_file.path;
     if (*option->value == SIZE_MAX) return "none";
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
@@ -220,8 +245,8 @@ void hz3_options_report(void)
         if (text && !options[i].parse(text, &ignored)) {
             bool fixed = options[i].parse == instances && HZ3_INSTANCES_FIXED;
             line(fixed ? "hz3: warning: bad value for %s: %s (this build is fixed at %s: HZ3_S144_SETTABLE=0)\n"
-                       : "hz3: warning: bad value for %s: %s\n",
-                 options[i].name, text, value, "");
+                       : "hz3: warning: bad value for %s: %s (it takes %s)\n",
+                 options[i].name, text, fixed ? value : options[i].takes, "");
             source = "default";
         }
         if (hz3_options.VERBOSE)

@@ -6,7 +6,7 @@
 #include "os/os.h"
 
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
-enum { HZ3_STATS_NONE, HZ3_STATS_STDERR, HZ3_STATS_FILE };
+enum { HZ3_STATS_STDERR = 1, HZ3_STATS_FILE = 2, HZ3_STATS_EXPLAIN = 4 }; /* one of the first two, and the third */
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has chosen a value. */
 #define HZ3_OPTION_AUTO SIZE_MAX

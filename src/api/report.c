@@ -2,9 +2,9 @@
 #include "api/report.h"
 
 #include "api/options.h"
-#include "hz3.h"
 #include "os/os.h"
 #include "watch/boxes.h"
+#include "watch/explain.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
 #include "watch/stats.h"
@@ -14,12 +14,22 @@
 #include <string.h>
 
 /* With one write, so that those of several processes do not mix. */
-static void append_stats(void)
+static void write_stats(bool to_file)
 {
     char buf[HZ3_STATS_BYTES], path[HZ3_PATH_BYTES];
     struct hz3_text text = {buf, sizeof buf, 0};
     hz3_stats_text(&text);
-    hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), buf, hz3_min(text.length, sizeof buf - 1));
+    if (hz3_options.STATS & HZ3_STATS_EXPLAIN) hz3_explain_text(&text);
+    size_t length = hz3_min(text.length, sizeof buf - 1);
+    if (to_file)
+        hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), buf, length);
+    else
+        hz3_os_stderr(buf, length);
+}
+
+void hz3_report_stats(void)
+{
+    write_stats(false);
 }
 
 static void print_boxes(void)
@@ -84,8 +94,7 @@ static void report_last(void)
 {
     flush_stdout();
     HZ3_OBSERVE(print_boxes());
-    if (hz3_options.STATS == HZ3_STATS_STDERR) hz3_malloc_stats();
-    if (hz3_options.STATS == HZ3_STATS_FILE) append_stats();
+    if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE);
     if (hz3_options.PROFILE) write_profile();
 }
 
@@ -98,7 +107,7 @@ static void try_file(const char *what, const struct hz3_file *file)
 
 void hz3_report_start(void)
 {
-    if (hz3_options.STATS == HZ3_STATS_FILE) try_file("statistics", &hz3_options.stats_file);
+    if (hz3_options.STATS & HZ3_STATS_FILE) try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
     if (!hz3_options.STATS && !hz3_options.PROFILE && !HZ3_BOXES_ON) return;
     hz3_os_keep_stderr(); /* programs such as GNU coreutils close it in an atexit handler */

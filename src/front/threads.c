@@ -264,25 +264,28 @@ HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
     hz3_unlock(&hz3_threads_lock);
 }
 
-HZ3_RACY static size_t outbox_objects(const struct hz3_outbox *outbox, unsigned cls)
+HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls, struct hz3_cached *cached)
 {
-    if (!outbox) return 0;
-    return hz3_outgoing_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
+    if (!outbox) return;
+    cached->outgoing += hz3_outgoing_objects(outbox, cls);
+    cached->thread += hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
 }
 
-HZ3_RACY size_t hz3_cache_objects(unsigned cls)
+HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
 {
-    size_t objects = 0;
+    struct hz3_cached cached = {0, 0};
     hz3_lock(&hz3_threads_lock);
     call_roll();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
-        objects += hz3_cache_count(&entry->thread->cache, cls) + outbox_objects(*entry->thread->outbox, cls);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
+        cached.thread += hz3_cache_count(&entry->thread->cache, cls);
+        count_outbox(*entry->thread->outbox, cls, &cached);
+    }
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
         const struct hz3_cache *left = hz3_handoff_look(i);
-        if (left) objects += hz3_cache_count(left, cls);
+        if (left) cached.thread += hz3_cache_count(left, cls);
     }
     hz3_unlock(&hz3_threads_lock);
-    return objects;
+    return cached;
 }
 
 void hz3_cache_counters_sum(struct hz3_counters *sum)

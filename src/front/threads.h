@@ -35,7 +35,16 @@ int hz3_threads_find(const void *p, unsigned cls);
 
 /* Sums over all threads, ended ones too; running ones may change meanwhile. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
-size_t hz3_cache_objects(unsigned cls); /* in magazines and outboxes of live threads, and in handoffs */
+struct hz3_cached {
+    size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
+    size_t outgoing; /* in outboxes, on their way home */
+};
+struct hz3_cached hz3_cache_look(unsigned cls);
+HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
+{
+    struct hz3_cached cached = hz3_cache_look(cls);
+    return cached.thread + cached.outgoing;
+}
 /* HZ3_BOXES_ON: adds this thread's counts to those of ended threads, and clears them; it may be on no list. */
 void hz3_cache_bury_counters(void);
 void hz3_cache_counters_sum(struct hz3_counters *sum);

@@ -17,22 +17,34 @@
 #include "variants/page_local.h"
 #include "watch/layout.h"
 
+struct hz3_class_stats hz3_stats_of_class(unsigned cls)
+{
+    hz3_page_remote_collect_all(cls);
+    uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
+    for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
+    struct hz3_cached cached = hz3_cache_look(cls);
+    return (struct hz3_class_stats){.out = (size_t)(taken - retired),
+                                    .thread = cached.thread,
+                                    .outgoing = cached.outgoing,
+                                    .stashed = hz3_owner_stash_objects(cls),
+                                    .transfer = hz3_transfer_objects(cls),
+                                    .central = hz3_central_cached(cls)};
+}
+
 void hz3_stats_read(struct hz3_stats *stats)
 {
     *stats = (struct hz3_stats){0};
     hz3_gate_enter_at_last();
     size_t small = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        hz3_page_remote_collect_all(cls);
-        uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
-        for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
-        small += (size_t)(taken - retired) * hz3_class_size(cls);
-        stats->stashed += hz3_owner_stash_objects(cls) * hz3_class_size(cls);
-        stats->transfer += hz3_transfer_objects(cls) * hz3_class_size(cls);
-        stats->central += hz3_central_cached(cls) * hz3_class_size(cls);
-        stats->cached += hz3_cache_objects(cls) * hz3_class_size(cls);
+        struct hz3_class_stats of = hz3_stats_of_class(cls);
+        size_t size = hz3_class_size(cls);
+        small += of.out * size;
+        stats->stashed += of.stashed * size;
+        stats->transfer += of.transfer * size;
+        stats->central += of.central * size;
+        stats->cached += hz3_stats_cached(&of) * size;
     }
-    stats->cached += stats->stashed + stats->transfer + stats->central;
     stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
     size_t large_cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
     size_t used = hz3_gauge(HZ3_GAUGE_USED);
@@ -58,8 +70,7 @@ void hz3_stats_read(struct hz3_stats *stats)
             row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) \
                 row(retired, s.cache.retired)
 
-/* Each line begins with the process. */
-static void print_process(struct hz3_text *text)
+void hz3_stats_text_process(struct hz3_text *text)
 {
     char name[64];
     hz3_print_name(&(struct hz3_text){name, sizeof name, 0}, program_invocation_short_name, ']');
@@ -72,19 +83,19 @@ void hz3_stats_text(struct hz3_text *text)
 {
     struct hz3_stats s;
     hz3_stats_read(&s);
-    print_process(text);
+    hz3_stats_text_process(text);
     hz3_print(text, "stats (bytes):");
 #define ROW(name, value) hz3_print(text, " " #name "=%zu", (size_t)(value));
     FIGURES(ROW)
     hz3_print(text, "\n");
-    print_process(text);
+    hz3_stats_text_process(text);
     hz3_print(text, "refills by source, magazines away:");
     SOURCES(ROW)
 #undef ROW
     hz3_print(text, "\n");
-    print_process(text);
+    hz3_stats_text_process(text);
     hz3_print(text, "%s\n", hz3_layout.config);
-    print_process(text);
+    hz3_stats_text_process(text);
     hz3_print(text,
               "this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
               "): %zu KiB live in %zu KiB of heap; %zu KiB were given back to the system\n",

@@ -22,9 +22,20 @@ struct hz3_stats {
     struct hz3_cache_stats cache;
 };
 void hz3_stats_read(struct hz3_stats *stats);
+/* Objects of a class.  The caller is inside the gate. */
+struct hz3_class_stats {
+    size_t out; /* of its runs: with the program, or in the next five */
+    size_t thread, outgoing, stashed, transfer, central;
+};
+struct hz3_class_stats hz3_stats_of_class(unsigned cls);
+HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
+{
+    return of->thread + of->outgoing + of->stashed + of->transfer + of->central;
+}
 
 /* Lines, each starting "hz3: ".  The config string alone has 1.5 KiB. */
-enum { HZ3_STATS_BYTES = 4096 };
+enum { HZ3_STATS_BYTES = 8192 }; /* with those of watch/explain */
 void hz3_stats_text(struct hz3_text *text);
+void hz3_stats_text_process(struct hz3_text *text); /* what each line begins with */
 void hz3_stats_print_json(struct hz3_text *text);
 #endif

@@ -70,8 +70,20 @@ def test_a_folder_is_no_file(preload, tmp_path):
 
 def test_a_word_is_no_file(preload, tmp_path):
     done = run(preload, ["/bin/true"], "yes", cwd=tmp_path)
-    assert done.stderr == "hz3: warning: bad value for HZ3_STATS: yes\n"
+    takes = "0, 1, explain, a file's name with a / . or % in it, or explain: before that"
+    assert done.stderr == f"hz3: warning: bad value for HZ3_STATS: yes (it takes {takes})\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_the_sum_that_ends_in_rss_is_on_stderr_or_in_the_file_too(preload, tmp_path):
+    assert "sum: the resident memory" in run(preload, ["/bin/true"], "explain").stderr
+    done = run(preload, [sys.executable, "-c", FORKS], "explain:of-%p.txt", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for file in tmp_path.iterdir():
+        pid = int(re.fullmatch(r"of-(\d+)\.txt", file.name)[1])
+        assert {head[0] for head in heads(file.read_text())} == {pid}
+        assert "sum: the resident memory" in file.read_text()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_program_s_name_cannot_write_on_the_terminal(preload, tmp_path):

@@ -34,5 +34,6 @@ def test_all_verbs(stash):
 def test_bad_numbers_of_instances_are_named(settable, given, warned):
     program = variant("scale", S144_SETTABLE=settable).program("lanes/idle.c")
     said = run(program, HZ3_OWNER_STASH_INSTANCES=given).stderr
-    why = "" if settable else " (this build is fixed at 1: HZ3_S144_SETTABLE=0)"
+    why = (" (it takes 1, 2, 4, 8, 16, auto or lane)" if settable
+           else " (this build is fixed at 1: HZ3_S144_SETTABLE=0)")
     assert said == f"hz3: warning: bad value for HZ3_OWNER_STASH_INSTANCES: {given}{why}\n" * warned

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,7 @@ def test_threads_magazines_and_what_is_in_flight(preload, program):
     assert 1 <= len(advice) <= 3 and {o for line in advice for o in re.findall(r"HZ3_(\w+)", line)} <= OPTIONS
 
 
-def test_what_was_only_read_is_not_resident(preload, program):
-    only_reads = """
+ONLY_READS = """
 #include <stdio.h>
 #include <stdlib.h>
 int main(void) {
@@ -98,7 +98,10 @@ int main(void) {
     puts("there"); fflush(stdout); getchar();
 }
 """
-    with resting(program("reads", text=only_reads), env=preload.env) as (process, _):
+
+
+def test_what_was_only_read_is_not_resident(preload, program):
+    with resting(program("reads", text=ONLY_READS), env=preload.env) as (process, _):
         text = said("explain", process.pid)
     assert size(SUM.search(text)[1]) < 20 << 20 and abs(float(SUM.search(text)[2]) - 100) < 2
 
@@ -133,6 +136,76 @@ def test_a_child_of_fork_is_explained(preload):
             assert abs(float(SUM.search(said("explain", int(line)))[2]) - 100) < 2
         finally:
             os.killpg(process.pid, 9)
+
+
+# What the process calls what the reader outside calls so.
+SAME = {"live objects": ["live objects"], "live large blocks": ["live large blocks"],
+        "free objects in runs in use": ["free objects in runs in use"],
+        "objects never handed out": ["objects never handed out"], "threads' magazines": ["threads' magazines"],
+        "in flight between threads": ["in flight between threads"], "waiting to go back": ["waiting to go back"],
+        "free, in huge pages": ["free, in huge pages"], "metadata": ["metadata"],
+        "program, libraries and shared memory": ["program and libraries", "shared memory"],
+        "stacks and other mappings": ["stacks", "other mappings"], "sum": ["sum"]}
+CODE = 256 << 10  # of hz3's library, which the process counts among libraries, the reader with hz3's metadata
+
+
+def kib(text, what):
+    found = re.search(rf"^hz3: \[.*\] +(\d+) KiB +[\d.]+ %  {what}(?:$|[ (:,])", text, re.M)
+    return int(found[1]) << 10 if found else 0
+
+
+def row(text, what):
+    found = re.search(rf"^ *([\d.]+ \w+) +[\d.]+ %  {what}(?: \(|$)", text, re.M)
+    return size(found[1]) if found else 0
+
+
+def agree(inside, outside):
+    rss = row(outside, "sum")
+    for its, theirs in SAME.items():
+        most = 0.02 * rss + (CODE if its in ("metadata", "program, libraries and shared memory") else 0)
+        assert abs(kib(inside, its) - sum(row(outside, name) for name in theirs)) < most, f"{its}\n{inside}\n{outside}"
+    parts = [int(n) for n in re.findall(r"^hz3: \[.*\] +(\d+) KiB +[\d.]+ %  (?!sum|of these)", inside, re.M)]
+    assert abs((sum(parts) << 10) - kib(inside, "sum")) < 0.001 * rss + (len(parts) << 10)
+
+
+PYTHON = """
+import ctypes, random
+random.seed(1)
+kept = [bytes(random.randrange(2000)) for _ in range(100000)]
+kept = [x for x in kept if random.random() < .3]
+print("there", flush=True)
+input()
+ctypes.CDLL(None).malloc_stats()
+"""
+
+
+def test_python_says_the_same_of_itself(preload):
+    env = lane_env(preload, HZ3_STATS="explain", PYTHONMALLOC="malloc")
+    with resting(sys.executable, "-c", PYTHON, env=env, stderr=subprocess.PIPE) as (process, _):
+        outside = said("explain", process.pid)
+        now, at_exit = re.split(r"(?<=sum: the resident memory\n)", process.communicate(b"\n")[1].decode())[:2]
+    agree(now, outside)
+    assert kib(now, "sum") > 60 << 20 and kib(at_exit, "live objects") < kib(now, "live objects") / 2
+
+
+@pytest.mark.parametrize("lane", ["scale", "classic", "memory"])
+def test_a_program_full_of_holes_says_the_same_at_exit(lane, program):
+    env = {**os.environ, "LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so"), "HZ3_STATS": "explain"}
+    with resting(program("holes"), env=env, stderr=subprocess.PIPE) as (process, _):
+        outside = said("explain", process.pid)
+        inside = process.communicate()[1].decode()
+    agree(inside, outside)
+    bytes_, part, live = re.search(r"] +(\d+) KiB +([\d.]+) %  of these free objects have 320 bytes; (\d+) live", inside).groups()
+    assert float(part) > 90 and abs(int(live) - 40000) < 100
+    assert abs((int(bytes_) << 10) - size(HOLE.findall(outside)[0][0])) < 0.02 * row(outside, "sum")
+
+
+def test_what_was_only_read_and_what_is_in_flight_are_the_same_inside(preload, program):
+    for name, text in ("reads", ONLY_READS), ("rests", None), ("waits", WAITS):
+        env = lane_env(preload, HZ3_STATS="explain", HZ3_BACKGROUND="0", HZ3_DECAY="60s")
+        with resting(program(name, text=text), env=env, stderr=subprocess.PIPE) as (process, _):
+            outside = said("explain", process.pid)
+            agree(process.communicate(b"x")[1].decode(), outside)
 
 
 def test_closing_the_pipe_early_is_no_error(preload, program):

@@ -43,7 +43,7 @@ static void another_holds_stdout(void)
 static struct program_run statistics_of(const char *what)
 {
     struct program_run run = run_program((const char *const[]){"/proc/self/exe", what, NULL},
-                                         (const char *const[]){"HZ3_STATS=1", NULL}, 10);
+                                         (const char *const[]){"HZ3_STATS=explain", NULL}, 10);
     CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
     CHECK(run.out[0] == 0);
     CHECK(strncmp(run.err, "hz3: [", strlen("hz3: [")) == 0);

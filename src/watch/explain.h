@@ -1,0 +1,12 @@
+/* The sum that ends in RSS, as `hz3 explain` prints it from outside (look/explain.py): what the process's resident
+ * memory is used for.  The system says which pages are resident, hz3 what lies in them. */
+#ifndef HZ3_WATCH_EXPLAIN_H
+#define HZ3_WATCH_EXPLAIN_H
+
+#include "base/print.h"
+
+/* A line for each use, and for the five classes with most free objects in runs in use; each line begins like those of
+ * watch/stats.  Looks at every page of hz3's; other threads may run meanwhile.  One line where the system's list of
+ * mappings cannot be read, or where the program has locked itself in. */
+void hz3_explain_text(struct hz3_text *text);
+#endif
