@@ -64,23 +64,34 @@ def own_share(profile: Profile) -> float:
     return profile.bytes(cell for cell in profile.freed if cell.by == cell.to) / profile.bytes(profile.freed)
 
 
+# Of a producer and a consumer 64K take a third more instructions than the default, 1M 3 % more, and neither less memory;
+# of threads that free their own, neither takes more (bench_prodcons, bench_random_mixed_mt_remote; docs/use/profiling.md).
+OWN = " HZ3_TRANSFER_CACHE=64K costs no time then, since what waits there would be for other threads."
+FLOWS = (
+    " Leave HZ3_TRANSFER_CACHE at 1M or more (lane memory has 64K): what threads free waits there for those that"
+    " allocate, and where it has no room every object goes back to its run."
+)
+
+
 def advice(profile: Profile) -> str:
-    """Which lane suits, and why."""
+    """Which lane and which options suit, and why."""
     own, by, to = own_share(profile), {cell.by for cell in profile.freed}, {cell.to for cell in profile.freed}
     one_way = profile.bytes(cell for cell in profile.freed if cell.to not in by or cell.by not in to)
     if own >= NEARLY_ALL:
         return (
             "Threads free what they allocated. Lanes scale and fast treat that alike; fast is without the check of each"
-            " free."
+            " free." + OWN
         )
     if one_way >= MUCH * profile.bytes(profile.freed):
         return (
             "Most memory goes one way, from threads that allocate to threads that free. Lane scale sends it home in"
             " magazines, by the owner stash; lane fast has none, and its memory goes round by the transfer cache."
+            + FLOWS
         )
     return (
         "Threads free each other's memory in both directions. Lane scale is made for that: whoever frees an object of"
         " 64 bytes or more uses it again. r90 is the same without the check of each free, which costs most here."
+        + FLOWS
     )
 
 

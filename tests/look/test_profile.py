@@ -80,7 +80,24 @@ def flowing(tmp_path, *flows):
     ([("a", "b", 50), ("b", "a", 50)], "in both directions"),
 ], ids=["own", "one_way", "both_ways"])
 def test_flows_say_which_lane_suits(tmp_path, flows, told):
-    assert told in said("flows", flowing(tmp_path, *flows)).splitlines()[-1]
+    advice = said("flows", flowing(tmp_path, *flows)).splitlines()[-1]
+    assert told in advice
+    assert ("HZ3_TRANSFER_CACHE=64K costs no time" in advice) == (told == "Threads free what they allocated.")
+    assert ("Leave HZ3_TRANSFER_CACHE at 1M or more" in advice) == (told != "Threads free what they allocated.")
+
+
+@pytest.mark.parametrize("bench, flows", [
+    (("bench_prodcons", 2, 2, 40000, 16, 2000), True),
+    (("bench_random_mixed_mt_remote", 4, 20000, 1000, 16, 2000, 0), False),
+], ids=["one_way", "own"])
+def test_the_option_that_flows_names_acts_where_memory_flows(bench, flows):
+    def retired(**options):
+        env = {**WITH_OURS, **options, "LD_PRELOAD": str(ROOT / "libhakozuna_hz3_scale.so"), "HZ3_STATS": "1"}
+        done = subprocess.run([ROOT / "out" / bench[0], *map(str, bench[1:])], env=env, capture_output=True, text=True)
+        return int(re.search(r" retired=(\d+)", done.stderr)[1])
+
+    few, many = retired(), retired(HZ3_TRANSFER_CACHE="64K")
+    assert many > 3 * few if flows else many < 2 * few
 
 
 def test_a_heatmap_of_many_threads_has_a_rest(tmp_path):
