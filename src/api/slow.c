@@ -95,24 +95,37 @@ static HZ3_COLD void *small_at_last(unsigned cls)
     return hz3_no_memory();
 }
 
-/* NULL: the allocation is not chosen.  malloc_usable_size says of a chosen one what it says of others of its class. */
-static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
+static HZ3_NOINLINE void *refilled(unsigned cls)
 {
-    void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
-    if (p || !hz3_sample_chooses(size)) return p;
-    p = sampled(size, alignment, false);
-    if (p) hz3_large_set_usable(p, hz3_class_size(cls));
-    return p;
-}
-
-static void *small(unsigned cls, size_t size, size_t alignment)
-{
-    void *chosen = unlikely(hz3_get(hz3_sampling)) ? watched(cls, size, alignment) : NULL;
-    if (unlikely(chosen)) return chosen;
     void *p = hz3_cache_malloc(cls);
     if (unlikely(!p)) return small_at_last(cls);
     visit();
     return hz3_mark_live(p, cls);
+}
+
+static void *unwatched(unsigned cls)
+{
+    void *p = hz3_cache_pop(cls);
+    return likely(p) ? hz3_mark_live(p, cls) : refilled(cls);
+}
+
+/* malloc_usable_size says of a chosen allocation what it says of others of its class. */
+static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
+{
+    void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
+    if (p) return p;
+    if (!hz3_sample_chooses(size)) return unwatched(cls);
+    p = sampled(size, alignment, false);
+    if (!p) return unwatched(cls);
+    hz3_large_set_usable(p, hz3_class_size(cls));
+    return p;
+}
+
+/* While allocations are sampled each comes here: what is usual calls nothing. */
+static void *small(unsigned cls, size_t size, size_t alignment)
+{
+    if (unlikely(hz3_get(hz3_sampling)) && !hz3_sample_spares(size)) return watched(cls, size, alignment);
+    return unwatched(cls);
 }
 
 HZ3_NOINLINE void *hz3_malloc_large(size_t size)

@@ -12,13 +12,19 @@
 void *hz3_cache_malloc_slow(unsigned cls);
 void hz3_cache_free_slow(void *p, unsigned cls);
 
-HZ3_INLINE void *hz3_cache_malloc(unsigned cls)
+/* An object of the loaded magazine, or NULL. */
+HZ3_INLINE void *hz3_cache_pop(unsigned cls)
 {
     void **top = hz3_thread.cache.top[cls];
     void *p = *top;
-    if (unlikely(!p)) return hz3_cache_malloc_slow(cls);
-    hz3_thread.cache.top[cls] = top - 1;
+    if (likely(p)) hz3_thread.cache.top[cls] = top - 1;
     return p;
+}
+
+HZ3_INLINE void *hz3_cache_malloc(unsigned cls)
+{
+    void *p = hz3_cache_pop(cls);
+    return likely(p) ? p : hz3_cache_malloc_slow(cls);
 }
 
 HZ3_INLINE void hz3_cache_free(void *p, unsigned cls)

@@ -15,6 +15,26 @@ size_t hz3_sample_rate(void);
 /* The same for guard pages: one allocation in `rate`. */
 void hz3_sample_start_guards(size_t rate);
 
+/* What counts in a thread.  left: how much until the next chosen one; below 0: not drawn yet. */
+enum hz3_sample_kind { HZ3_SAMPLE_PROFILE, HZ3_SAMPLE_GUARD, HZ3_SAMPLE_KINDS }; /* in bytes, in allocations */
+struct hz3_sampler {
+    uint64_t random; /* 0: not seeded yet */
+    int64_t left[HZ3_SAMPLE_KINDS];
+    uint32_t paused;
+};
+extern HZ3_HIDDEN _Thread_local struct hz3_sampler hz3_sampler;
+
+/* Counts an allocation for both kinds.  False: one of them may choose it, or nothing is counted; ask the two below. */
+HZ3_INLINE bool hz3_sample_spares(size_t bytes)
+{
+    struct hz3_sampler *mine = &hz3_sampler;
+    int64_t bytes_left = mine->left[HZ3_SAMPLE_PROFILE] - (int64_t)bytes, left = mine->left[HZ3_SAMPLE_GUARD] - 1;
+    if (unlikely((bytes_left | left) < 0 || mine->paused)) return false;
+    mine->left[HZ3_SAMPLE_PROFILE] = bytes_left;
+    mine->left[HZ3_SAMPLE_GUARD] = left;
+    return true;
+}
+
 /* Counts an allocation of so many bytes, or growth by so many, by this thread.  True: it is chosen. */
 bool hz3_sample_chooses(size_t bytes);
 /* The same for guard pages. */
