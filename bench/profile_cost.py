@@ -1,0 +1,89 @@
+"""What a heap profile at the usual rate costs Redis: CPU time of the server, and its instructions.
+
+    PYTHONPATH=. .venv/bin/python bench/profile_cost.py [--blocks 12] [--requests 300000]
+
+A block runs the server without a profile, with one, and without one again, in random order, under the same load.  The
+third tells the noise.  Instructions in user mode are counted by valgrind, once each."""
+
+import argparse
+import os
+import random
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from lab.judge import median_interval, percent
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "libhakozuna_hz3_scale.so"
+LOAD = ["-P", "16", "-d", "300", "-r", "50000", "-t", "set,get,lpush,lpop,sadd,hset"]
+KINDS = 6  # of requests
+VALGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+
+
+def serve(requests: int, rate: str, *wrapper: str) -> tuple[float, str]:
+    """The server's CPU seconds, and what it or its wrapper said."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        socket = folder / "socket"
+        options = {"HZ3_PROFILE": rate, "HZ3_PROFILE_FILE": str(folder / "profile")} if rate else {}
+        argv = [*wrapper, "redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", name, "--save", ""]
+        said = (folder / "said").open("w+")
+        server = subprocess.Popen(
+            argv, env={**os.environ, "LD_PRELOAD": str(LIBRARY), **options}, stdout=said, stderr=subprocess.STDOUT
+        )
+        while not socket.exists():
+            if server.poll() is not None:
+                raise SystemExit(f"redis-server did not start: {(folder / 'said').read_text()}")
+            time.sleep(0.01)
+        load = ["redis-benchmark", "-s", str(socket), "-q", "-n", str(requests // KINDS), *LOAD]
+        subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
+        server.terminate()
+        _, status, usage = os.wait4(server.pid, 0)
+        server.returncode = status
+        return usage.ru_utime + usage.ru_stime, (folder / "said").read_text()
+
+
+def counted(requests: int, rate: str) -> int:
+    said = serve(requests, rate, *VALGRIND)[1]
+    found = re.search(r"I\s+refs:\s+([\d,]+)", said)
+    if not found:
+        raise SystemExit(f"valgrind counted nothing:\n{said}")
+    return int(found[1].replace(",", ""))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--blocks", type=int, default=12)
+    parser.add_argument("--requests", type=int, default=300000)
+    parser.add_argument("--rate", default="512K")
+    words = parser.parse_args()
+
+    arms = {"without": "", "profile": words.rate, "again": ""}
+    seconds: dict[str, list[float]] = {arm: [] for arm in arms}
+    for _ in range(words.blocks):
+        for arm in random.sample(list(arms), len(arms)):
+            seconds[arm].append(serve(words.requests, arms[arm])[0])
+    print(
+        f"{words.requests} requests, {words.blocks} blocks, {statistics.median(seconds['without']):.2f} s of CPU time"
+    )
+    for arm in ("profile", "again"):
+        changes = np.log(np.array(seconds[arm]) / np.array(seconds["without"]))
+        low, *_, high = map(percent, median_interval(changes))
+        middle = percent(float(np.median(changes)))
+        print(f"{arm:>8}: {middle:+.1f} %, 95 % interval {low:+.1f} to {high:+.1f} %")
+
+    # The difference between two loads leaves out what is done once: the start, the writing of the profile.
+    few = {arm: counted(words.requests // 10, rate) for arm, rate in arms.items()}
+    many = {arm: counted(words.requests // 2, rate) for arm, rate in arms.items()}
+    each = {arm: (many[arm] - few[arm]) / (words.requests // 2 - words.requests // 10) for arm in arms}
+    print(", ".join(f"{arm} {n:.0f}" for arm, n in each.items()), "instructions for a request")
+
+
+if __name__ == "__main__":
+    main()
