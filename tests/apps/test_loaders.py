@@ -37,6 +37,7 @@ def test_a_program_whose_sanitizer_has_to_come_first_is_refused(preload, tmp_pat
     app = compiled(tmp_path, "app", PROGRAM, "-pthread", f"-fsanitize={sanitizer}")
     done = run([ROOT / "bin/hz3", "run", "--lane", preload.lane, "--", app], [])
     assert done.returncode == 125 and "san.so" in done.stderr
+    assert done.stderr.endswith("run it without hz3, or build it without -fsanitize\n")
 
 
 def test_valgrind(preload, tmp_path):
