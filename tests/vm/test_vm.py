@@ -18,6 +18,7 @@ ROOT = HERE.parents[1]
 KERNEL = ROOT / "build/vm/vmlinuz"
 LIBRARY = ROOT / "libhakozuna_hz3_scale.so"
 UNSHARE = shutil.which("unshare")
+REDIS = [shutil.which(f"redis-{program}") for program in ("server", "benchmark", "cli")]
 LIMIT = 256 << 20  # as init has it
 
 HZ3 = f"env LD_PRELOAD={LIBRARY}"
@@ -61,6 +62,7 @@ CASES = {
     "burst_idle, asked": f"{EAGER} {HZ3} HZ3_THP=dense {BURST}",
     "fragment_idle, asked": f"{EAGER} {HZ3} HZ3_THP=dense {FRAGMENT}",
     "after asked": HUGE_PAGES,
+    "redis": f"sh {HERE}/redis {LIBRARY}",
 }
 # Tests of ctest, by what they have to stand.
 SUITES = {
@@ -83,7 +85,7 @@ def suite():
 
 def pack(folder, script):
     """The root file system: each of our files that the script names lies where it lies here, as do its libraries."""
-    files = {word for word in re.split(r"[\s=]", script) if word.startswith(f"{ROOT}/")} | {UNSHARE}
+    files = {word for word in re.split(r"[\s=]", script) if word.startswith(f"{ROOT}/")} | {UNSHARE, *REDIS}
     linked = subprocess.run(["ldd", *files], capture_output=True, text=True).stdout
     for file in [*files, *re.findall(r"(/\S+) \(0x", linked)]:
         (folder / file[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +105,7 @@ def machine(tmp_path_factory):
     if os.uname().machine != "x86_64":
         pytest.skip("only an x86-64 machine is emulated")
     here = {"qemu-system-x86": shutil.which("qemu-system-x86_64"), "busybox-static": shutil.which("busybox"),
-            "linux-image-cloud-amd64": KERNEL.is_file(), "util-linux": UNSHARE}
+            "linux-image-cloud-amd64": KERNEL.is_file(), "util-linux": UNSHARE, "redis-server and redis-tools": all(REDIS)}
     if missing := [package for package, found in here.items() if not found]:
         pytest.skip(f"{' and '.join(missing)} not installed")
     cases, folder = CASES | suite(), tmp_path_factory.mktemp("vm")
@@ -153,6 +155,17 @@ def test_without_a_soft_limit_it_does_not(machine):
 def test_it_stands(machine, setting, name):
     status, said = machine[f"{setting} {name}"]
     assert status == 0, said  # a skip is no success here
+
+
+def test_redis_says_where_its_memory_is_in_a_container(machine):
+    """As docs/use/containers.md shows it."""
+    status, said = machine["redis"]
+    found = numbers(said)
+    assert (status, found["oom_kill"], found["high"]) == (0, 0, 0), said
+    assert f"HZ3_SOFT_LIMIT=auto = {LIMIT // 10 * 9} (default)\n" in said and found["memory.peak"] < LIMIT, said
+    live, rss = (int(re.search(rf"(\d+) KiB +[\d.]+ %  {what}", said)[1]) << 10
+                 for what in ("live objects", "sum: the resident memory"))
+    assert 80000 * 1500 < live < rss < found["memory.peak"], "four of five keys have values of 1500 bytes"
 
 
 def huge_pages(machine, before, after):
