@@ -109,7 +109,7 @@ def test_find_package_has_the_shared_and_the_static_form(prefix, tmp_path):
 
 def test_hz3_stays_lane_scale_whatever_was_installed_last(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
-    for lane, kind in (("scale", "Release"), ("fast", "Debug")):
+    for lane, kind in (("scale", "None"), ("fast", "Debug")):  # not optimized: half the time
         done = configure(root, tmp_path / lane, f"-DHZ3_LANE={lane}", f"-DCMAKE_BUILD_TYPE={kind}",
                          f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DCMAKE_INSTALL_LIBDIR={prefix}/lib")
         assert done.returncode == 0, done.stderr
