@@ -98,7 +98,7 @@ $(LANES:%=test_%): test_%: setup-test benches
 	@$(call LIBRARY,$*,-DHZ3_TESTS=ON,all)
 	@$(CTEST) --test-dir build/$*
 
-# What one wants to know of a lane before each commit, within a minute once it is built.
+# What one wants to know of a lane before each commit: a minute, with what has to be built.
 check: setup-check
 	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON,check_programs)
 	@$(CTEST) --test-dir build/$(LANE) -R '^(unit|api|misuse)\.'
