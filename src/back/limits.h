@@ -30,8 +30,9 @@ HZ3_INLINE size_t hz3_pages_resident(void)
     return hz3_gauge(HZ3_GAUGE_USED) + hz3_gauge(HZ3_GAUGE_DIRTY);
 }
 
-/* With so many bytes waiting the background thread is worth its cost. */
-#define HZ3_PAGES_MUCH HZ3_MIB(32)
+/* With so many bytes waiting the background thread is worth its cost: no more than one class of the transfer cache may
+ * hold. */
+#define HZ3_PAGES_MUCH HZ3_MIB(16)
 
 /* Bytes that a purge could give back. */
 HZ3_INLINE size_t hz3_pages_waiting(void)

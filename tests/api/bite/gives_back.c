@@ -244,11 +244,12 @@ static size_t most_threads_after(size_t count)
     return most;
 }
 
-/* The background thread is for 32 MiB or more: a block has 1.8 KiB on average. */
+/* The background thread is for 16 MiB or more: a block has 1.8 KiB on average. */
 static void little_is_no_reason_for_a_thread(void)
 {
     CHECK(status_number("Threads:") == 1);
-    CHECK(most_threads_after(8000) == 1);
+    CHECK(most_threads_after(7000) == 1);
+    CHECK(most_threads_after(12000) == 2);
     CHECK(most_threads_after(100000) == 2);
 }
 
