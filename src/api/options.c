@@ -214,8 +214,8 @@ static const char *effective(const struct option *option, char *buf, size_t size
 {
     if (option->parse == thp) return thp_words[*option->value];
     if (option->parse == foreign) return foreign_words[*option->value];
-    if (*option->value == (HZ3_STATS_STDERR | HZ3_STATS_EXPLAIN) && option->parse == report) return "explain";
-    if (*option->value & HZ3_STATS_FILE && option->parse == report) return hz3_options.stats_file.path;
+    if (option->parse == report && *option->value & HZ3_STATS_FILE) return hz3_options.stats_file.path;
+    if (option->parse == report && *option->value & HZ3_STATS_EXPLAIN) return "explain";
     if (option->parse == file) return hz3_options.profile_file.path;
     if (*option->value == SIZE_MAX) return "none";
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
