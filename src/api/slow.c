@@ -12,6 +12,7 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
+#include "variants/cpu_magazines.h"
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -128,6 +129,14 @@ static void *small(unsigned cls, size_t size, size_t alignment)
     return unwatched(cls);
 }
 
+/* Where threads have no magazines most calls come here, and few have to go further.  NULL: the processor has no object;
+ * or the class is none, since allocations are sampled. */
+static void *malloc_of_processor(unsigned cls)
+{
+    void *p = hz3_cpu_take(cls);
+    return likely(p) ? hz3_mark_live(p, cls) : NULL;
+}
+
 HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 {
     return large_or_sampled(size, 1, false);
@@ -135,6 +144,8 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 
 HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
+    void *quick = hz3_cpus_shared() ? malloc_of_processor(hz3_class_table_of_malloc[units]) : NULL;
+    if (likely(quick)) return quick;
     hz3_ensure_started();
     return small(hz3_class_of(units << HZ3_UNIT_SHIFT), units << HZ3_UNIT_SHIFT, 1);
 }
@@ -254,8 +265,29 @@ static void free_from(void *p, const void *from)
     hz3_thread.by_loader = false;
 }
 
+/* Whether p is the start of a live object of the class, as far as this build can tell. */
+static bool looks_live(const void *p, unsigned cls)
+{
+    return HZ3_FREE_CHECK ? hz3_is_live(p, cls) : (uintptr_t)p % HZ3_UNIT == 0;
+}
+
+/* False: p has to be freed some other way, and is as it was. */
+static bool free_to_processor(void *p)
+{
+    const struct hz3_window *window = &hz3_windows[0];
+    if (!hz3_window_has(window, p)) return false;
+    unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
+    bool sound = cls != HZ3_CLASS_NONE && cls <= HZ3_CLASSES && looks_live(p, cls);
+    if (!sound || hz3_goes_home(window, p, cls)) return false;
+    hz3_mark_freed(p, cls);
+    if (likely(hz3_cpu_put(p, cls))) return true;
+    hz3_mark_live(p, cls);
+    return false;
+}
+
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
+    if (hz3_cpus_shared() && free_to_processor(p)) return;
     if (p) free_from(p, __builtin_return_address(0));
 }
 
@@ -263,7 +295,7 @@ HZ3_NOINLINE void hz3_free_home(void *p)
 {
     const struct hz3_tag *tag = &hz3_windows[0].tags[hz3_granule_of(&hz3_windows[0], p)];
     unsigned cls = tag->cls, owner = hz3_get(tag->owner);
-    bool sound = cls != HZ3_CLASS_NONE && (HZ3_FREE_CHECK ? hz3_is_live(p, cls) : (uintptr_t)p % HZ3_UNIT == 0);
+    bool sound = cls != HZ3_CLASS_NONE && looks_live(p, cls);
     if (unlikely(!sound)) {
         free_from(p, __builtin_return_address(0));
         return;

@@ -12,6 +12,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "variants/central_local.h"
+#include "variants/cpu_magazines.h"
 
 #include <time.h>
 
@@ -63,7 +64,7 @@ static void strike_off_lost(struct hz3_roll_entry *entry)
 {
     hz3_heap_leave(entry->heap);
     hz3_roll_strike(entry);
-    joined--;
+    hz3_cpus_count(--joined);
 }
 
 /* Strikes off threads that are gone.  To be called before a look at all threads; hz3_threads_lock is held. */
@@ -87,7 +88,7 @@ static void strike_off(struct hz3_thread *thread)
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
     HZ3_OBSERVE(hz3_counters_bury(&thread->counting));
-    joined--;
+    hz3_cpus_count(--joined);
 }
 
 /* Leaves the magazines to a successor; all earned room was given back before.  False: they have to go elsewhere. */
@@ -126,6 +127,7 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
         hz3_handoff_vacate(i);
         hz3_unlock(&hz3_threads_lock);
     }
+    hz3_cpus_clear(first, step, all);
 }
 
 struct hz3_departure hz3_cache_depart(void)
@@ -180,6 +182,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     HZ3_OBSERVE(hz3_counting_start(&self->counting));
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
+    hz3_cpus_count(joined);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     hz3_gate_claim_slot();
@@ -196,6 +199,7 @@ void hz3_cache_after_fork(bool whole)
 {
     struct hz3_thread *self = &hz3_thread;
     enum hz3_thread_state state = self->state;
+    hz3_cpus_after_fork();
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
@@ -273,7 +277,7 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
 
 HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
 {
-    struct hz3_cached cached = {0, 0};
+    struct hz3_cached cached = {hz3_cpus_objects(cls), 0};
     hz3_lock(&hz3_threads_lock);
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {

@@ -24,7 +24,7 @@ void hz3_threads_join(struct hz3_thread *self);
 /* Threads that made no slow call since the last time lend what they claim beyond what they hold. */
 void hz3_cache_lend(void);
 /* Empties every `step`th handoff from `first` on (front/handoff), except those that were left since the last call; with
- * `all` those, too. */
+ * `all` those, too.  The same with what processors hold (variants/cpu_magazines). */
 void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
 /* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
  * had cached. */
@@ -36,7 +36,7 @@ int hz3_threads_find(const void *p, unsigned cls);
 /* Sums over all threads, ended ones too; running ones may change meanwhile. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 struct hz3_cached {
-    size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
+    size_t thread;   /* objects in magazines of live threads, beside them, in handoffs, and of processors */
     size_t outgoing; /* in outboxes, on their way home */
 };
 struct hz3_cached hz3_cache_look(unsigned cls);
