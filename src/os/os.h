@@ -1,6 +1,7 @@
 /* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  Once the
  * program has locked itself into a seccomp filter the calls are mmap, munmap, madvise, mprotect, mremap and futex;
- * clock_gettime where there is no vDSO; and write, to stderr, in a process that is about to end. */
+ * membarrier in builds with HZ3_CPU_MAGAZINES (os/rseq.h); clock_gettime where there is no vDSO; and write, to stderr,
+ * in a process that is about to end. */
 #ifndef HZ3_OS_OS_H
 #define HZ3_OS_OS_H
 
@@ -13,8 +14,8 @@ struct hz3_os {
     uint64_t random;      /* fixed for the process's life */
     int parent;           /* process; 0 but in a forked child */
     /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
-    HZ3_ATOMIC(bool) counts_mapped;     /* mappings cost though untouched: the system does not overcommit, or limits us */
-    HZ3_ATOMIC(size_t) huge_page;       /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
+    HZ3_ATOMIC(bool) counts_mapped; /* mappings cost though untouched: the system does not overcommit, or limits us */
+    HZ3_ATOMIC(size_t) huge_page;   /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
     HZ3_ATOMIC(size_t) huge_page_asked; /* of those that an option has us ask for; 0 where it makes some unasked */
 };
 extern struct hz3_os hz3_os;

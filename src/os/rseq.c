@@ -2,9 +2,11 @@
 #include "os/rseq.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* membarrier(2); not every C library's headers have them. */
+enum { PRIVATE_EXPEDITED_RSEQ = 1 << 7, REGISTER_PRIVATE_EXPEDITED_RSEQ = 1 << 8 };
 
 static bool membarrier(int command)
 {
@@ -28,10 +30,10 @@ static bool registered(void)
 
 bool hz3_rseq_start(void)
 {
-    return registered() && membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ);
+    return registered() && membarrier(REGISTER_PRIVATE_EXPEDITED_RSEQ);
 }
 
 bool hz3_rseq_restart_all(void)
 {
-    return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ);
+    return membarrier(PRIVATE_EXPEDITED_RSEQ);
 }
