@@ -16,7 +16,7 @@ from look.stats import human
 TOP = 5
 WORTH = 0.05  # of RSS: less is not worth advice
 ADVICE_MAX = 3
-MUCH = 16 << 20  # HZ3_PAGES_MUCH: what the background thread is worth
+MUCH = 16 << 20  # hz3_pages_much(): what the background thread is worth
 
 
 class Hole(NamedTuple):

@@ -30,10 +30,6 @@ HZ3_INLINE size_t hz3_pages_resident(void)
     return hz3_gauge(HZ3_GAUGE_USED) + hz3_gauge(HZ3_GAUGE_DIRTY);
 }
 
-/* With so many bytes waiting the background thread is worth its cost: no more than one class of the transfer cache may
- * hold. */
-#define HZ3_PAGES_MUCH HZ3_MIB(16)
-
 /* Bytes that a purge could give back. */
 HZ3_INLINE size_t hz3_pages_waiting(void)
 {
@@ -62,6 +58,12 @@ void hz3_pages_locked(void);
 HZ3_INLINE bool hz3_pages_mapped_counts(void)
 {
     return hz3_get(hz3_os.counts_mapped) || hz3_get(hz3_pages_are_locked);
+}
+/* With so many bytes waiting the background thread is worth its cost: no more than one class of the transfer cache may
+ * hold; or twice that where the thread's stack is locked, too. */
+HZ3_INLINE size_t hz3_pages_much(void)
+{
+    return hz3_get(hz3_pages_are_locked) ? HZ3_MIB(32) : HZ3_MIB(16);
 }
 extern const struct hz3_place hz3_limits_places[]; /* for readers outside: base/layout */
 #endif

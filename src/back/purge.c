@@ -218,7 +218,7 @@ static size_t purge_excess(size_t keep, size_t most)
     size_t purged = purge_oldest(0, keep, hz3_min(most, dirty), true);
     /* If much is kept the background thread will call hz3_pages_stay_broken.  If the program is too busy for that, it
      * is to have its huge pages. */
-    if (keep < HZ3_PAGES_MUCH)
+    if (keep < hz3_pages_much())
         hz3_pages_stay_broken();
     else
         hz3_set(heeded, hz3_get(hz3_os_broken));

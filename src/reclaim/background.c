@@ -28,9 +28,14 @@ enum {
     FORBIDDEN, /* it must not be started any more; if it is there it sleeps for ever */
 };
 static HZ3_ATOMIC(uint32_t) state;
-static HZ3_ATOMIC(uint32_t) not_before;                  /* ms: when the thread may be tried again */
-static HZ3_ATOMIC(size_t) resume_above = HZ3_PAGES_MUCH; /* the thread is worth its cost if so many bytes wait */
-static sigset_t program_signals;                         /* of the thread that started it */
+static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again */
+static HZ3_ATOMIC(size_t) hopeless;     /* bytes that waited when the thread ended, and could not go back */
+static sigset_t program_signals;        /* of the thread that started it */
+
+static bool is_worth_it(void)
+{
+    return hz3_reclaim_waiting() >= hz3_pages_much() + hz3_get(hopeless);
+}
 
 /* Changes the state to `to` if it was `from`. */
 static bool change(uint32_t from, uint32_t to)
@@ -63,7 +68,7 @@ static void work(void)
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
-    hz3_set(resume_above, HZ3_PAGES_MUCH + (refused || alone ? hz3_reclaim_waiting() : 0));
+    hz3_set(hopeless, refused || alone ? hz3_reclaim_waiting() : 0);
     hz3_set(hz3_pages_attended, false);
 }
 
@@ -76,7 +81,7 @@ static void *background(void *unused)
         /* This thread changes the state, then reads what waits; others add to what waits, then read the state
          * (hz3_reclaim_nudge).  So at least one of the two sees the other. */
         hz3_fence(memory_order_seq_cst);
-    } while (hz3_reclaim_waiting() >= hz3_get(resume_above) && change(IDLE, RUNNING));
+    } while (is_worth_it() && change(IDLE, RUNNING));
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(state) == FORBIDDEN && !hz3_get(hz3_threads_none)) hz3_os_wait(&hz3_threads_none, 0, 0);
     /* If the process ends with this thread, the program's exit handlers run here, with the program's signals. */
@@ -121,7 +126,7 @@ static HZ3_COLD void start(uint32_t now)
 void hz3_reclaim_nudge(void)
 {
     /* glibc frees what threads leave behind while it holds a lock that pthread_create takes. */
-    if (hz3_thread.by_loader || likely(hz3_reclaim_waiting() < hz3_get(resume_above))) return;
+    if (hz3_thread.by_loader || likely(!is_worth_it())) return;
     hz3_fence(memory_order_seq_cst);
     if (hz3_get(state) != IDLE) return;
     uint32_t now = (uint32_t)hz3_os_now_ms();
