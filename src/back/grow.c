@@ -1,0 +1,110 @@
+#include "back/grow.h"
+
+#include "back/arena.h"
+#include "back/free_spans.h"
+#include "back/gauges.h"
+#include "back/huge_pages.h"
+#include "back/learn.h"
+#include "back/limits.h"
+#include "back/purge.h"
+#include "back/range.h"
+
+enum {
+    GROW_MIN = 4,    /* granules mapped at a time: an eighth of what is in use, */
+    GROW_MAX = 16,   /* within these bounds, where there are huge pages, on to the end of one */
+    HUGE_SHARE = 64, /* this share of what is in use is asked for in huge pages at a time */
+};
+
+size_t hz3_grown;
+
+struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = hz3_spans_find(state, granules, align);
+    if (!span) return NULL;
+    size_t first = hz3_granule_of(hz3_window_of((void *)span->start), (void *)hz3_spans_aligned_start(span, align));
+    return hz3_spans_cut(span, first, granules, kind);
+}
+
+/* The system makes a huge page only where all of it is mapped when it is first touched.  So steps end with a whole one,
+ * and those for a reserve hold at least one.  Small processes go without. */
+static size_t step_of(const struct hz3_window *window, size_t granules, bool for_reserve)
+{
+    if (hz3_get(hz3_pages_are_locked)) return granules;
+    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules(),
+           at = window->frontier;
+    if (for_reserve) return hz3_round_up(hz3_round_up(at, huge_page) + hz3_max(used / HUGE_SHARE, 1), huge_page) - at;
+    size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, GROW_MAX)));
+    return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
+}
+
+static void learn_in_time(size_t granules)
+{
+    if (hz3_grown + (granules << HZ3_GRANULE_SHIFT) > HZ3_LEARN_FROM) hz3_learn_locked();
+}
+
+int64_t hz3_grow_by(struct hz3_window *window, size_t step, bool for_reserve)
+{
+    learn_in_time(step);
+    int64_t first = hz3_arena_extend(window, step);
+    if (first < 0) return first;
+    uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    hz3_huge_pages_advise(window, start, step << HZ3_GRANULE_SHIFT);
+    if (for_reserve) hz3_huge_pages_ask(start, start + (step << HZ3_GRANULE_SHIFT));
+    hz3_huge_pages_advise_states(start, step << HZ3_GRANULE_SHIFT);
+    hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
+    hz3_grown += step << HZ3_GRANULE_SHIFT;
+    return first;
+}
+
+int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve)
+{
+    learn_in_time(granules); /* the step depends on it */
+    int64_t first = hz3_grow_by(window, step_of(window, granules, for_reserve), for_reserve);
+    return first < 0 && !for_reserve ? hz3_grow_by(window, granules, false) : first;
+}
+
+bool hz3_grow(size_t granules, bool for_reserve)
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        int64_t reason = hz3_grow_window(&hz3_windows[i], granules, for_reserve);
+        if (reason >= 0) return true;
+        if (reason == HZ3_ARENA_REFUSED) return false; /* a further window would not be given memory either */
+    }
+    if (for_reserve) return false;
+    /* A window stays once it is opened.  So try first whether the system has the memory for which it is opened. */
+    size_t bytes = granules << HZ3_GRANULE_SHIFT;
+    uintptr_t room = hz3_os_reserve(bytes);
+    if (!room) return false;
+    hz3_os_unmap(room, bytes);
+    struct hz3_window *window = hz3_arena_open_window(bytes);
+    return window && hz3_grow_window(window, granules, false) >= 0;
+}
+
+static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind);
+    if (!span || hz3_range_map_again(span)) return span;
+    hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
+    return NULL;
+}
+
+/* For a system that refuses purges: dirty spans stay dirty, and could not merge with clean ones between them. */
+static void merge_clean(void)
+{
+    for (struct hz3_span *span; (span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1));)
+        hz3_spans_refile(span, HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+}
+
+struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);
+    if (!span) span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
+    if (!span) span = take_hole(granules, align, kind);
+    if (!span && kind != HZ3_SPAN_RESERVE && hz3_pages_refused()) {
+        merge_clean();
+        span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);
+    }
+    if (!span && hz3_grow(granules + align - 1, kind == HZ3_SPAN_RESERVE))
+        span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
+    return span;
+}

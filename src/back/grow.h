@@ -1,0 +1,21 @@
+/* Takes spans out of the free ones.  If none fits, the mapped part of a window grows.  The caller holds the page pool's
+ * lock.  Must not know what a span is for, beyond its kind. */
+#ifndef HZ3_BACK_GROW_H
+#define HZ3_BACK_GROW_H
+
+#include "back/page_map.h"
+
+/* A part of a free span becomes a span of `kind`; it starts on a multiple of `align` granules, a power of two.  Takes
+ * only from spans in that state; NULL: none fits. */
+struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind);
+/* The same from any state: from dirty spans first, from spans that have to be mapped last. */
+struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind kind);
+
+/* Maps so many granules that the window never used, as a free clean span.  Returns the first one, or the reason why
+ * not (back/arena).  for_reserve: asks for huge pages. */
+int64_t hz3_grow_by(struct hz3_window *window, size_t granules, bool for_reserve);
+/* The same for so many granules or more, for a reserve with a whole huge page; in one window, or in any. */
+int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve);
+bool hz3_grow(size_t granules, bool for_reserve);
+extern size_t hz3_grown; /* bytes of address space ever taken */
+#endif

@@ -1,0 +1,9 @@
+/* Takes the span of a new run: from the page pool, or from the reserve of its heap. */
+#ifndef HZ3_BACK_RUN_SPAN_H
+#define HZ3_BACK_RUN_SPAN_H
+
+#include "back/page_map.h"
+
+/* NULL: no memory.  The caller holds the page pool's lock, and that of the heap whose *reserve it is. */
+struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve);
+#endif
