@@ -1,7 +1,7 @@
 # Short commands in front of CMake, which is the one description of the build.
 BUILD_TYPE ?= Release
 JOBS := $(shell nproc 2>/dev/null || echo 2)
-LANES := scale fast classic r50 r90 memory
+LANES := scale fast classic r50 r90 memory secure
 TEST_LANES := scale fast classic # whose whole suites run; tests of all lanes are in tests/golden and tests/stress
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make install [PREFIX=/usr] [DESTDIR=/a/tree/to/pack]
@@ -29,7 +29,7 @@ LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build
     install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all analyze benches check clean coverage docs install run test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: all analyze benches check check_secure clean coverage docs install run test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -57,7 +57,7 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
 
 # Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
-test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LANES),$(LANES)))
+test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LANES),$(LANES))) check_secure
 	@$(PYTEST) $(SIDE_BY_SIDE) tests bench peers lab --ignore tests/vm --ignore tests/packages
 
 # Parts of test, as CI has them on machines of their own.
@@ -103,6 +103,11 @@ check: setup-check
 	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON,check_programs)
 	@$(CTEST) --test-dir build/$(LANE) -R '^(unit|api|misuse)\.'
 	@$(PYTEST) tests/golden/test_binary.py --lane $(LANE)
+
+# Of lane secure, what it finds and what it makes hard to guess.
+check_secure: setup-test
+	@$(call LIBRARY,secure,-DHZ3_TESTS=ON,misuse_programs)
+	@$(CTEST) --test-dir build/secure -R '^misuse\.'
 
 # What wears allocators down, in every lane: half an hour.  It prints the seed of what it does by chance.
 SEED ?=

@@ -245,6 +245,9 @@ class Figures:
                     self.classes[cls].cached["thread"] += self._chain(
                         (magazine - self.area) // at.at("magazine.size") + 1, 1
                     )
+        if at.has("outbox.waiting"):
+            for p in filter(None, at.fields("outbox.waiting", data, at.size("outbox.waiting") // 8)):
+                self._class(self._class_at(p)).cached["thread"] += 1
 
     def _class(self, cls: int) -> Class:
         return self.classes[cls if cls < self.bins else 0]

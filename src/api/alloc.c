@@ -45,8 +45,11 @@ static void *realloc_large(void *p, size_t usable, size_t size)
     if (size <= HZ3_SMALL_MAX || !hz3_gate_enter()) return move(p, usable, size);
     hz3_fork_reserve_settle();
     uint32_t sample = hz3_large_take_sample(p);
-    void *to = hz3_large_realloc(p, size);
-    if (!to) hz3_large_set_sample(p, sample);
+    void *to = hz3_large_realloc(p, hz3_sealed(size));
+    if (to)
+        hz3_seal(to, HZ3_CLASS_LARGE, size);
+    else
+        hz3_large_set_sample(p, sample);
     hz3_reclaim_tick(); /* shrinking may have freed much */
     hz3_gate_leave();
     if (!to) return move(p, usable, size);
@@ -66,11 +69,12 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     unsigned cls = hz3_block_class(p, &call);
     if (!size) return hz3_free(p), NULL;
     if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size, &call);
-    size_t usable = hz3_block_usable(p, cls);
+    hz3_block_check_end(p, cls, &call);
+    size_t usable = hz3_seal_usable(p, cls), room = hz3_seal_usable_at_most(cls, usable);
     if (usable > HZ3_SMALL_MAX) return realloc_large(p, usable, size);
-    bool fits = size <= usable;
+    bool fits = size <= room;
     /* Shrinking by less than half is not worth a move, nor is one into the same class. */
-    if (fits && (size > usable / 2 || hz3_class_of(size) == hz3_class_of(usable))) return p;
+    if (fits && (size > room / 2 || hz3_class_of(size) == hz3_class_of(room))) return hz3_seal(p, cls, size);
     return move(p, usable, size);
 }
 

@@ -33,10 +33,4 @@ HZ3_API void hz3_free(void *p)
     hz3_thread.cache.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
 }
 
-/* A linker takes from an archive only what is asked for.  So malloc refers to the whole family: a program never gets
- * malloc from hz3 and realloc from another allocator. */
-__attribute__((used)) static const void *const family[] = {
-    (const void *)hz3_calloc, (const void *)hz3_malloc_usable_size, &hz3_operators, &hz3_interpose, &hz3_memcheck};
-
-HZ3_STANDARD_NAME(malloc, void *, (size_t), hz3_malloc)
-HZ3_STANDARD_NAME(free, void, (void *), hz3_free)
+HZ3_ENTRY_NAMES

@@ -5,6 +5,7 @@
 #include "api/misuse.h"
 #include "back/large.h"
 #include "back/page_map.h"
+#include "variants/seal.h"
 #include "hz3.h"
 
 /* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object of a size class.  (A large
@@ -13,6 +14,13 @@ HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
 {
     if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = (uint8_t)((uintptr_t)p + 1);
     return p;
+}
+
+/* Seals and marks p, a free object, which the program is about to get for `size` bytes. */
+HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
+{
+    hz3_seal_first(p, cls, size);
+    return hz3_mark_live(p, cls);
 }
 
 /* HZ3_FREE_CHECK: the object p of a size class is no longer live.  (0 is the only state that belongs to no pointer, so
@@ -34,7 +42,8 @@ HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
 size_t hz3_usable_foreign(const void *p);
-size_t hz3_block_usable(const void *p, unsigned cls);
+/* Lane secure: ends the process if the program wrote beyond the end of the block p. */
+void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call);
 
 /* malloc in any state of the thread and the process; NULL and ENOMEM.  For up to HZ3_SMALL_MAX bytes, in units: */
 void *hz3_malloc_slow(size_t units);
@@ -45,6 +54,8 @@ void *hz3_malloc_zeroed(size_t size);
 void *hz3_malloc_aligned(size_t size, size_t alignment);
 /* Frees any pointer. */
 void hz3_free_slow(void *p);
+/* Takes in an object of a size class that is marked as freed; from: the return address of the free. */
+void hz3_free_checked(void *p, unsigned cls, const void *from);
 /* Frees a pointer into the first window, in a granule that another heap owns. */
 void hz3_free_home(void *p);
 void *hz3_no_memory(void); /* NULL and ENOMEM */

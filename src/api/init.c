@@ -14,6 +14,7 @@
 #include "middle/transfer_cache.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
+#include "variants/seal.h"
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -48,6 +49,7 @@ HZ3_COLD void hz3_start(void)
     hz3_lock(&lock);
     if (!hz3_get(hz3_started)) {
         hz3_os_start();
+        hz3_seal_start();
         options_read = hz3_options_load();
         hz3_sizeclass_start();
         hz3_arena_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));

@@ -24,7 +24,9 @@ HZ3_API size_t hz3_malloc_usable_size(const void *p)
     if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, "malloc_usable_size");
     struct hz3_call call = {"malloc_usable_size", __builtin_return_address(0)};
     unsigned cls = hz3_block_class(p, &call);
-    return cls == HZ3_CLASS_NONE ? hz3_usable_foreign(p) : hz3_block_usable(p, cls);
+    if (cls == HZ3_CLASS_NONE) return hz3_usable_foreign(p);
+    hz3_block_check_end(p, cls, &call);
+    return hz3_seal_usable(p, cls);
 }
 
 static size_t collect(bool force)

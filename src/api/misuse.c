@@ -13,12 +13,14 @@ static const char *const of_free[] = {
     [HZ3_INTERIOR] = "interior pointer freed",
     [HZ3_FOREIGN] = "foreign pointer freed",
     [HZ3_NEVER_ALLOCATED] = "free of a pointer that was never allocated",
+    [HZ3_OVERRUN] = "free of a block written beyond its end",
 };
 static const char *const pointers[] = {
     [HZ3_FREED] = "a freed pointer",
     [HZ3_INTERIOR] = "an interior pointer",
     [HZ3_FOREIGN] = "a foreign pointer",
     [HZ3_NEVER_ALLOCATED] = "a pointer that was never allocated",
+    [HZ3_OVERRUN] = "a block written beyond its end",
 };
 
 /* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */

@@ -39,9 +39,8 @@ static void *large_inside(size_t size, size_t alignment, bool zero)
     return p;
 }
 
-static void *large(size_t size, size_t alignment, bool zero)
+static void *large_of(size_t size, size_t alignment, bool zero)
 {
-    if (size > HZ3_LARGE_MAX) return hz3_no_memory();
     if (unlikely(!hz3_gate_enter())) {
         void *reserve = hz3_fork_reserve_take(size, alignment);
         if (reserve) return reserve;
@@ -50,6 +49,13 @@ static void *large(size_t size, size_t alignment, bool zero)
     void *p = large_inside(size, alignment, zero);
     hz3_gate_leave();
     return p;
+}
+
+static void *large(size_t size, size_t alignment, bool zero)
+{
+    if (size > HZ3_LARGE_MAX) return hz3_no_memory();
+    void *p = large_of(hz3_sealed(size), alignment, zero);
+    return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
 
 /* Applies the wanted rate.  To be called without locks; not done in a call by the loader, which may hold its own. */
@@ -83,31 +89,31 @@ static void *large_or_sampled(size_t size, size_t alignment, bool zero)
     return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
 }
 
-static HZ3_COLD void *small_at_last(unsigned cls)
+static HZ3_COLD void *small_at_last(unsigned cls, size_t size)
 {
     if (!hz3_gate_turned_away()) {
         if (!hz3_reclaim_search()) return hz3_no_memory();
         void *p = hz3_cache_malloc(cls);
-        if (p) return hz3_mark_live(p, cls);
+        if (p) return hz3_hand_out(p, cls, size);
     }
     /* While another thread forks there is memory without a lock, but only as large blocks. */
-    if (hz3_gate_turned_away()) return large(hz3_class_size(cls), 1, false);
+    if (hz3_gate_turned_away()) return large(size, 1, false);
     hz3_reclaim_search_failed();
     return hz3_no_memory();
 }
 
-static HZ3_NOINLINE void *refilled(unsigned cls)
+static HZ3_NOINLINE void *refilled(unsigned cls, size_t size)
 {
     void *p = hz3_cache_malloc(cls);
-    if (unlikely(!p)) return small_at_last(cls);
+    if (unlikely(!p)) return small_at_last(cls, size);
     visit();
-    return hz3_mark_live(p, cls);
+    return hz3_hand_out(p, cls, size);
 }
 
-static void *unwatched(unsigned cls)
+static void *unwatched(unsigned cls, size_t size)
 {
     void *p = hz3_cache_pop(cls);
-    return likely(p) ? hz3_mark_live(p, cls) : refilled(cls);
+    return likely(p) ? hz3_hand_out(p, cls, size) : refilled(cls, size);
 }
 
 /* malloc_usable_size says of a chosen allocation what it says of others of its class. */
@@ -115,10 +121,10 @@ static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
     if (p) return p;
-    if (!hz3_sample_chooses(size)) return unwatched(cls);
+    if (!hz3_sample_chooses(size)) return unwatched(cls, size);
     p = sampled(size, alignment, false);
-    if (!p) return unwatched(cls);
-    hz3_large_set_usable(p, hz3_class_size(cls));
+    if (!p) return unwatched(cls, size);
+    hz3_seal_like_small(p, cls);
     return p;
 }
 
@@ -126,7 +132,7 @@ static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 static void *small(unsigned cls, size_t size, size_t alignment)
 {
     if (unlikely(hz3_get(hz3_sampling)) && !hz3_sample_spares(size)) return watched(cls, size, alignment);
-    return unwatched(cls);
+    return unwatched(cls, size);
 }
 
 /* Where threads have no magazines most calls come here, and few have to go further.  NULL: the processor has no object;
@@ -158,7 +164,7 @@ void *hz3_malloc_zeroed(size_t size)
 void *hz3_malloc_aligned(size_t size, size_t alignment)
 {
     hz3_ensure_started();
-    unsigned cls = hz3_class_aligned(size, alignment);
+    unsigned cls = hz3_class_aligned(hz3_sealed(size), alignment);
     return cls ? small(cls, size, alignment) : large_or_sampled(size, alignment, false);
 }
 
@@ -194,9 +200,9 @@ unsigned hz3_block_class(const void *p, const struct hz3_call *call)
     return cls;
 }
 
-size_t hz3_block_usable(const void *p, unsigned cls)
+void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call)
 {
-    return cls == HZ3_CLASS_LARGE ? hz3_large_usable(p) : hz3_class_size(cls);
+    if (unlikely(!hz3_seal_holds(p, cls))) hz3_misuse_by(call, HZ3_OVERRUN, p, cls);
 }
 
 /* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
@@ -234,6 +240,15 @@ static void free_large(void *p)
     hz3_gate_leave();
 }
 
+static void put_away(void *p, unsigned cls)
+{
+    if (hz3_goes_home(hz3_window_of(p), p, cls))
+        hz3_remote_free(p, cls, hz3_owner_at(p));
+    else
+        hz3_cache_free(p, cls);
+    visit();
+}
+
 static void free_any(void *p, const void *from)
 {
     if (unlikely(hz3_guard_has(p))) {
@@ -246,16 +261,13 @@ static void free_any(void *p, const void *from)
         free_foreign(p, &call);
         return;
     }
+    hz3_block_check_end(p, cls, &call);
     if (cls == HZ3_CLASS_LARGE) {
         free_large(p);
         return;
     }
     hz3_mark_freed(p, cls);
-    if (hz3_goes_home(hz3_window_of(p), p, cls))
-        hz3_remote_free(p, cls, hz3_owner_at(p));
-    else
-        hz3_cache_free(p, cls);
-    visit();
+    put_away(p, cls);
 }
 
 static void free_from(void *p, const void *from)
@@ -283,6 +295,13 @@ static bool free_to_processor(void *p)
     if (likely(hz3_cpu_put(p, cls))) return true;
     hz3_mark_live(p, cls);
     return false;
+}
+
+HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
+{
+    hz3_thread.by_loader = hz3_os_is_loader(from);
+    put_away(p, cls);
+    hz3_thread.by_loader = false;
 }
 
 HZ3_NOINLINE void hz3_free_slow(void *p)

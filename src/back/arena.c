@@ -1,10 +1,13 @@
 #include "back/arena.h"
 
 #include "base/sizeclass.h"
+#include "os/random.h"
 
 uintptr_t hz3_magazine_area;
 
 enum {
+    GUARD = HZ3_SECURE * HZ3_GRANULE, /* bytes that nobody has: between tables, and before what a window holds */
+    START_MAX = 128,                  /* such granules before it, at most */
     PLACE_TRIES = 8,
     SKIP_TRIES = 64,
     TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
@@ -51,7 +54,8 @@ static size_t states_bytes(size_t window_bytes)
 /* The size of the tables that lie right before a window. */
 static size_t tables_bytes(size_t window_bytes)
 {
-    return hz3_round_up(spans_bytes(window_bytes) + free_bytes(window_bytes) + tags_bytes(window_bytes), window_align);
+    size_t bytes = spans_bytes(window_bytes) + GUARD + free_bytes(window_bytes) + GUARD + tags_bytes(window_bytes);
+    return hz3_round_up(bytes, window_align);
 }
 
 static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
@@ -70,7 +74,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
         .bytes = bytes,
         .tags = (struct hz3_tag *)tags,
         .spans = (struct hz3_span *)spans,
-        .free = (void *)(spans + spans_bytes(bytes)),
+        .free = (void *)(spans + spans_bytes(bytes) + GUARD),
         .reserved = reserved,
         .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
     };
@@ -141,7 +145,7 @@ static void use_state_tables(unsigned tables)
         hz3_state_shift[cls] = (uint8_t)hz3_state_table_shift(coarse && hz3_class_size(cls) >> HZ3_COARSE_SHIFT);
 }
 
-static bool open_window(size_t bytes, size_t least, bool first)
+static bool place_somewhere(size_t bytes, size_t least, bool first)
 {
     struct hz3_window *window = &hz3_windows[hz3_get(hz3_window_count)];
     uint64_t seed = hz3_os.random + hz3_get(hz3_window_count);
@@ -156,11 +160,24 @@ static bool open_window(size_t bytes, size_t least, bool first)
     return false;
 }
 
+/* In lane secure nobody knows where the first run will be, though a window starts on a multiple of window_align. */
+static bool open_window(size_t bytes, size_t least, bool first)
+{
+    if (!place_somewhere(bytes, least, first)) return false;
+    uint32_t count = hz3_get(hz3_window_count);
+    struct hz3_window *window = &hz3_windows[count];
+    hz3_store(hz3_window_count, count + 1, memory_order_release);
+    size_t room = hz3_min(window->bytes, hz3_os.address_space) >> (HZ3_GRANULE_SHIFT + 6);
+    size_t most = hz3_max(hz3_min(room, (size_t)START_MAX), 1);
+    hz3_arena_skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
+    return true;
+}
+
 void hz3_arena_start(size_t bytes)
 {
     size_t power = WINDOW_MIN;
     while (2 * power <= hz3_min(bytes, place_bytes / 2)) power *= 2;
-    if (open_window(power, WINDOW_MIN, true)) hz3_store(hz3_window_count, 1, memory_order_release);
+    open_window(power, WINDOW_MIN, true);
 }
 
 struct hz3_window *hz3_arena_open_window(size_t least)
@@ -169,11 +186,10 @@ struct hz3_window *hz3_arena_open_window(size_t least)
     if (count == HZ3_WINDOWS_MAX) return NULL;
     /* No more than is likely to be free in one piece between the earlier windows. */
     size_t usual = count ? hz3_min(2 * hz3_windows[count - 1].bytes, place_bytes / 4) : WINDOW_MIN;
+    least += GUARD * (START_MAX + 1);
     size_t bytes = hz3_max(least, usual);
     if (bytes > place_bytes / 2) return NULL;
-    if (!open_window(bytes, least, count == 0)) return NULL;
-    hz3_store(hz3_window_count, count + 1, memory_order_release);
-    return &hz3_windows[count];
+    return open_window(bytes, least, count == 0) ? &hz3_windows[count] : NULL;
 }
 
 /* How much of a table is mapped when so many of its entries are usable. */
@@ -202,6 +218,22 @@ static bool grow_tags(struct hz3_window *window, uint32_t upto)
     size_t to = hz3_min(hz3_round_up(upto * sizeof(struct hz3_tag), page), all);
     if (!hz3_os_writable((uintptr_t)window->tags + from, to - from)) return false;
     window->tags_writable = (uint32_t)(to / sizeof(struct hz3_tag));
+    return true;
+}
+
+void hz3_arena_unskip(struct hz3_window *window, size_t granules)
+{
+    window->frontier -= (uint32_t)granules;
+    hz3_map_tag(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT), granules, HZ3_CLASS_NONE, 0);
+}
+
+bool hz3_arena_skip(struct hz3_window *window, size_t granules)
+{
+    size_t first = window->frontier;
+    if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - first) return false;
+    if (!grow_tags(window, (uint32_t)(first + granules))) return false;
+    hz3_map_skip(window->base + (first << HZ3_GRANULE_SHIFT), granules);
+    window->frontier += (uint32_t)granules;
     return true;
 }
 
@@ -235,17 +267,15 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
         if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_ARENA_FULL;
         enum hz3_map_result result = extend_once(window, (uint32_t)granules);
         if (result == HZ3_MAP_NOMEM) return HZ3_ARENA_REFUSED;
-        uint32_t first = window->frontier, rest = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT) - first;
+        uint32_t first = window->frontier;
+        size_t rest = (window->bytes >> HZ3_GRANULE_SHIFT) - first;
         if (result == HZ3_MAPPED) {
             window->frontier += (uint32_t)granules;
             return first;
         }
         if (!rest) return HZ3_ARENA_FULL; /* somebody else's mapping was in the way of a table */
         /* Somebody else's mapping is in the way: leave it alone and look further on. */
-        uint32_t skipped = (uint32_t)hz3_min(step, rest);
-        if (!grow_tags(window, first + skipped)) return HZ3_ARENA_REFUSED;
-        hz3_map_skip(window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT), skipped);
-        window->frontier += skipped;
+        if (!hz3_arena_skip(window, hz3_min(step, rest))) return HZ3_ARENA_REFUSED;
     }
     return HZ3_ARENA_FULL;
 }

@@ -87,6 +87,12 @@ struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t
     return NULL;
 }
 
+struct hz3_span *hz3_spans_of_size(enum hz3_span_kind kind, size_t granules)
+{
+    hz3_assert(granules <= EXACT_LISTS);
+    return lists[kind][list_of(granules)];
+}
+
 /* ---- the age list ---- */
 
 static void age_append(struct hz3_span *span)

@@ -137,7 +137,7 @@ HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner);
 /* Writes the owner alone; objects may be live. */
 void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
-/* Tags granules in which somebody else's mapping lies. */
+/* Tags granules in which somebody else's mapping lies, or that are left to nobody. */
 void hz3_map_skip(uintptr_t start, size_t granules);
 /* Clears the tags of a run or a large block that ended. */
 void hz3_map_clear(const struct hz3_span *span);

@@ -4,7 +4,9 @@
 #include "back/huge_pages.h"
 #include "back/vma_edges.h"
 
-enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not only purged, where mappings count */
+/* Granules of a range that is unmapped, and not only purged, where what is mapped counts.  In lane secure all are,
+ * since its plots do not grow together. */
+enum { HOLE_MIN = 16 - 15 * HZ3_SECURE };
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {

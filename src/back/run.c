@@ -1,5 +1,6 @@
 #include "back/run.h"
 
+#include "back/fresh.h"
 #include "back/gauges.h"
 #include "back/huge_pages.h"
 #include "back/pages.h"
@@ -105,6 +106,7 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     unsigned fresh = hz3_min(want - got, info->objects - bump);
     for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
     hz3_set(run->bump, (uint16_t)bump);
+    hz3_fresh_prepare(run, objects, got, fresh);
     if (fresh && bump == info->objects) count(run, HZ3_GAUGE_GROWING, false);
     hz3_add(run->live, got);
     return got;

@@ -58,6 +58,7 @@ struct hz3_span {
     uint32_t since; /* ms, wrapping: when it came to the age list */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
+    uint32_t plot[HZ3_SECURE]; /* granules of the plot that starts here; stays when its parts are cut or joined */
     /* HZ3_S121_PAGE_LOCAL_REMOTE.  Stays when the span changes its use, since a list may still lead here. */
     HZ3_ATOMIC(bool) announced;      /* it is in an owner's list, or about to be */
     struct hz3_span *next_announced; /* written by the thread that set `announced` */

@@ -13,6 +13,11 @@ enum {
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
 
+_Static_assert(
+    IMPLIES(HZ3_SECURE, HZ3_FREE_CHECK && !LIST && !HZ3_CPU_MAGAZINES),
+    "HZ3_SECURE checks objects that it knows to be live, leaves free ones zero, and looks at each on its way; "
+    "needs HZ3_FREE_CHECK=1, HZ3_S44_TRANSPORT_LIST=0 and HZ3_CPU_MAGAZINES=0 (lane scale)");
+
 /* The owner stash, and its list transport.  HZ3_S44_OWNER_STASH=0 may be set beside flags of the stash, and
  * HZ3_S44_OWNER_STASH_POP=0 beside flags of its pop, since lane classic has these on. */
 _Static_assert(

@@ -2,6 +2,7 @@
 
 #include "base/sizeclass.h"
 #include "front/evict.h"
+#include "variants/quarantine.h"
 
 enum {
     FIRST_BYTES = 1024, /* the size of a small class's first magazine, which counts in no budget */
@@ -130,6 +131,7 @@ void hz3_cache_pass_epoch(uint32_t epoch)
 void hz3_budget_settle(struct hz3_thread *self)
 {
     if (hz3_outbox) hz3_evict_outbox(hz3_outbox);
+    hz3_quarantine_flush(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
         if (earned) {

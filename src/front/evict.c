@@ -5,6 +5,7 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "variants/central_local.h"
+#include "variants/quarantine.h"
 
 /* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
  * The thread's own stay in its heap if others could mix them, but not where a stash would write into them. */
@@ -99,6 +100,7 @@ void hz3_evict_outbox(struct hz3_outbox *outbox)
 void hz3_evict_all(struct hz3_thread *thread)
 {
     if (*thread->outbox) hz3_evict_outbox(*thread->outbox);
+    hz3_quarantine_flush(*thread->outbox);
     hz3_evict_classes(&thread->cache);
 }
 

@@ -13,6 +13,7 @@
 #include "os/gate.h"
 #include "variants/central_local.h"
 #include "variants/cpu_magazines.h"
+#include "variants/quarantine.h"
 
 #include <time.h>
 
@@ -250,7 +251,8 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
         const struct hz3_thread *thread = entry->thread;
-        bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p);
+        bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p) ||
+                    hz3_quarantine_has(*thread->outbox, p);
         /* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
         if (here && pthread_getcpuclockid(thread->self, &clock) == 0) found = (int)~(clock >> 3);
     }
@@ -272,7 +274,8 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
 {
     if (!outbox) return;
     cached->outgoing += hz3_outgoing_objects(outbox, cls);
-    cached->thread += hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
+    cached->thread +=
+        hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls);
 }
 
 HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)

@@ -1,6 +1,7 @@
 /* The outbox has what a thread holds beside its loaded and previous magazines: objects that wait to go home
  * (front/remote_free), some that it drained beyond its need (S48, S67), some that it took from central for next time
- * (S145).  It is made at first need, in the magazines' area, and recycled when the thread ends. */
+ * (S145), and those that it freed last (HZ3_SECURE).  It is made at first need, in the magazines' area, and recycled
+ * when the thread ends. */
 #ifndef HZ3_MIDDLE_OUTBOX_H
 #define HZ3_MIDDLE_OUTBOX_H
 
@@ -21,6 +22,8 @@ struct hz3_outbox {
     bool remote_hint; /* an object waits to go home */
     struct hz3_spill spill[HZ3_OUTBOX_SPILL];
     struct hz3_magazine *central[HZ3_OUTBOX_CENTRAL]; /* closed, or NULL */
+    void *waiting[HZ3_OUTBOX_WAITING];                /* objects, or NULL */
+    uint32_t waited;                                  /* how many ever began to wait, wrapping */
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */

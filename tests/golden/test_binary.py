@@ -65,8 +65,10 @@ def hits(library, function):
 
 @pytest.mark.parametrize("function", LIMIT)
 def test_fast_paths_stay_within_their_budget(library, function):
-    paths = hits(library, function)
     flags = dict(re.findall(r"(HZ3_\w+)=(\d+)", config(library)))
+    if flags["HZ3_SECURE"] == "1":
+        pytest.skip("what its entries do besides has no budget")
+    paths = hits(library, function)
     budget = LIMIT[function] + (flags["HZ3_FREE_CHECK"] == "1") * CHECK[function]
     goes_home = function == "hz3_free" and (flags["HZ3_ADOPT"] != "1" or flags["HZ3_ADOPT_MIN"] != "0")
     assert len(paths[0]) <= budget + goes_home * ADOPT_MIN, "\n".join(paths[0])

@@ -65,7 +65,7 @@ static pthread_key_t estate;
 /* Sets or clears the bits of the block; each must have been the other way. */
 static void claim(void *p, bool taken)
 {
-    size_t unit = ((uintptr_t)p - hz3_windows[0].base) / HZ3_UNIT, end = unit + hz3_malloc_usable_size(p) / HZ3_UNIT;
+    size_t unit = ((uintptr_t)p - hz3_windows[0].base) / HZ3_UNIT, end = unit + hz3_units_of(hz3_malloc_usable_size(p));
     CHECK(end * HZ3_UNIT <= SHADOWED);
     while (unit < end) {
         size_t bits = hz3_min(UNITS_PER_WORD - unit % UNITS_PER_WORD, end - unit);
@@ -86,14 +86,14 @@ static size_t any_size(uint64_t *seed)
     return next_random(seed) % KIB(100);
 }
 
-/* Every first byte is written: a transport may have linked through it. */
+/* Every first byte that was asked for is written: a transport may have linked through it. */
 static void *take(uint64_t *seed)
 {
     size_t size = any_size(seed);
     char *p = next_random(seed) % 16 ? hz3_malloc(size) : hz3_aligned_alloc((size_t)16 << next_random(seed) % 6, size);
     CHECK(p != NULL);
     claim(p, true);
-    *p = 1;
+    if (size) *p = 1;
     return p;
 }
 

@@ -32,13 +32,14 @@ class Row:
 
 
 WHOLE = ("scale", "fast", "classic")  # lanes whose suites run whole
+NOT_WIPING = tuple(lane for lane in read().lanes if lane != "secure")  # lanes in which a free writes to no object
 ROWS = [
     Row("faults", "faults", lanes=WHOLE),
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks", "forks", ("400", "{seed}", "60")),
     Row("threads", "threads", ("10000", "5000", "{seed}")),
-    Row("prefork", "prefork", ("write",), {"HZ3_DECAY": "1000s"}),
+    Row("prefork", "prefork", ("write",), {"HZ3_DECAY": "1000s"}, NOT_WIPING),
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(ROOT / "build/scale/tests/api/bite/bite_address_limit"), "1024")),
     Row("soak", "soak", ("600", "{seed}"), lanes=("scale",), seconds=700),

@@ -1,5 +1,5 @@
 /* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found, a window ends
- * where a table of it cannot grow, and all windows there may be can be opened. */
+ * where a table of it cannot grow, tables have guards, and all windows there may be can be opened. */
 #include "unit.h"
 
 #include "back/arena.h"
@@ -91,6 +91,29 @@ static void windows_start_at_whole_huge_pages(void **state)
     }
 }
 
+static bool is_mapped(uintptr_t at)
+{
+    unsigned char resident;
+    return mincore((void *)(at & ~(hz3_os.page - 1)), 1, &resident) == 0;
+}
+
+/* In lane secure nothing lies right before a table of a window, nor before what it holds. */
+static void tables_have_guards(void **state)
+{
+    (void)state;
+    if (!HZ3_SECURE) skip();
+    const struct hz3_window *window = &hz3_windows[0];
+    uintptr_t tables[] = {(uintptr_t)window->spans, (uintptr_t)window->free, (uintptr_t)window->tags};
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(is_mapped(tables[i]));
+        assert_false(is_mapped(tables[i] - 1));
+        assert_false(is_mapped(tables[i] - HZ3_GRANULE));
+    }
+    assert_true((uintptr_t)window->free >= (uintptr_t)(window->spans + window->bytes / HZ3_GRANULE) + HZ3_GRANULE);
+    assert_true((uintptr_t)window->tags >= (uintptr_t)(window->free + window->bytes / HZ3_GRANULE) + HZ3_GRANULE);
+    assert_false(is_mapped(window->base));
+}
+
 static void nothing_is_at_strange_addresses(void **state)
 {
     (void)state;
@@ -148,16 +171,17 @@ static void a_window_ends_where_a_table_cannot_grow(void **state)
 static void all_windows_can_be_opened(void **state)
 {
     (void)state;
-    uint32_t first = hz3_get(hz3_window_count);
+    uint32_t first = hz3_get(hz3_window_count), *written[HZ3_WINDOWS_MAX];
     for (uint32_t i = first; i < HZ3_WINDOWS_MAX; i++) {
         struct hz3_window *window = another_window();
-        *(uint32_t *)window->base = i;
+        written[i] = (uint32_t *)(window->base + ((window->frontier - (uintptr_t)1) << HZ3_GRANULE_SHIFT));
+        *written[i] = i;
     }
     assert_null(hz3_arena_open_window(HZ3_GRANULE));
-    for (uint32_t i = first; i < HZ3_WINDOWS_MAX; i++) assert_int_equal(*(uint32_t *)hz3_windows[i].base, i);
+    for (uint32_t i = first; i < HZ3_WINDOWS_MAX; i++) assert_int_equal(*written[i], i);
 }
 
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
     cmocka_unit_test(what_cannot_be_tagged_as_taken_is_a_refusal), cmocka_unit_test(far_windows_are_found),
-    cmocka_unit_test(windows_start_at_whole_huge_pages), cmocka_unit_test(nothing_is_at_strange_addresses),
+    cmocka_unit_test(windows_start_at_whole_huge_pages), cmocka_unit_test(tables_have_guards), cmocka_unit_test(nothing_is_at_strange_addresses),
     cmocka_unit_test(a_window_ends_where_a_table_cannot_grow), cmocka_unit_test(all_windows_can_be_opened))

@@ -1,18 +1,28 @@
-/* A run hands out each object once, lowest address first, takes them back in any order whatever happens in the next
- * one, and purges no page with a live one. */
+/* A run hands out each object once, lowest address first (in lane secure: in random order), takes them back in any
+ * order whatever happens in the next one, and purges no page with a live one. */
 #include "unit.h"
 
 #include "back/run.h"
 #include "base/sizeclass.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
 
 static struct hz3_span *reserve;
 
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
+    return (left > right) - (left < right);
+}
+
 static unsigned take_all(struct hz3_span *run, void **objects)
 {
     unsigned n = 0, got;
-    while ((got = hz3_run_take(run, objects + n, 7))) n += got;
+    while ((got = hz3_run_take(run, objects + n, 7))) {
+        if (HZ3_SECURE) qsort(objects + n, got, sizeof *objects, by_address);
+        n += got;
+    }
     return n;
 }
 

@@ -34,9 +34,11 @@ __attribute__((section(".preinit_array"), used)) static void (*const preinit)(vo
 static void *enter(void *unused)
 {
     sem_wait(&may_enter);
-    void *p = malloc(SMALL);
-    entered = malloc_usable_size(p) < (size_t)sysconf(_SC_PAGESIZE);
+    void *p = malloc(SMALL), *q = malloc(SMALL); /* large blocks start at whole pages; all of one may be usable */
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    entered = malloc_usable_size(p) < page && ((uintptr_t)p % page || (uintptr_t)q % page);
     free(p);
+    free(q);
     served = true;
     return unused;
 }

@@ -1,0 +1,10 @@
+/* Prepares objects that a run hands out.  In lane secure they are wiped and shuffled (variants/wiped_fresh.c); in other
+ * lanes nothing is done to them. */
+#ifndef HZ3_BACK_FRESH_H
+#define HZ3_BACK_FRESH_H
+
+#include "back/span.h"
+
+/* There are `taken` objects; the last `fresh` of them were never handed out.  To be called by the run's holder. */
+void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh);
+#endif

@@ -1,0 +1,38 @@
+/* HZ3_SECURE: what a thread frees waits until the thread has freed 64 objects more, of any class.  Only then may it be
+ * used again.  The objects wait in a ring in the thread's outbox. */
+#ifndef HZ3_VARIANTS_QUARANTINE_H
+#define HZ3_VARIANTS_QUARANTINE_H
+
+#include "middle/outbox.h"
+
+void hz3_quarantine_flush_all(struct hz3_outbox *outbox);
+size_t hz3_quarantine_count(const struct hz3_outbox *outbox, unsigned cls);
+bool hz3_quarantine_holds(const struct hz3_outbox *outbox, const void *p);
+
+/* p, a small object, begins to wait; returns the one that has waited long enough, or NULL.  If another thread forks at
+ * this moment, no object is in the child's copy twice. */
+HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
+{
+    void **place = &outbox->waiting[outbox->waited++ % HZ3_WAITING], *out = *place;
+    *place = p;
+    return out;
+}
+
+/* From here on for any build; without the variant no object waits.  Retires all that wait. */
+HZ3_INLINE void hz3_quarantine_flush(struct hz3_outbox *outbox)
+{
+    if (HZ3_SECURE && outbox) hz3_quarantine_flush_all(outbox);
+}
+
+/* Objects of the class that wait. */
+HZ3_INLINE size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)
+{
+    return HZ3_SECURE ? hz3_quarantine_count(outbox, cls) : 0;
+}
+
+/* Whether p waits there. */
+HZ3_INLINE bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p)
+{
+    return HZ3_SECURE && outbox && hz3_quarantine_holds(outbox, p);
+}
+#endif

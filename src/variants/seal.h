@@ -1,0 +1,177 @@
+/* HZ3_SECURE: a live object ends with a seal, a free one is zero.
+ *
+ *      | what was asked for | canary: 8 bytes | (anything) | seal: 8 bytes |
+ *                           ^size                          ^end of the slot - 8
+ *
+ * The canary comes from a secret of the process and from the object's address.  Each byte of it is odd, so that the end
+ * of a string, one byte too far, changes it.  The seal is the canary once more, and says in its last two bytes how long
+ * the room between `size` and itself is.  If that is less than 8 bytes, the canary ends where the seal starts.  A large
+ * block has no seal, since its descriptor has the size.  (Canaries of heap blocks: Robertson et al., LISA 2003.)
+ *
+ * What is freed is zeroed, up to HZ3_WIPED bytes of it, and must still be zero when it is handed out. */
+#ifndef HZ3_VARIANTS_SEAL_H
+#define HZ3_VARIANTS_SEAL_H
+
+#include "back/large.h"
+#include "base/sizeclass.h"
+
+#include <string.h>
+
+enum {
+    HZ3_SEAL_BYTES = HZ3_SECURE ? 8 : 0,
+    HZ3_SEALED_SMALL_MAX = HZ3_SMALL_MAX - HZ3_SEAL_BYTES, /* the largest request that a size class has room for */
+    HZ3_WIPED = 1024,
+    HZ3_LITTLE_ENDIAN = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+};
+
+extern HZ3_HIDDEN uint64_t hz3_seal_secret[2];
+void hz3_seal_start_secret(void);
+/* The same as below, out of line. */
+void hz3_seal_put_any(void *p, unsigned cls, size_t size);
+bool hz3_seal_holds_any(const void *p, unsigned cls);
+size_t hz3_seal_size(const void *p, unsigned cls); /* how much was asked for */
+HZ3_NORETURN void hz3_seal_overwritten(const void *p);
+
+/* ---- live objects ---- */
+
+HZ3_INLINE uint64_t hz3_seal_canary(const void *p)
+{
+    uint64_t x = ((uintptr_t)p ^ hz3_seal_secret[0]) * hz3_seal_secret[1];
+    return (x ^ x >> 32) | 0x0101010101010101u;
+}
+
+/* The word at p + at, which need not be aligned. */
+HZ3_INLINE uint64_t hz3_seal_load(const void *p, size_t at)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)p + at, sizeof(word));
+    return word;
+}
+
+HZ3_INLINE void hz3_seal_store(void *p, size_t at, uint64_t word)
+{
+    memcpy((char *)p + at, &word, sizeof(word));
+}
+
+/* The first `room` bytes of the word, or all 8 if there is no less room; all 8 for room 0, where it is the seal. */
+HZ3_INLINE uint64_t hz3_seal_before(uint64_t word, size_t room)
+{
+    unsigned beyond = 8 * (unsigned)(-hz3_min(room, (size_t)8) & 7);
+    return HZ3_LITTLE_ENDIAN ? word << beyond : word >> beyond;
+}
+
+/* Both stores for all sizes: that is faster than to guess.  The seal goes over what of the canary has no room. */
+HZ3_INLINE void hz3_seal_put_small(void *p, unsigned cls, size_t size)
+{
+    size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
+    uint64_t canary = hz3_seal_canary(p);
+    hz3_seal_store(p, size, canary);
+    hz3_seal_store(p, end, canary ^ (uint64_t)(end - size) << (HZ3_LITTLE_ENDIAN ? 48 : 0));
+}
+
+/* How long the room is, if the object's seal holds. */
+HZ3_INLINE size_t hz3_seal_room(uint64_t seal, uint64_t canary)
+{
+    return (uint16_t)((seal ^ canary) >> (HZ3_LITTLE_ENDIAN ? 48 : 0));
+}
+
+HZ3_INLINE bool hz3_seal_holds_small(const void *p, unsigned cls)
+{
+    size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
+    uint64_t canary = hz3_seal_canary(p), seal = hz3_seal_load(p, end);
+    size_t room = hz3_seal_room(seal, canary);
+    if (unlikely(room > end)) return false;
+    uint64_t changed = hz3_seal_before(hz3_seal_load(p, end - room) ^ canary, room);
+    return !(hz3_seal_before(seal ^ canary, 6) | changed);
+}
+
+/* ---- free objects ---- */
+
+typedef uint64_t hz3_seal_vector __attribute__((vector_size(16)));
+enum { HZ3_VECTOR = sizeof(hz3_seal_vector), HZ3_VECTORS = 4 * HZ3_VECTOR };
+
+HZ3_INLINE size_t hz3_seal_wiped_bytes(unsigned cls)
+{
+    return hz3_min(hz3_class_size(cls), (size_t)HZ3_WIPED);
+}
+
+/* Of so many bytes, the i-th vector from the end; the first one if there are not as many. */
+HZ3_INLINE hz3_seal_vector *hz3_seal_last(const void *p, size_t bytes, unsigned i)
+{
+    return (hz3_seal_vector *)((uintptr_t)p + (bytes > i * HZ3_VECTOR ? bytes - i * HZ3_VECTOR : 0));
+}
+
+/* Four vectors at a time, then the last four.  An object of fewer has the same code, which is faster than to guess. */
+HZ3_INLINE void hz3_seal_wipe(void *p, unsigned cls)
+{
+    const hz3_seal_vector zero = {0};
+    size_t bytes = hz3_seal_wiped_bytes(cls);
+    hz3_seal_vector *at = (hz3_seal_vector *)p;
+    for (size_t left = bytes; left > HZ3_VECTORS; left -= HZ3_VECTORS, at += 4) at[0] = at[1] = at[2] = at[3] = zero;
+    *hz3_seal_last(p, bytes, 4) = *hz3_seal_last(p, bytes, 3) = zero;
+    *hz3_seal_last(p, bytes, 2) = *hz3_seal_last(p, bytes, 1) = zero;
+}
+
+HZ3_INLINE bool hz3_seal_is_wiped(const void *p, unsigned cls)
+{
+    size_t bytes = hz3_seal_wiped_bytes(cls);
+    const hz3_seal_vector *at = (const hz3_seal_vector *)p;
+    hz3_seal_vector found = *hz3_seal_last(p, bytes, 4) | *hz3_seal_last(p, bytes, 3);
+    found |= *hz3_seal_last(p, bytes, 2) | *hz3_seal_last(p, bytes, 1);
+    for (size_t left = bytes; left > HZ3_VECTORS; left -= HZ3_VECTORS, at += 4) found |= at[0] | at[1] | at[2] | at[3];
+    return !(found[0] | found[1]);
+}
+
+/* ---- for any build; without the variant there are no seals ---- */
+
+HZ3_INLINE void hz3_seal_start(void)
+{
+    if (HZ3_SECURE) hz3_seal_start_secret();
+}
+
+/* How much a request of so many bytes takes. */
+HZ3_INLINE size_t hz3_sealed(size_t size)
+{
+    return size + HZ3_SEAL_BYTES;
+}
+
+/* p, of a size class or LARGE, is handed out for so many bytes, or is from now on.  Returns p. */
+HZ3_INLINE void *hz3_seal(void *p, unsigned cls, size_t size)
+{
+    if (HZ3_SECURE) hz3_seal_put_any(p, cls, size);
+    return p;
+}
+
+/* Seals an object of a size class that was free.  Ends the process if it is not as wiped as it was. */
+HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
+{
+    if (!HZ3_SECURE) return;
+    if (unlikely(!hz3_seal_is_wiped(p, cls))) hz3_seal_overwritten(p);
+    hz3_seal_put_small(p, cls, size);
+}
+
+/* Whether nobody has written beyond the end of the live block p. */
+HZ3_INLINE bool hz3_seal_holds(const void *p, unsigned cls)
+{
+    return !HZ3_SECURE || hz3_seal_holds_any(p, cls);
+}
+
+/* The large block p is handed out instead of an object of the class: as much of it is usable. */
+HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
+{
+    if (!HZ3_SECURE) hz3_large_set_usable(p, hz3_class_size(cls));
+}
+
+/* How much of the live block, whose seal holds, is the program's; */
+HZ3_INLINE size_t hz3_seal_usable(const void *p, unsigned cls)
+{
+    if (cls == HZ3_CLASS_LARGE) return hz3_large_usable(p);
+    return HZ3_SECURE ? hz3_seal_size(p, cls) : hz3_class_size(cls);
+}
+
+/* and how much of it could be, without a move. */
+HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)
+{
+    return cls == HZ3_CLASS_LARGE ? usable : hz3_class_size(cls) - HZ3_SEAL_BYTES;
+}
+#endif

@@ -1,0 +1,127 @@
+/* Proves of lane secure that the usable size is what was asked for; that a freed object waits for 64 further
+ * frees, and comes back then; that two processes get their objects in different orders, and in 64 of them 28 bits of
+ * where the heap lies vary; and that nobody may touch what lies before a run. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support.h"
+
+enum { SIZE = 100, WAIT = 64, OBJECTS = 30, STARTS = 64, GRANULE = 1 << 16 };
+
+static void the_usable_size_is_what_was_asked_for(void)
+{
+    for (size_t size = 0; size < KIB(200); size += 1 + size / 50) {
+        void *p = malloc(size);
+        CHECK(malloc_usable_size(p) == size);
+        p = realloc(p, size + 5);
+        CHECK(p != NULL && malloc_usable_size(p) == size + 5);
+        free(p);
+    }
+    void *p = aligned_alloc(4096, 5000);
+    CHECK(malloc_usable_size(p) == 5000);
+    free(p);
+}
+
+static void what_is_freed_waits(void)
+{
+    static const size_t sizes[] = {1, SIZE, 1000, 5000, 60000};
+    for (unsigned i = 0; i < 40 * COUNT_OF(sizes); i++) {
+        size_t size = sizes[i % COUNT_OF(sizes)];
+        void *p = forget(malloc(size));
+        free(p);
+        for (int frees = 1; frees < WAIT; frees++) {
+            void *q = malloc(size);
+            CHECK(forget(q) != p);
+            free(q);
+        }
+    }
+    void *p = forget(malloc(SIZE));
+    free(p);
+    int frees = 1;
+    for (void *q = NULL; q != p && frees < 10000; frees++) free(q = forget(malloc(SIZE)));
+    CHECK(frees > WAIT && frees < 10000);
+}
+
+static void print_order(void)
+{
+    char *p[OBJECTS];
+    for (int i = 0; i < OBJECTS; i++) printf("%zd ", (p[i] = malloc(SIZE)) - p[0]);
+}
+
+static void print_place(void)
+{
+    printf("%zu", (size_t)malloc(SIZE));
+}
+
+static struct program_run run(const char *what)
+{
+    struct program_run one =
+        run_program((const char *const[]){"/proc/self/exe", what, NULL}, (const char *const[]){NULL}, 10);
+    CHECK(one.status == 0);
+    return one;
+}
+
+static void orders_differ(void)
+{
+    struct program_run one = run("print_order"), other = run("print_order");
+    CHECK(strcmp(one.out, other.out) != 0);
+}
+
+/* Granules are chosen among 128, and these among multiples of 16 MiB.  That one of 28 fair coins shows a side less than
+ * 10 times in 64 has a chance of one in ten million. */
+static void bases_vary(void)
+{
+    unsigned ones[64] = {0};
+    for (int i = 0; i < STARTS; i++) {
+        size_t place = strtoull(run("print_place").out, NULL, 10);
+        if (place >> 45 == 0) skip_test("the address space is small");
+        for (int bit = 0; bit < 64; bit++) ones[bit] += place >> bit & 1;
+    }
+    for (int bit = 16; bit < 45; bit++) CHECK(bit == 23 || (ones[bit] >= 10 && ones[bit] <= STARTS - 10));
+}
+
+/* The kernel looks for us. */
+static bool may_be_read(const char *p)
+{
+    int pair[2];
+    CHECK(pipe(pair) == 0);
+    bool readable = write(pair[1], p, 1) == 1;
+    CHECK(readable || errno == EFAULT);
+    close(pair[0]);
+    close(pair[1]);
+    return readable;
+}
+
+/* Runs of these have one granule. */
+static void runs_have_guards(void)
+{
+    for (size_t size = 1; size < 4000; size += 1 + size / 8) {
+        char *p = malloc(size);
+        uintptr_t run = (uintptr_t)p & ~(uintptr_t)(GRANULE - 1);
+        CHECK(may_be_read((char *)run));
+        CHECK(!may_be_read((char *)run - 1));
+        CHECK(!may_be_read((char *)run - GRANULE));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    const struct {
+        const char *name;
+        void (*body)(void);
+    } cases[] = {{"usable", the_usable_size_is_what_was_asked_for},
+                 {"quarantine", what_is_freed_waits},
+                 {"order", orders_differ},
+                 {"base", bases_vary},
+                 {"guards", runs_have_guards},
+                 {"print_order", print_order},
+                 {"print_place", print_place}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (strcmp(argv[1], cases[i].name) == 0) return cases[i].body(), 0;
+    return 1;
+}

@@ -1,0 +1,9 @@
+/* The misuse: a block that was made smaller, written to behind its new end, and resized again. */
+#include "misuse.h"
+
+int main(void)
+{
+    char *p = forget(realloc(malloc(3000), 2900));
+    p[2900] = 1;
+    p = realloc(accuse(p), 50);
+}

@@ -1,0 +1,10 @@
+/* The misuse: a freed block written to, and handed out again some time later. */
+#include "misuse.h"
+
+int main(void)
+{
+    char *p = accuse(malloc(100));
+    free(p);
+    p[50] = 1;
+    for (int i = 0; i < 100000; i++) free(forget(malloc(100)));
+}
