@@ -7,7 +7,7 @@ HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make install [PREFIX=/usr] [DESTDIR=/a/tree/to/pack]
 PREFIX ?= /usr/local
 DESTDIR ?=
-INSTALL_LANES ?= scale fast memory
+INSTALL_LANES ?= scale fast memory secure
 # make check: the lane.
 LANE ?= scale
 # make run: any command; without one, a Redis server under its own benchmark.

@@ -13,7 +13,7 @@ import pytest
 from cmake import build, configure, make
 from lab import ROOT
 
-LANES = ("scale", "fast", "memory")
+LANES = ("scale", "fast", "memory", "secure")
 USES_BOTH_NAMES = """
 #include <hz3.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ def serves(program, lane="scale", **options):
 def test_installing_says_one_line(prefix, tmp_path):
     done = make("install", f"PREFIX={tmp_path}")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"installed lanes scale fast memory in {tmp_path}\n"
+    assert done.stdout == f"installed lanes scale fast memory secure in {tmp_path}\n"
 
 
 def test_every_lane_has_a_plain_name_beside_the_work_orders_names(prefix):

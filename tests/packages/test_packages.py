@@ -56,7 +56,7 @@ IN_THE_ROOT = f"""
 set -eux
 dpkg -i /debs/libhz3_*.deb /debs/hz3-tools_*.deb
 test "$(hz3 version)" = "hz3 {VERSION}"
-for lane in scale fast memory; do
+for lane in scale fast memory secure; do
     hz3 run --lane $lane --stats -- ls /debs 2>&1 | grep "this process ran on hz3 {VERSION} ($lane)"
     hz3 options --lane $lane | grep ^HZ3_DECAY=
 done
