@@ -1,6 +1,6 @@
 /* In the place of back/run_span.c: each run has a plot of its own.  Before a plot lies a guard granule that nobody may
- * touch.  A free plot serves the next run of its size, whatever its class.  A large block may use it, too, and may lie
- * right behind it.  If there is no memory for a further plot, a run takes any span.
+ * touch.  A free plot serves the next run that is not much smaller, whatever its class.  A large block may use it, too,
+ * and may lie right behind it.  If there is no memory for a further plot, a run takes any span.
  *
  * A plot is a mapping, and the system allows a process 65530 of these by default.  So once the heap has more than PLOTS
  * granules, a PLOTSth of it is mapped at a time, and runs of any class share that. */
@@ -16,10 +16,19 @@ enum {
     TRIES = 64, /* looks at so many free spans of a size; some are no plots, but rests of larger spans */
 };
 
-static struct hz3_span *take_plot(enum hz3_span_kind state, size_t granules)
+/* A free plot that is whole and has so many granules, or NULL. */
+static struct hz3_span *find_plot(enum hz3_span_kind state, size_t granules)
 {
     struct hz3_span *span = hz3_spans_of_size(state, granules);
     for (int i = 1; span && *span->plot != granules; i++) span = i < TRIES ? span->next : NULL;
+    return span;
+}
+
+/* A larger plot is better than a new one, whose pages cost faults.  No other run may use the rest of it. */
+static struct hz3_span *take_plot(enum hz3_span_kind state, size_t granules)
+{
+    struct hz3_span *span = NULL;
+    for (size_t size = granules; !span && size <= 2 * granules + 2; size++) span = find_plot(state, size);
     if (!span) return NULL;
     const struct hz3_window *window = hz3_window_of((void *)span->start);
     return hz3_spans_cut(span, hz3_granule_of(window, (void *)span->start), granules, HZ3_SPAN_RUN);
