@@ -27,10 +27,11 @@ extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned __rseq_size __attribute__((weak));
 
 /* The kernel finds the descriptor of the sequence (3) in the thread's area, at 8, and the processor at 4.  It goes on
- * at 4 if it moves the thread, preempts it or delivers a signal between 1 and 2, and looks for the signature before. */
+ * at 4 if it moves the thread, preempts it or delivers a signal between 1 and 2, and looks for the signature before.
+ * Elsewhere it clears the word at 8, so 1 has to follow right after the store there. */
 #define HZ3_RSEQ_BEGIN \
     ".pushsection __rseq_cs, \"aw\"\n.balign 32\n3: .long 0, 0\n.quad 1f, 2f - 1f, 4f\n.popsection\n" \
-    "0: leaq 3b(%%rip), %[t]\n movq %[t], 8(%[area])\n xorl %k[t], %k[t]\n xorl %k[result], %k[result]\n" \
+    "0: xorl %k[t], %k[t]\n xorl %k[result], %k[result]\n leaq 3b(%%rip), %[row]\n movq %[row], 8(%[area])\n" \
     "1: cmpb $0, (%[closed])\n jne 2f\n" \
     "movl 4(%[area]), %k[row]\n cmpl %[rows], %k[row]\n jae 2f\n" \
     "imulq %[bytes], %[row], %[row]\n addq %[table], %[row]\n"

@@ -3,10 +3,15 @@
  *
  *     processors hold        threads hold nothing and processors something; a pass takes that back
  *     processors fork        children are forked while the threads work
+ *     processors stepped     a sequence whose thread is stopped after each instruction never gets to its end
  *     processors fall-back   without restartable sequences processors never hold anything */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/sizeclass.h"
 #include "front/thread.h"
@@ -15,7 +20,7 @@
 #include "support.h"
 #include "variants/cpu_magazines.h"
 
-enum { MOST = 256, SLOTS = 64, STEPS = 40000, MOST_SIZE = 3000, FORKS = 100 };
+enum { MOST = 256, SLOTS = 64, STEPS = 40000, MOST_SIZE = 3000, FORKS = 100, INSTRUCTIONS = 2000 };
 
 static pthread_barrier_t joined, rest, end;
 static unsigned threads;
@@ -121,12 +126,43 @@ static void fork_some(void)
     over = true;
 }
 
+static void be_traced(void *sequence)
+{
+    void *before;
+    CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+    raise(SIGSTOP);
+    if (sequence) hz3_rseq_exchange(hz3_cpu_rows, &hz3_cpu_closed, 1, HZ3_STUB_TOP, &before);
+    _exit(0);
+}
+
+/* Whether a child that does nothing else than run a sequence, or nothing, ends while it is stepped. */
+static bool ends_if_stepped(const char *sequence)
+{
+    int status;
+    pid_t child = in_child(be_traced, (void *)sequence);
+    CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+    for (int i = 0; i < INSTRUCTIONS && WIFSTOPPED(status); i++)
+        CHECK(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status)) return true;
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
+    return false;
+}
+
+/* Were a single instruction between the store that tells the kernel of a sequence and its first, the kernel would take
+ * the thread, stopped there, to be in none, and forget it. */
+static void step(void)
+{
+    CHECK(ends_if_stepped(NULL));
+    CHECK(!ends_if_stepped("a sequence"));
+}
+
 int main(int argc, char **argv)
 {
     static pthread_t thread[MOST];
     CHECK(argc == 2);
     bool falls_back = !strcmp(argv[1], "fall-back"), forks = !strcmp(argv[1], "fork");
     CHECK(hz3_rseq_start() == !falls_back);
+    if (!strcmp(argv[1], "stepped")) return step(), 0;
     hz3_free(hz3_malloc(1));
     threads = hz3_min(4 * hz3_os.cpus + 1, (unsigned)MOST);
     start(thread, forks ? work_on : falls_back ? hold_as_usual : hold);

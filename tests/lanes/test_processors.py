@@ -11,7 +11,7 @@ WITHOUT = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 
 
 @pytest.mark.parametrize("flags", [{}, {"FREE_CHECK": 0}], ids=str)
-@pytest.mark.parametrize("case, environment", [("hold", {}), ("fork", {}), ("fall-back", WITHOUT)], ids=str)
+@pytest.mark.parametrize("case, environment", [("hold", {}), ("fork", {}), ("stepped", {}), ("fall-back", WITHOUT)], ids=str)
 def test_more_threads_than_processors(case, environment, flags):
     if platform.machine() != "x86_64" or LIBC < (2, 35):
         pytest.skip("restartable sequences need x86-64 and glibc 2.35")
