@@ -43,7 +43,6 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
 static void prepare(void)
 {
     if (depth++) return;
-    hz3_os_learn_pid(); /* for the child, whose parent it is */
     if (!hz3_libc_single_threaded() && !hz3_gate_is_inside() && hz3_gate_enter()) {
         hz3_fork_reserve_fill();
         hz3_magazine_stock_up();

@@ -167,7 +167,7 @@ const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTE
         bool process = from[0] == '%' && from[1] == 'p';
         at = process ? from + 2 : from + 1 + strcspn(from + 1, "%");
         if (process)
-            hz3_print(&text, "%d", hz3_os_pid());
+            hz3_print(&text, "%d", hz3_os.pid);
         else
             hz3_print(&text, "%.*s", (int)(at - from), from);
     }

@@ -39,7 +39,6 @@ static bool never_overcommits(void)
 
 void hz3_os_learn(void)
 {
-    hz3_os_learn_pid();
     size_t allowed = hz3_min(hz3_os.address_space, hz3_os_bytes_allowed(RLIMIT_DATA));
     hz3_set(hz3_os.counts_mapped, allowed < NO_LIMIT || never_overcommits());
 }

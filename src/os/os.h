@@ -12,7 +12,7 @@ struct hz3_os {
     unsigned cpus;        /* on which this process may run */
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
     uint64_t random;      /* fixed for the process's life */
-    int parent;           /* process; 0 but in a forked child */
+    int pid, parent;      /* of this process; parent: 0 but in a forked child */
     /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
     HZ3_ATOMIC(bool) counts_mapped; /* mappings cost though untouched: the system does not overcommit, or limits us */
     HZ3_ATOMIC(size_t) huge_page;   /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
@@ -21,13 +21,11 @@ struct hz3_os {
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
-int hz3_os_pid(void);                      /* of this process */
 void hz3_os_after_fork(void);              /* in the child */
 /* Both read files: only while hz3_os_may_open. */
 void hz3_os_learn(void);
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
 void hz3_os_learn_huge_pages(enum hz3_thp thp);
-void hz3_os_learn_pid(void); /* for hz3_os_pid, in the process itself and not in its child of vfork */
 /* The size of huge pages that the system makes, by its files: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
 size_t hz3_os_huge_page_size(const char *folder, const char *when);

@@ -134,29 +134,17 @@ void hz3_os_start(void)
     if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
     hz3_os.address_space = hz3_os_bytes_allowed(RLIMIT_AS);
     hz3_os.random = find_random();
+    hz3_os.pid = getpid(); /* not later: a child of vfork, which has our memory, may be the first to ask */
     errno = saved;
 }
 
-static HZ3_ATOMIC(int) pid;      /* 0: not learnt yet */
 static _Thread_local int thread; /* 0: nobody asked yet */
-
-void hz3_os_learn_pid(void)
-{
-    if (!hz3_get(pid)) hz3_set(pid, getpid());
-}
-
-/* Not remembered: a child of vfork, which has our memory, may ask. */
-int hz3_os_pid(void)
-{
-    int learnt = hz3_get(pid);
-    return learnt ? learnt : getpid();
-}
 
 void hz3_os_after_fork(void)
 {
     thread = 0;
-    hz3_os.parent = hz3_get(pid);
-    hz3_set(pid, getpid());
+    hz3_os.parent = hz3_os.pid;
+    hz3_os.pid = getpid();
 }
 
 static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)

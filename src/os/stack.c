@@ -21,7 +21,7 @@ static bool read_frame(uintptr_t at, uintptr_t frame[2])
 {
     struct iovec to = {frame, 2 * sizeof *frame}, from = {(void *)at, 2 * sizeof *frame};
     return at % sizeof(void *) == 0 &&
-           process_vm_readv(hz3_os_pid(), &to, 1, &from, 1, 0) == (ssize_t)(2 * sizeof *frame);
+           process_vm_readv(hz3_os.pid, &to, 1, &from, 1, 0) == (ssize_t)(2 * sizeof *frame);
 }
 
 static unsigned follow_frame_pointers(void **frames, unsigned max)

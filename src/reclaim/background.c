@@ -108,7 +108,7 @@ static int create(void)
 static HZ3_COLD void start(uint32_t now)
 {
     /* In a child of vfork, or of a fork without libc, the thread would belong to another process. */
-    if (getpid() != hz3_os_pid() || !change(IDLE, RUNNING)) return;
+    if (getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);

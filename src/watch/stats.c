@@ -74,7 +74,7 @@ void hz3_stats_text_process(struct hz3_text *text)
 {
     char name[64];
     hz3_print_name(&(struct hz3_text){name, sizeof name, 0}, program_invocation_short_name, ']');
-    hz3_print(text, "hz3: [%d %s", hz3_os_pid(), name);
+    hz3_print(text, "hz3: [%d %s", hz3_os.pid, name);
     if (hz3_os.parent) hz3_print(text, ", child of %d", hz3_os.parent);
     hz3_print(text, "] ");
 }

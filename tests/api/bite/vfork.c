@@ -1,4 +1,5 @@
-/* Proves that a child of vfork that frees much on its way to exec leaves its parent able to give memory back. */
+/* Proves that children of vfork that grow the heap, or free much, on their way to exec leave their parent able to give
+ * memory back. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,26 +10,34 @@ enum { BLOCKS = 2000, SIZE = 60000, CHILDS = BLOCKS / 2 };
 
 static char *block[BLOCKS];
 
+static void take(size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) CHECK((block[i] = malloc(SIZE)));
+}
+
 static void release(size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) free(block[i]);
 }
 
-int main(void)
+static void by_vfork(void (*body)(size_t from, size_t to))
 {
-    for (size_t i = 0; i < BLOCKS; i++) {
-        block[i] = malloc(SIZE);
-        CHECK(block[i] != NULL);
-        fill(block[i], SIZE, i);
-    }
-    size_t full = resident_bytes();
     int status;
     pid_t child = vfork();
     if (child == 0) {
-        release(0, CHILDS);
+        body(0, CHILDS);
         _exit(0);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+int main(void)
+{
+    by_vfork(take);
+    take(CHILDS, BLOCKS);
+    for (size_t i = 0; i < BLOCKS; i++) fill(block[i], SIZE, i);
+    size_t full = resident_bytes();
+    by_vfork(release);
     release(CHILDS, BLOCKS);
     double end = now() + 20;
     while (resident_bytes() > full / 4 && now() < end) sleep_for(0.1);
