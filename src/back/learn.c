@@ -16,9 +16,8 @@ void hz3_learn_start(size_t soft_limit)
 
 void hz3_learn_locked(void)
 {
-    if (hz3_get(have_read) || !hz3_get(hz3_os_may_open)) return;
+    if (hz3_get(have_read) || !hz3_get(hz3_os_may_open) || !hz3_os_learn()) return;
     hz3_set(have_read, true);
-    hz3_os_learn();
     hz3_huge_pages_learn();
     size_t limit = soft_limit_by_group ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
     if (limit != SIZE_MAX) hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));

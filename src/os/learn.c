@@ -2,6 +2,7 @@
 
 #include "base/print.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -31,16 +32,15 @@ size_t hz3_os_huge_page_size(const char *folder, const char *when)
     return 0;
 }
 
-static bool never_overcommits(void)
+bool hz3_os_learn(void)
 {
     char text[16];
-    return hz3_os_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text) > 0 && text[0] == '2';
-}
-
-void hz3_os_learn(void)
-{
+    long length = hz3_os_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text);
+    if (length == -EMFILE || length == -ENFILE) return false;
+    bool never_overcommits = length > 0 && text[0] == '2';
     size_t allowed = hz3_min(hz3_os.address_space, hz3_os_bytes_allowed(RLIMIT_DATA));
-    hz3_set(hz3_os.counts_mapped, allowed < NO_LIMIT || never_overcommits());
+    hz3_set(hz3_os.counts_mapped, allowed < NO_LIMIT || never_overcommits);
+    return true;
 }
 
 void hz3_os_learn_huge_pages(enum hz3_thp thp)

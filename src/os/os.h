@@ -22,8 +22,8 @@ extern struct hz3_os hz3_os;
 void hz3_os_start(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
 void hz3_os_after_fork(void);              /* in the child */
-/* Both read files: only while hz3_os_may_open. */
-void hz3_os_learn(void);
+/* Both read files: only while hz3_os_may_open.  False: there is no descriptor left, and nothing was learnt. */
+bool hz3_os_learn(void);
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
 void hz3_os_learn_huge_pages(enum hz3_thp thp);
 /* The size of huge pages that the system makes, by its files: `when` is "[always]" or "[madvise]". */
@@ -75,7 +75,7 @@ void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_m
 /* Wakes all that wait: a single one might be in a signal handler, and could not pass the wake on. */
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
 
-/* Reads a small file whole into buf, NUL-terminated; returns its length, or -1.  Only while hz3_os_may_open. */
+/* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while hz3_os_may_open. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
 /* Appends text to the file with one write, and makes the file if need be.  False: not all of it was written; errno says

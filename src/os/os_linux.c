@@ -271,11 +271,10 @@ void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word)
 long hz3_os_read_file(const char *path, char *buf, size_t size)
 {
     long fd = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) return -1;
+    if (fd < 0) return fd;
     long length = call(SYS_read, fd, (long)buf, (long)size - 1, 0);
     call(SYS_close, fd, 0, 0, 0);
-    if (length < 0) return -1;
-    buf[length] = 0;
+    if (length >= 0) buf[length] = 0;
     return length;
 }
 

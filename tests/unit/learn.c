@@ -6,6 +6,7 @@
 #include "back/pages.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 enum { UNREAD = 12345 };
 
@@ -39,6 +40,20 @@ static void it_is_not_read_behind_a_lock(void **state)
     assert_int_equal(hz3_os.huge_page, UNREAD);
 }
 
+static void it_is_read_later_where_no_descriptor_is_left(void **state)
+{
+    (void)state;
+    struct rlimit usual, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    none = (struct rlimit){0, usual.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    hz3_learn();
+    setrlimit(RLIMIT_NOFILE, &usual);
+    assert_int_equal(hz3_os.huge_page, UNREAD);
+    hz3_learn();
+    assert_int_not_equal(hz3_os.huge_page, UNREAD);
+}
+
 static void growth_reads_it(void **state)
 {
     (void)state;
@@ -59,5 +74,6 @@ static void an_option_comes_before_the_groups_limit(void **state)
 }
 
 RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
+    cmocka_unit_test_setup(it_is_read_later_where_no_descriptor_is_left, forget),
     cmocka_unit_test_setup(growth_reads_it, forget),
     cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget))
