@@ -13,18 +13,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With one write, so that those of several processes do not mix. */
-static void write_stats(bool to_file)
+/* malloc_stats may be called by a thread with the least stack there is.  So what takes more of it is apart. */
+
+static HZ3_NOINLINE void append_stats(const char *text, size_t length)
 {
-    char buf[HZ3_STATS_BYTES], path[HZ3_PATH_BYTES];
-    struct hz3_text text = {buf, sizeof buf, 0};
+    char path[HZ3_PATH_BYTES];
+    hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), text, length);
+}
+
+/* With one write, so that those of several processes do not mix. */
+static void write_lines(bool to_file, struct hz3_text text)
+{
     hz3_stats_text(&text);
     if (hz3_options.STATS & HZ3_STATS_EXPLAIN) hz3_explain_text(&text);
-    size_t length = hz3_min(text.length, sizeof buf - 1);
+    size_t length = hz3_min(text.length, text.size - 1);
     if (to_file)
-        hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), buf, length);
+        append_stats(text.buf, length);
     else
-        hz3_os_stderr(buf, length);
+        hz3_os_stderr(text.buf, length);
+}
+
+static HZ3_NOINLINE void write_explained(bool to_file)
+{
+    char buf[HZ3_STATS_BYTES + HZ3_EXPLAIN_BYTES];
+    write_lines(to_file, (struct hz3_text){buf, sizeof buf, 0});
+}
+
+static HZ3_NOINLINE void write_unexplained(bool to_file)
+{
+    char buf[HZ3_STATS_BYTES];
+    write_lines(to_file, (struct hz3_text){buf, sizeof buf, 0});
+}
+
+static void write_stats(bool to_file)
+{
+    (hz3_options.STATS & HZ3_STATS_EXPLAIN ? write_explained : write_unexplained)(to_file);
 }
 
 void hz3_report_stats(void)

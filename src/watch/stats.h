@@ -34,7 +34,7 @@ HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
 }
 
 /* Lines, each starting "hz3: ".  The config string alone has 1.5 KiB. */
-enum { HZ3_STATS_BYTES = 8192 }; /* with those of watch/explain */
+enum { HZ3_STATS_BYTES = 4096 };
 void hz3_stats_text(struct hz3_text *text);
 void hz3_stats_text_process(struct hz3_text *text); /* what each line begins with */
 void hz3_stats_print_json(struct hz3_text *text);

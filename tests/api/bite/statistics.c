@@ -1,7 +1,9 @@
 /* Proves that the statistics at exit come out on stderr and nowhere else: where the program has closed stderr, where it
  * has closed everything else, and opened files of its own with the numbers that were free then, under a seccomp filter,
- * and where a thread holds stdout for ever. */
+ * and where a thread holds stdout for ever; and by malloc_stats in a thread with the least stack there is. */
 #include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +42,27 @@ static void another_holds_stdout(void)
     pthread_barrier_wait(&held);
 }
 
-static struct program_run statistics_of(const char *what)
+static void *print(void *unused)
 {
-    struct program_run run = run_program((const char *const[]){"/proc/self/exe", what, NULL},
-                                         (const char *const[]){"HZ3_STATS=explain", NULL}, 10);
+    free(forget(malloc(100)));
+    malloc_stats();
+    return unused;
+}
+
+static void has_little_stack(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    CHECK(pthread_attr_init(&attributes) == 0);
+    CHECK(pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) == 0);
+    CHECK(pthread_create(&thread, &attributes, print, NULL) == 0);
+    join_thread(thread);
+}
+
+static struct program_run statistics_of(const char *what, const char *how)
+{
+    struct program_run run =
+        run_program((const char *const[]){"/proc/self/exe", what, NULL}, (const char *const[]){how, NULL}, 10);
     CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
     CHECK(run.out[0] == 0);
     CHECK(strncmp(run.err, "hz3: [", strlen("hz3: [")) == 0);
@@ -59,10 +78,12 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], "closes_all_others") == 0) closes_all_others();
         if (strcmp(argv[1], "locks_itself_in") == 0) gate_allow_only(allowed, COUNT_OF(allowed), true);
         if (strcmp(argv[1], "another_holds_stdout") == 0) another_holds_stdout();
+        if (strcmp(argv[1], "has_little_stack") == 0) has_little_stack();
         exit(0);
     }
-    statistics_of("closes_stderr");
-    statistics_of("closes_all_others");
-    statistics_of("locks_itself_in");
-    statistics_of("another_holds_stdout");
+    statistics_of("closes_stderr", "HZ3_STATS=explain");
+    statistics_of("closes_all_others", "HZ3_STATS=explain");
+    statistics_of("locks_itself_in", "HZ3_STATS=explain");
+    statistics_of("another_holds_stdout", "HZ3_STATS=explain");
+    statistics_of("has_little_stack", "HZ3_STATS=1");
 }
