@@ -65,8 +65,10 @@ static bool chooses(int kind, size_t amount)
     size_t rate = hz3_load(rates[kind], memory_order_acquire);
     if (hz3_sampler.paused) return false;
     if (!rate) hz3_sampler.left[kind] = off_for[kind];
+    bool was_off = hz3_sampler.off[kind];
+    hz3_sampler.off[kind] = !rate;
     if (!rate) return false;
-    if (unlikely(hz3_sampler.left[kind] < 0)) hz3_sampler.left[kind] = draw(kind, rate);
+    if (unlikely(hz3_sampler.left[kind] < 0 || was_off)) hz3_sampler.left[kind] = draw(kind, rate);
     hz3_sampler.left[kind] -= (int64_t)hz3_min(amount, (size_t)PTRDIFF_MAX);
     return unlikely(hz3_sampler.left[kind] < 0);
 }

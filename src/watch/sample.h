@@ -20,6 +20,7 @@ enum hz3_sample_kind { HZ3_SAMPLE_PROFILE, HZ3_SAMPLE_GUARD, HZ3_SAMPLE_KINDS };
 struct hz3_sampler {
     uint64_t random; /* 0: not seeded yet */
     int64_t left[HZ3_SAMPLE_KINDS];
+    bool off[HZ3_SAMPLE_KINDS]; /* when the thread looked last; `left` was not drawn then */
     uint32_t paused;
 };
 extern HZ3_HIDDEN _Thread_local struct hz3_sampler hz3_sampler;

@@ -40,6 +40,25 @@ static void nothing_is_chosen_while_it_pauses_or_is_off(void **state)
     hz3_sample_start(0);
 }
 
+/* Of a kind that is off, too, allocations are counted while the other kind is on. */
+static void what_was_counted_while_it_was_off_is_forgotten(void **state)
+{
+    (void)state;
+    hz3_sample_start_guards(INT32_MAX);
+    assert_false(hz3_sample_chooses(1));
+    hz3_sample_start((size_t)1 << 40);
+    assert_false(hz3_sample_chooses(HZ3_MIB(1)));
+    hz3_sample_start(0);
+    assert_false(hz3_sample_chooses(1));
+    hz3_sample_start_guards(0);
+    hz3_sample_start(RATE);
+    assert_false(hz3_sample_chooses_to_guard());
+    hz3_sample_start_guards(INT32_MAX);
+    for (int i = 0; i < 1000; i++) assert_false(hz3_sample_chooses_to_guard());
+    hz3_sample_start_guards(0);
+    hz3_sample_start(0);
+}
+
 static void every_malloc_is_slow_while_it_is_on(void **state)
 {
     (void)state;
@@ -55,4 +74,5 @@ static void every_malloc_is_slow_while_it_is_on(void **state)
 }
 
 RUN(cmocka_unit_test(sizes_are_chosen_in_proportion), cmocka_unit_test(nothing_is_chosen_while_it_pauses_or_is_off),
+    cmocka_unit_test(what_was_counted_while_it_was_off_is_forgotten),
     cmocka_unit_test(every_malloc_is_slow_while_it_is_on))
