@@ -16,7 +16,7 @@ static bool membarrier(int command)
     return done;
 }
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if HZ3_RSEQ
 static bool registered(void)
 {
     return &__rseq_size && __rseq_size && *(int *)((char *)__builtin_thread_pointer() + __rseq_offset + 4) >= 0;

@@ -21,7 +21,16 @@ bool hz3_rseq_start(void);
  * system refused, and they may go on. */
 bool hz3_rseq_restart_all(void);
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+/* ThreadSanitizer does not see what a sequence orders.  gcc tells of it by a macro, clang by a feature. */
+#if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
+#define HZ3_RSEQ 0
+#elif defined(__has_feature)
+#define HZ3_RSEQ !__has_feature(thread_sanitizer)
+#else
+#define HZ3_RSEQ 1
+#endif
+
+#if HZ3_RSEQ
 /* Both are glibc's.  The offset is from the thread pointer; the size is 0 where glibc registered nothing. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned __rseq_size __attribute__((weak));
@@ -89,7 +98,6 @@ HZ3_INLINE void *hz3_rseq_exchange(void *table, const HZ3_ATOMIC(bool) * closed,
 }
 
 #else
-/* ThreadSanitizer does not see what a sequence orders. */
 HZ3_INLINE unsigned hz3_rseq_processor(void)
 {
     return HZ3_RSEQ_ROWS;
