@@ -26,8 +26,8 @@ static void learn(void)
     hz3_gate_leave();
 }
 
-/* Programs give up privileges before they install a seccomp filter, which may punish clone, openat and fstat.  From then
- * on hz3 starts no background thread, reads no files, and does not ask which file stderr is. */
+/* Programs give up privileges before they install a seccomp filter, which may punish clone, openat and fstat.  From
+ * then on hz3 starts no background thread, reads no files, and does not ask which file stderr is. */
 static int prctl_heard(int operation, ...)
 {
     unsigned long arguments[4];

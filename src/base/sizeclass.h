@@ -13,8 +13,8 @@ struct hz3_class_info {
     uint8_t load;      /* objects a full magazine of this class holds */
 };
 
-/* The class of a size in units, rounded up, for malloc's fast path.  Before hz3_sizeclass_start, and while it is hidden, it
- * is HZ3_CLASS_NONE for every size.  That class never has a magazine, so malloc takes the slow path. */
+/* The class of a size in units, rounded up, for malloc's fast path.  Before hz3_sizeclass_start, and while it is
+ * hidden, it is HZ3_CLASS_NONE for every size.  That class never has a magazine, so malloc takes the slow path. */
 extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 

@@ -138,8 +138,8 @@ HZ3_RACY size_t hz3_cpu_objects(unsigned cls)
 {
     size_t objects = 0;
     for (struct hz3_cpu_row *row = hz3_cpu_rows; row < hz3_cpu_rows + hz3_get(used); row++) {
-        void **previous = hz3_get(row->previous[cls]);
-        if (row->top[cls]) objects += hz3_magazine_objects(row->top[cls]);
+        void **loaded = row->top[cls], **previous = hz3_get(row->previous[cls]);
+        if (loaded) objects += hz3_magazine_objects(loaded);
         if (previous) objects += hz3_magazine_objects(previous);
     }
     return objects;
