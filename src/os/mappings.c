@@ -4,10 +4,8 @@
 #include "os/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 struct file {
     int fd;
@@ -18,7 +16,7 @@ struct file {
 static int next_byte(struct file *list)
 {
     if (list->at == list->end) {
-        ssize_t got = read(list->fd, list->buf, sizeof list->buf);
+        long got = hz3_os_read(list->fd, list->buf, sizeof list->buf);
         list->at = 0;
         list->end = got > 0 ? (size_t)got : 0;
     }
@@ -76,16 +74,13 @@ static bool next_mapping(struct file *list, struct hz3_mapping *mapping,
 
 bool hz3_os_each_mapping(bool resident, bool (*visit)(const struct hz3_mapping *mapping, void *to), void *to)
 {
-    int saved = errno;
     struct file list = {.fd = -1};
     struct hz3_mapping mapping = {.end = 0};
-    if (hz3_get(hz3_os_may_open))
-        list.fd = open(resident ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (hz3_get(hz3_os_may_open)) list.fd = hz3_os_open(resident ? "/proc/self/smaps" : "/proc/self/maps");
     if (list.fd >= 0) {
         while (next_mapping(&list, &mapping, visit, to)) continue;
-        close(list.fd);
+        hz3_os_close(list.fd);
     }
-    errno = saved;
     return mapping.end != 0;
 }
 

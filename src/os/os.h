@@ -75,6 +75,11 @@ void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_m
 /* Wakes all that wait: a single one might be in a signal handler, and could not pass the wake on. */
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
 
+/* For files that are only read, also inside the gate: no points of cancellation, as libc's are, and no names that other
+ * libraries take.  -errno where that fails.  Only while hz3_os_may_open. */
+int hz3_os_open(const char *path);
+long hz3_os_read(int fd, void *buf, size_t size);
+void hz3_os_close(int fd);
 /* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while hz3_os_may_open. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);

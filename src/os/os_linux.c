@@ -268,12 +268,27 @@ void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word)
     call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
 }
 
+int hz3_os_open(const char *path)
+{
+    return (int)call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+}
+
+long hz3_os_read(int fd, void *buf, size_t size)
+{
+    return call(SYS_read, fd, (long)buf, (long)size, 0);
+}
+
+void hz3_os_close(int fd)
+{
+    call(SYS_close, fd, 0, 0, 0);
+}
+
 long hz3_os_read_file(const char *path, char *buf, size_t size)
 {
-    long fd = call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+    int fd = hz3_os_open(path);
     if (fd < 0) return fd;
-    long length = call(SYS_read, fd, (long)buf, (long)size - 1, 0);
-    call(SYS_close, fd, 0, 0, 0);
+    long length = hz3_os_read(fd, buf, size - 1);
+    hz3_os_close(fd);
     if (length >= 0) buf[length] = 0;
     return length;
 }

@@ -5,6 +5,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 enum { PAGES = 1000, TOUCHED = 700 };
@@ -67,6 +68,27 @@ static void mappings_come_in_order_with_what_is_resident(void **state)
     munmap(at, PAGES * hz3_os.page);
 }
 
+static void *look_when_cancelled(void *looked)
+{
+    struct sought none = {.at = 1};
+    pthread_cancel(pthread_self());
+    *(bool *)looked = hz3_os_each_mapping(true, look, &none);
+    pthread_testcancel();
+    return NULL;
+}
+
+/* A thread that asks is inside the gate: if it ended there a fork would wait for it. */
+static void asking_is_no_point_of_cancellation(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    bool looked = false;
+    void *result;
+    assert_int_equal(pthread_create(&thread, NULL, look_when_cancelled, &looked), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_true(looked && result == PTHREAD_CANCELED);
+}
+
 static void a_program_that_locked_itself_in_gets_none(void **state)
 {
     (void)state;
@@ -79,4 +101,4 @@ static void a_program_that_locked_itself_in_gets_none(void **state)
 
 RUN(cmocka_unit_test(pages_that_were_touched_are_resident),
     cmocka_unit_test(mappings_come_in_order_with_what_is_resident),
-    cmocka_unit_test(a_program_that_locked_itself_in_gets_none))
+    cmocka_unit_test(asking_is_no_point_of_cancellation), cmocka_unit_test(a_program_that_locked_itself_in_gets_none))
