@@ -28,7 +28,7 @@ struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granu
 /* A free span of the kind, close to the smallest, that has room for so many granules from a multiple of align on
  * (granules, a power of two); or NULL. */
 struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t align);
-/* The first free span of the kind that has exactly so many granules, up to 63, or NULL.  The others follow by `next`. */
+/* The first free span of the kind with exactly so many granules, up to 63, or NULL.  The others follow by `next`. */
 struct hz3_span *hz3_spans_of_size(enum hz3_span_kind kind, size_t granules);
 /* The first such multiple in a span. */
 HZ3_INLINE uintptr_t hz3_spans_aligned_start(const struct hz3_span *span, size_t align)

@@ -22,7 +22,8 @@ static void only_starts_of_live_objects_are_live(void **state)
     if (!HZ3_FREE_CHECK) skip();
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         char *objects[OBJECTS];
-        for (unsigned i = 0; i < OBJECTS; i++) assert_non_null(objects[i] = hz3_malloc(hz3_seal_usable_at_most(cls, 0)));
+        for (unsigned i = 0; i < OBJECTS; i++)
+            assert_non_null(objects[i] = hz3_malloc(hz3_seal_usable_at_most(cls, 0)));
         for (unsigned i = 1; i < OBJECTS; i += 3) hz3_free(objects[i]);
         for (unsigned i = 0; i < OBJECTS; i++)
             for (char *p = objects[i]; p < objects[i] + hz3_class_size(cls); p++)
