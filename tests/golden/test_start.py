@@ -29,7 +29,8 @@ def files_of_the_system(lines):
 
 def test_a_process_that_does_nothing_makes_few_calls(library, tmp_path):
     more = calls(["/bin/true"], tmp_path, library)
-    assert len(more) - len(calls(["/bin/true"], tmp_path)) <= MOST_CALLS, "\n".join(more)
+    most = MOST_CALLS + ("secure" in str(library))  # which says of a granule before the heap that it is somebody else's
+    assert len(more) - len(calls(["/bin/true"], tmp_path)) <= most, "\n".join(more)
 
 
 def test_files_are_read_once_and_not_before_the_heap_grows(library, tmp_path):
