@@ -8,14 +8,17 @@
 #include "os/mappings.h"
 #include "watch/stats.h"
 
-enum { TOP = 5 };
+enum {
+    TOP = 5,
+    WORTH = 20, /* what is less than this part of the resident memory is not worth advice */
+};
 
 /* Resident bytes. */
 struct explained {
-    size_t used[HZ3_CLASSES + 1], holes[HZ3_CLASSES + 1]; /* of runs, by class: of objects handed out, of free ones */
-    size_t live, free, never, thread, in_flight;          /* of runs, all classes */
-    size_t large, waiting, huge;                          /* of other spans */
-    size_t heap, metadata, files, others, rss;            /* of mappings */
+    size_t used[HZ3_CLASSES + 1], holes[HZ3_CLASSES + 1];  /* of runs, by class: of objects handed out, of free ones */
+    size_t live, free, never, thread, in_flight, transfer; /* of runs, all classes; transfer: a part of in_flight */
+    size_t large, waiting, huge;                           /* of other spans */
+    size_t heap, metadata, files, others, rss;             /* of mappings */
 };
 
 /* ---- spans ---- */
@@ -77,7 +80,9 @@ static void add_classes(struct explained *sum)
         struct hz3_class_stats of = hz3_stats_of_class(cls);
         size_t left = sum->used[cls];
         sum->thread += part(of.thread, cls, &left);
-        sum->in_flight += part(of.outgoing + of.stashed + of.transfer + of.central, cls, &left);
+        size_t transfer = part(of.transfer, cls, &left);
+        sum->transfer += transfer;
+        sum->in_flight += transfer + part(of.outgoing + of.stashed + of.central, cls, &left);
         sum->live += left;
         sum->free += sum->holes[cls];
     }
@@ -166,6 +171,21 @@ static void print_sum(struct hz3_text *text, const struct explained *sum)
     print_row(text, rss, rss, "sum: the resident memory");
 }
 
+static void advise(struct hz3_text *text, const struct explained *sum, size_t bytes, size_t mib, const char *advice)
+{
+    if (bytes < sum->rss / WORTH) return;
+    hz3_stats_text_process(text);
+    hz3_print(text, advice, hz3_max(mib, (size_t)1));
+}
+
+static void print_advice(struct hz3_text *text, const struct explained *sum)
+{
+    advise(text, sum, sum->waiting, sum->waiting >> 21,
+           "HZ3_RETAIN=%zuM or a shorter HZ3_DECAY gives back sooner what waits\n");
+    advise(text, sum, sum->thread, sum->thread >> 21, "HZ3_CACHE_TOTAL=%zuM bounds what the threads' magazines hold\n");
+    advise(text, sum, sum->transfer, 1, "HZ3_TRANSFER_CACHE=%zuM bounds what the transfer cache holds\n");
+}
+
 /* Pages of a large block that were only read are the one page of zeroes: in memory, but not resident.  What is resident
  * beside the spans are tables that lie in one mapping with them. */
 static void settle(struct explained *sum)
@@ -185,6 +205,7 @@ void hz3_explain_text(struct hz3_text *text)
         settle(&sum);
         print_sum(text, &sum);
         print_holes(text, &sum);
+        print_advice(text, &sum);
     } else {
         hz3_stats_text_process(text);
         hz3_print(text, "where the resident memory is cannot be told: the system's list of it cannot be read\n");

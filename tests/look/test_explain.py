@@ -207,7 +207,9 @@ def test_what_was_only_read_and_what_is_in_flight_are_the_same_inside(preload, p
         env = lane_env(preload, HZ3_STATS="explain", HZ3_BACKGROUND="0", HZ3_DECAY="60s")
         with resting(program(name, text=text), env=env, stderr=subprocess.PIPE) as (process, _):
             outside = said("explain", process.pid)
-            agree(process.communicate(b"x")[1].decode(), outside)
+            inside = process.communicate(b"x")[1].decode()
+        agree(inside, outside)
+        assert [bool(re.search(r"\bHZ3_RETAIN=\d+M ", text)) for text in (inside, outside)] == 2 * [name == "waits"]
 
 
 def test_closing_the_pipe_early_is_no_error(preload, program):
