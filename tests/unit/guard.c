@@ -21,6 +21,7 @@ static void refused(void *resource)
 static void without_room_there_are_none(void **state)
 {
     (void)state;
+    if (unit_is_shadowed()) skip();
     expect_success(in_child(refused, (void *)RLIMIT_AS), 10);
     expect_success(in_child(refused, (void *)RLIMIT_DATA), 10);
 }

@@ -77,8 +77,6 @@ static void *look_when_cancelled(void *looked)
     return NULL;
 }
 
-extern void __asan_init(void) __attribute__((weak));
-
 /* A thread that asks is inside the gate: if it ended there a fork would wait for it. */
 static void asking_is_no_point_of_cancellation(void **state)
 {

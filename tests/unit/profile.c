@@ -160,13 +160,11 @@ static void want_in_vain(void *resource)
     CHECK(hz3_sample_rate() == 0 && hz3_get(hz3_profile_wanted) == 0);
 }
 
-extern void __tsan_init(void) __attribute__((weak));
-
 /* No address space, and none that may be written. */
 static void without_room_for_its_tables_there_is_none(void **state)
 {
     (void)state;
-    if (__tsan_init) skip(); /* ThreadSanitizer would have no room either */
+    if (unit_is_shadowed()) skip();
     expect_success(in_child(want_in_vain, (void *)RLIMIT_AS), 10);
     expect_success(in_child(want_in_vain, (void *)RLIMIT_DATA), 10);
 }
