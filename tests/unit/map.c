@@ -183,5 +183,6 @@ static void all_windows_can_be_opened(void **state)
 
 RUN(cmocka_unit_test(extension_is_contiguous_and_nobodys), cmocka_unit_test(taken_places_are_skipped),
     cmocka_unit_test(what_cannot_be_tagged_as_taken_is_a_refusal), cmocka_unit_test(far_windows_are_found),
-    cmocka_unit_test(windows_start_at_whole_huge_pages), cmocka_unit_test(tables_have_guards), cmocka_unit_test(nothing_is_at_strange_addresses),
-    cmocka_unit_test(a_window_ends_where_a_table_cannot_grow), cmocka_unit_test(all_windows_can_be_opened))
+    cmocka_unit_test(windows_start_at_whole_huge_pages), cmocka_unit_test(tables_have_guards),
+    cmocka_unit_test(nothing_is_at_strange_addresses), cmocka_unit_test(a_window_ends_where_a_table_cannot_grow),
+    cmocka_unit_test(all_windows_can_be_opened))

@@ -23,8 +23,7 @@ static inline int unit_start(void **state)
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-/* These two sanitizers keep a shadow of memory, map more of it at any time, and end a process that has no room for it.
- */
+/* These two sanitizers keep a shadow of memory.  They map more of it at any time, or else end the process. */
 static inline bool unit_is_shadowed(void)
 {
     return __asan_init || __tsan_init;
