@@ -17,6 +17,8 @@ BUILDS = {
     "fast": "",
     "classic": "",
     "r90": "-DHZ3_ADOPT=2 -DHZ3_S121_PAGE_LOCAL_REMOTE=1 -DHZ3_S145_CENTRAL_LOCAL_CACHE=1 -DHZ3_S48_OWNER_STASH_SPILL=1",
+    "secure": "",
+    "memory": "-DHZ3_CPU_MAGAZINES=1",
 }
 GCC = ["-fanalyzer", "-c", "-o", os.devnull]
 

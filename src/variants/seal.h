@@ -96,7 +96,7 @@ HZ3_INLINE size_t hz3_seal_wiped_bytes(unsigned cls)
 }
 
 /* Of so many bytes, the i-th vector from the end; the first one if there are not as many. */
-HZ3_INLINE hz3_seal_vector *hz3_seal_last(const void *p, size_t bytes, unsigned i)
+HZ3_INLINE hz3_seal_vector *hz3_seal_last(const void *p, size_t bytes, size_t i)
 {
     return (hz3_seal_vector *)((uintptr_t)p + (bytes > i * HZ3_VECTOR ? bytes - i * HZ3_VECTOR : 0));
 }
