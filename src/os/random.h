@@ -3,6 +3,7 @@
 #ifndef HZ3_OS_RANDOM_H
 #define HZ3_OS_RANDOM_H
 
+#include "base/random.h"
 #include "base/types.h"
 
 extern HZ3_HIDDEN _Thread_local uint64_t hz3_random_state;
@@ -21,10 +22,7 @@ HZ3_INLINE uint32_t hz3_random_below(uint32_t n)
 {
     uint64_t state = hz3_random_state;
     if (unlikely(!state)) state = hz3_random_seed();
-    state ^= state << 13; /* xorshift64 (Marsaglia 2003) */
-    state ^= state >> 7;
-    state ^= state << 17;
-    hz3_random_state = state;
+    hz3_random_state = state = hz3_random_next(state);
     return (uint32_t)((state >> 32) * n >> 32);
 }
 #endif
