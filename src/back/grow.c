@@ -80,9 +80,8 @@ bool hz3_grow(size_t granules, bool for_reserve)
     return window && hz3_grow_window(window, granules, false) >= 0;
 }
 
-static struct hz3_span *take_hole(size_t granules, size_t align, enum hz3_span_kind kind)
+struct hz3_span *hz3_take_hole(struct hz3_span *span)
 {
-    struct hz3_span *span = hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind);
     if (!span || hz3_range_map_again(span)) return span;
     hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
     return NULL;
@@ -99,7 +98,7 @@ struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind 
 {
     struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);
     if (!span) span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
-    if (!span) span = take_hole(granules, align, kind);
+    if (!span) span = hz3_take_hole(hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind));
     if (!span && kind != HZ3_SPAN_RESERVE && hz3_pages_refused()) {
         merge_clean();
         span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);

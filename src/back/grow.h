@@ -11,6 +11,10 @@ struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t alig
 /* The same from any state: from dirty spans first, from spans that have to be mapped last. */
 struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind kind);
 
+/* Maps a span again that was taken from unmapped ones; NULL stays NULL.  If there is no memory it is filed again, and
+ * this returns NULL. */
+struct hz3_span *hz3_take_hole(struct hz3_span *span);
+
 /* Maps so many granules that the window never used, as a free clean span.  Returns the first one, or the reason why
  * not (back/arena).  for_reserve: asks for huge pages. */
 int64_t hz3_grow_by(struct hz3_window *window, size_t granules, bool for_reserve);

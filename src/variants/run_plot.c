@@ -9,7 +9,6 @@
 #include "back/arena.h"
 #include "back/free_spans.h"
 #include "back/grow.h"
-#include "back/range.h"
 
 enum {
     PLOTS = 4096,
@@ -32,14 +31,6 @@ static struct hz3_span *take_plot(enum hz3_span_kind state, size_t granules)
     if (!span) return NULL;
     const struct hz3_window *window = hz3_window_of((void *)span->start);
     return hz3_spans_cut(span, hz3_granule_of(window, (void *)span->start), granules, HZ3_SPAN_RUN);
-}
-
-static struct hz3_span *take_hole(size_t granules)
-{
-    struct hz3_span *span = take_plot(HZ3_SPAN_UNMAPPED, granules);
-    if (!span || hz3_range_map_again(span)) return span;
-    hz3_spans_refile(span, HZ3_SPAN_UNMAPPED, 0);
-    return NULL;
 }
 
 /* Maps a step of the window behind a guard.  Returns its first granule, or the reason why not. */
@@ -75,7 +66,7 @@ struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
     struct hz3_span *span = share > granules ? take_free(granules) : NULL;
     if (!span) span = take_plot(HZ3_SPAN_DIRTY, granules);
     if (!span) span = take_plot(HZ3_SPAN_CLEAN, granules);
-    if (!span) span = take_hole(granules);
+    if (!span) span = hz3_take_hole(take_plot(HZ3_SPAN_UNMAPPED, granules));
     if (!span) span = map_plot(granules, hz3_max(granules, share));
     /* Perhaps no further mapping may be made, but the last one may grow. */
     return span ? span : hz3_take_any(granules, 1, HZ3_SPAN_RUN);
