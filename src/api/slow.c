@@ -104,7 +104,7 @@ static HZ3_COLD void *small_at_last(unsigned cls, size_t size)
 
 static HZ3_NOINLINE void *refilled(unsigned cls, size_t size)
 {
-    void *p = hz3_cache_malloc(cls);
+    void *p = hz3_cache_malloc_slow(cls);
     if (unlikely(!p)) return small_at_last(cls, size);
     visit();
     return hz3_hand_out(p, cls, size);
