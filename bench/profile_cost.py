@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lab import ROOT
 from lab.judge import median_interval, percent
 
-ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "libhakozuna_hz3_scale.so"
 LOAD = ["-P", "16", "-d", "300", "-r", "50000", "-t", "set,get,lpush,lpop,sadd,hset"]
 KINDS = 6  # of requests
