@@ -1,5 +1,6 @@
 #include "watch/sample.h"
 
+#include "base/random.h"
 #include "base/sizeclass.h"
 #include "os/os.h"
 
@@ -23,10 +24,7 @@ static double minus_log(uint64_t x)
 static uint64_t next_random(void)
 {
     if (!hz3_sampler.random) hz3_sampler.random = (hz3_os.random ^ (uintptr_t)&hz3_sampler ^ hz3_os_now_ms() << 32) | 1;
-    hz3_sampler.random ^= hz3_sampler.random << 13; /* Marsaglia's xorshift */
-    hz3_sampler.random ^= hz3_sampler.random >> 7;
-    hz3_sampler.random ^= hz3_sampler.random << 17;
-    return hz3_sampler.random;
+    return hz3_sampler.random = hz3_random_next(hz3_sampler.random);
 }
 
 /* Bytes until the next sample are exponentially distributed.  Allocations until the next guarded one are uniformly
@@ -64,10 +62,12 @@ static bool chooses(int kind, size_t amount)
 {
     size_t rate = hz3_load(rates[kind], memory_order_acquire);
     if (hz3_sampler.paused) return false;
-    if (!rate) hz3_sampler.left[kind] = off_for[kind];
     bool was_off = hz3_sampler.off[kind];
     hz3_sampler.off[kind] = !rate;
-    if (!rate) return false;
+    if (!rate) {
+        hz3_sampler.left[kind] = off_for[kind];
+        return false;
+    }
     if (unlikely(hz3_sampler.left[kind] < 0 || was_off)) hz3_sampler.left[kind] = draw(kind, rate);
     hz3_sampler.left[kind] -= (int64_t)hz3_min(amount, (size_t)PTRDIFF_MAX);
     return unlikely(hz3_sampler.left[kind] < 0);
