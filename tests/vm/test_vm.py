@@ -26,7 +26,7 @@ SAY = f"{HZ3} HZ3_VERBOSE=1 {ROOT}/out/bench_startup 1"
 # With the decay out of the way only the soft limit gives memory back.
 TIGHT = f"limited memory.max {HZ3} HZ3_DECAY=60s"
 # 205 MiB live at most, as glibc's peak shows.
-LARGE = f"{ROOT}/out/bench_large 4 120 22 {256 << 10} {4 << 20} --touch all"
+LARGE = f"{ROOT}/out/bench_large 4 120 24 {256 << 10} {4 << 20} --touch all"
 # 133 MiB live at most; half of what the first phase frees lies in runs that are still in use.
 SMALL = f"{ROOT}/out/bench_phase_change 130 512 4096 64 2"
 # 143 MiB live at most; small objects are freed, then large ones made.
