@@ -5,8 +5,8 @@
 #include "variants/quarantine.h"
 
 enum {
-    FIRST_BYTES = 1024, /* the size of a small class's first magazine, which counts in no budget */
-    FIRST_MIN = 2,      /* objects in a larger class's first magazine, which counts */
+    START_BYTES = 128, /* a small class's first magazine; two lines, so that few objects share theirs with a stranger */
+    FIRST_MIN = 2,     /* objects in a larger class's first magazine, which counts */
 };
 
 HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
@@ -21,14 +21,16 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
     hz3_add(hz3_budget_unclaimed, total_budget - before);
 }
 
-unsigned hz3_budget_free_capacity(unsigned cls)
+unsigned hz3_budget_start_capacity(unsigned cls)
 {
-    return hz3_min(FIRST_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
+    unsigned free = hz3_cache_free_capacity(cls);
+    return hz3_min(hz3_max(START_BYTES / hz3_class_info[cls].size, 1u), free);
 }
 
 HZ3_RACY static unsigned earned_capacity(const struct hz3_thread *thread, unsigned cls)
 {
-    return thread->cache.capacity[cls] - hz3_budget_free_capacity(cls);
+    unsigned capacity = thread->cache.capacity[cls];
+    return capacity - hz3_min(capacity, hz3_cache_free_capacity(cls));
 }
 
 /* Room for so many objects counts twice, since both magazines of the class may be full. */
@@ -90,12 +92,14 @@ static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
 
 void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
 {
-    unsigned now = self->cache.capacity[cls];
+    unsigned now = self->cache.capacity[cls], free = hz3_cache_free_capacity(cls);
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     intptr_t left = hz3_get(hz3_budget_unclaimed);
     size_t bytes = capacity_bytes(cls, more), share = hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
     self->cache.missed[cls] = true;
-    if (self->reserved / 2 > share) {
+    if (now < free) {
+        self->cache.capacity[cls] = (uint8_t)hz3_min(2 * now, free);
+    } else if (self->reserved / 2 > share) {
         shrink_next(self, cls, 0);
     } else if (more && self->reserved + bytes > share) {
         shrink_next(self, cls, capacity_bytes(cls, now));

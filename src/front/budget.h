@@ -9,8 +9,8 @@
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 
-/* The capacity of a class before it earned any; it counts in no budget. */
-unsigned hz3_budget_free_capacity(unsigned cls);
+/* The capacity with which a thread begins. */
+unsigned hz3_budget_start_capacity(unsigned cls);
 /* The class missed: its room doubles.  No thread takes more than a quarter of what is left for all, as in shared packet
  * buffers (Choudhury & Hahne 1998, dynamic thresholds).  So a few threads may have much, and some is left for the next.
  * A thread that has twice that threshold, since others came after it, gives some back. */

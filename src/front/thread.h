@@ -4,6 +4,7 @@
 #define HZ3_FRONT_THREAD_H
 
 #include "base/check.h"
+#include "base/sizeclass.h"
 #include "middle/central.h"
 #include "variants/counters.h"
 #include "middle/outbox.h"
@@ -74,6 +75,12 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, st
 {
     hz3_assert(cache->capacity[cls] > 0);
     return hz3_magazine_open(magazine, cache->capacity[cls]);
+}
+
+/* Up to so many objects the capacity of a class counts in no budget (front/budget): 1 KiB of them. */
+HZ3_INLINE unsigned hz3_cache_free_capacity(unsigned cls)
+{
+    return hz3_min(1024 / hz3_class_info[cls].size, hz3_class_info[cls].load);
 }
 
 /* How many objects both magazines of a class hold. */

@@ -108,7 +108,7 @@ static void take_handoff(struct hz3_thread *self, struct hz3_heap *heap)
 {
     if (!hz3_handoff_take(&self->cache, hz3_heap_number(heap)))
         for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-            self->cache.capacity[cls] = (uint8_t)hz3_budget_free_capacity(cls);
+            self->cache.capacity[cls] = (uint8_t)hz3_budget_start_capacity(cls);
     self->state = HZ3_THREAD_BUSY;
     self->heap = heap;
     self->cache.owner = (uint8_t)hz3_heap_number(heap);

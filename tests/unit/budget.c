@@ -122,6 +122,28 @@ static void put_one(struct member *self)
     hz3_cache_free(self->taken, HZ3_CLASSES);
 }
 
+static void take_in_turn(struct member *self)
+{
+    unsigned cls = hz3_class_of(64);
+    void *p = hz3_cache_malloc(cls);
+    self->first = hz3_thread.cache.capacity[cls];
+    hz3_cache_free(p, cls);
+    self->second = earn(cls);
+    self->claimed = hz3_thread.reserved;
+    hz3_cache_flush();
+}
+
+/* A thread that allocates little takes little, and one that allocates more need not claim room for it. */
+static void small_classes_start_small_and_grow_for_nothing(void **state)
+{
+    (void)state;
+    hz3_cache_budgets(0, 0);
+    tell(&crowd[0], take_in_turn);
+    assert_in_range(crowd[0].first * 64, 64, 256);
+    assert_int_equal(crowd[0].second * 64, 1024);
+    assert_int_equal(crowd[0].claimed, 0);
+}
+
 static void who_comes_late_finds_room_and_who_has_much_gives_it_back(void **state)
 {
     (void)state;
@@ -358,6 +380,7 @@ static void a_child_counts_its_only_thread(void **state)
 }
 
 RUN(cmocka_unit_test(capacity_is_earned_within_both_budgets),
+    cmocka_unit_test_setup_teardown(small_classes_start_small_and_grow_for_nothing, crowd_comes, crowd_goes),
     cmocka_unit_test_setup_teardown(who_comes_late_finds_room_and_who_has_much_gives_it_back, crowd_comes, crowd_goes),
     cmocka_unit_test(what_is_claimed_counts_when_the_budget_changes),
     cmocka_unit_test_setup_teardown(who_sleeps_lends_what_it_does_not_hold, crowd_comes, crowd_goes),
