@@ -63,7 +63,8 @@ class Class:
 class Window(NamedTuple):
     base: int
     bytes: int
-    tables: list[tuple[int, int]]  # where its tables are mapped
+    tables: list[tuple[int, int]]  # where its tables are, of state bytes not all of it mapped
+    metadata: int  # bytes of its tables that are mapped
     frontier: int
     spans: int
     spans_mapped: int
@@ -276,15 +277,18 @@ class Figures:
                 return -(-size // at.at("table.step")) * at.at("table.step")
 
             spans, mapped = of("spans"), of("spans_mapped")
-            windows_tables = [
+            own_tables = [
                 (spans, steps(mapped * at.at("span.size"))),
                 (at.field("window.free", data, base), steps(of("free_mapped") * at.at("free.size"))),
                 (of("tags"), of("tags_writable") * at.at("tag.size")),
             ]
-            for table, shift in enumerate((4, 8)[:tables]):
-                (granules,) = struct.unpack_from(ORDER + "I", data, base + at.at("window.states_mapped") + 4 * table)
-                windows_tables.append((states + (of("base") >> shift), steps(granules * (GRANULE >> shift))))
-            found.append(Window(of("base"), of("bytes"), windows_tables, of("frontier"), spans, mapped))
+            metadata = sum(size for _, size in own_tables) + of("state_bytes")
+            state_tables = [
+                (states + (of("base") >> shift), of("frontier") * GRANULE >> shift) for shift in (4, 6, 8)[:tables]
+            ]
+            found.append(
+                Window(of("base"), of("bytes"), own_tables + state_tables, metadata, of("frontier"), spans, mapped)
+            )
         return found
 
     def _spans(self, window: Window) -> list[Span]:
@@ -313,7 +317,7 @@ class Figures:
         return self.layout.value(f"gauge.{name}")
 
     def metadata(self) -> int:
-        return len(self.magazines) + sum(size for window in self.windows for _, size in window.tables)
+        return len(self.magazines) + sum(window.metadata for window in self.windows)
 
     def totals(self) -> dict[str, int]:
         """Bytes."""

@@ -17,8 +17,8 @@ enum {
  * Nothing is reserved there.  Chunks are mapped one by one, and a chunk that is taken is skipped, so
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
-/* The state bytes of all windows lie here, so that one addition finds the byte of any address.  The coarse ones come to
- * lie below.  (A far window may be a reservation anywhere.  It ends where its table would meet other mappings.) */
+/* The state bytes of all windows lie here, so that one addition finds the byte of any address.  The coarser ones
+ * come to lie below.  (A far window may be a reservation anywhere.  It ends where its table would meet other mappings.) */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
 /* Windows start at multiples of this, and so have whole huge pages and whole steps of the tables of state bytes. */
@@ -139,10 +139,12 @@ static bool place_by_reservation(struct hz3_window *window, size_t bytes, size_t
 static void use_state_tables(unsigned tables)
 {
     hz3_state_tables = HZ3_FREE_CHECK ? tables : 0;
-    bool coarse = hz3_state_tables == HZ3_STATE_TABLES;
-    window_align = coarse ? (size_t)TABLE_STEP << HZ3_COARSE_SHIFT : HZ3_MIB(2);
-    for (unsigned cls = 0; cls < HZ3_CLASS_VALUES; cls++)
-        hz3_state_shift[cls] = (uint8_t)hz3_state_table_shift(coarse && hz3_class_size(cls) >> HZ3_COARSE_SHIFT);
+    window_align = hz3_state_tables > 1 ? (size_t)TABLE_STEP << hz3_state_table_shift(tables - 1) : HZ3_MIB(2);
+    for (unsigned cls = 0; cls < HZ3_CLASS_VALUES; cls++) {
+        unsigned table = tables - 1;
+        while (table && !(hz3_class_size(cls) >> hz3_state_table_shift(table))) table--;
+        hz3_state_shift[cls] = (uint8_t)hz3_state_table_shift(table);
+    }
 }
 
 static bool place_somewhere(size_t bytes, size_t least, bool first)
@@ -152,7 +154,7 @@ static bool place_somewhere(size_t bytes, size_t least, bool first)
     if (first) use_state_tables(HZ3_STATE_TABLES);
     for (size_t try = bytes; try >= least; try /= 2)
         if (place_by_hint(window, try, first ? (size_t)1 << HZ3_MAGAZINE_AREA_BITS : 0, seed)) return true;
-    if (first) use_state_tables(1); /* the other would lie outside the reservation */
+    if (first) use_state_tables(1); /* the others would lie outside the reservation */
     /* Leaves half of the space to the rest of the process. */
     for (size_t try = bytes / 2; try >= least; try /= 2)
         if (place_by_reservation(window, try, first ? hz3_round_up(try / 16, window_align) : 0)) return true;
@@ -237,6 +239,12 @@ bool hz3_arena_skip(struct hz3_window *window, size_t granules)
     return true;
 }
 
+void hz3_arena_end(struct hz3_window *window)
+{
+    window->spans_mapped = hz3_min(window->spans_mapped, window->frontier);
+    window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT);
+}
+
 static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granules)
 {
     uint32_t upto = window->frontier + granules;
@@ -245,16 +253,8 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
     if (result == HZ3_MAPPED)
         result =
             grow_table((uintptr_t)window->free, sizeof *window->free, &window->free_mapped, upto, window->reserved);
-    for (unsigned i = 0; result == HZ3_MAPPED && i < hz3_state_tables; i++) {
-        unsigned shift = hz3_state_table_shift(i);
-        result = grow_table((uintptr_t)hz3_state_at(window->base, shift), HZ3_GRANULE >> shift,
-                            &window->states_mapped[i], upto, window->reserved && window == &hz3_windows[0]);
-    }
     if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
-    if (result == HZ3_MAP_TAKEN) { /* the window ends here: granules further on count as without descriptors */
-        window->spans_mapped = hz3_min(window->spans_mapped, window->frontier);
-        window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT);
-    }
+    if (result == HZ3_MAP_TAKEN) hz3_arena_end(window);
     if (result != HZ3_MAPPED) return result;
     return map_part(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
                     (size_t)granules << HZ3_GRANULE_SHIFT, window->reserved);
@@ -300,9 +300,7 @@ size_t hz3_arena_metadata_bytes(void)
         const struct hz3_window *window = &hz3_windows[i];
         bytes += mapped_bytes(window->spans_mapped, sizeof(struct hz3_span)) +
                  mapped_bytes(window->free_mapped, sizeof *window->free) +
-                 window->tags_writable * sizeof(struct hz3_tag);
-        for (unsigned table = 0; table < hz3_state_tables; table++)
-            bytes += mapped_bytes(window->states_mapped[table], HZ3_GRANULE >> hz3_state_table_shift(table));
+                 window->tags_writable * sizeof(struct hz3_tag) + window->state_bytes;
     }
     return bytes;
 }

@@ -20,6 +20,8 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules);
 bool hz3_arena_skip(struct hz3_window *window, size_t granules);
 /* Undoes that.  Nothing else may have happened to the window since. */
 void hz3_arena_unskip(struct hz3_window *window, size_t granules);
+/* Ends the window for what is mapped from now on: granules further on count as without descriptors. */
+void hz3_arena_end(struct hz3_window *window);
 size_t hz3_arena_metadata_bytes(void); /* of all tables and magazines */
 
 /* Magazines lie in one range of their own, so that 26 bits name one.  They are never unmapped. */

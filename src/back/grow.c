@@ -50,7 +50,6 @@ int64_t hz3_grow_by(struct hz3_window *window, size_t step, bool for_reserve)
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     hz3_huge_pages_advise(window, start, step << HZ3_GRANULE_SHIFT);
     if (for_reserve) hz3_huge_pages_ask(start, start + (step << HZ3_GRANULE_SHIFT));
-    hz3_huge_pages_advise_states(start, step << HZ3_GRANULE_SHIFT);
     hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
     hz3_grown += step << HZ3_GRANULE_SHIFT;
     return first;

@@ -1,5 +1,7 @@
 #include "back/huge_pages.h"
 
+#include "back/states.h"
+
 bool hz3_huge_pages_never, hz3_huge_pages_always;
 static enum hz3_thp wanted;
 
@@ -13,8 +15,7 @@ void hz3_huge_pages_set(enum hz3_thp thp)
 void hz3_huge_pages_learn(void)
 {
     hz3_os_learn_huge_pages(wanted);
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        hz3_huge_pages_advise_states(hz3_windows[i].base, (size_t)hz3_windows[i].frontier << HZ3_GRANULE_SHIFT);
+    hz3_states_advise();
 }
 
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
@@ -22,16 +23,6 @@ void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, siz
     if (hz3_get(hz3_pages_are_locked)) return;
     bool never = hz3_huge_pages_never || (!hz3_get(hz3_os.huge_page_asked) && hz3_huge_pages_are_broken(window, start));
     if (hz3_huge_pages_always || never) hz3_os_huge_pages(start, bytes, hz3_huge_pages_always);
-}
-
-void hz3_huge_pages_advise_states(uintptr_t start, size_t bytes)
-{
-    if (!hz3_get(hz3_os.huge_page) && !hz3_huge_pages_never) return;
-    for (unsigned i = 0; i < hz3_state_tables; i++) {
-        unsigned shift = hz3_state_table_shift(i);
-        uintptr_t states = (uintptr_t)hz3_state_at(start, shift) & ~(uintptr_t)(hz3_os.page - 1);
-        hz3_os_huge_pages(states, (uintptr_t)hz3_state_at(start + bytes, shift) - states, false);
-    }
 }
 
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)

@@ -36,8 +36,6 @@ HZ3_INLINE bool hz3_huge_pages_are_broken(const struct hz3_window *window, uintp
  * it would make huge pages among those that are to stay small.  Locked memory gets no advice: it has its pages already,
  * and would become a mapping apart. */
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes);
-/* Asks for no huge pages among the state bytes of a range, since every purge would break one. */
-void hz3_huge_pages_advise_states(uintptr_t start, size_t bytes);
 /* Asks for huge pages in a clean range, for a reserve; as many as lie in it whole. */
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end);
 /* Takes back the request in a span that becomes used: its user may touch no more than one page of each huge page. */

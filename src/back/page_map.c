@@ -64,7 +64,7 @@ const struct hz3_place hz3_map_places[] = {
     HZ3_FIELD("window.tags_writable", struct hz3_window, tags_writable),
     HZ3_FIELD("window.spans_mapped", struct hz3_window, spans_mapped),
     HZ3_FIELD("window.free_mapped", struct hz3_window, free_mapped),
-    HZ3_FIELD("window.states_mapped", struct hz3_window, states_mapped),
+    HZ3_FIELD("window.state_bytes", struct hz3_window, state_bytes),
     HZ3_NUMBER("tag.size", sizeof(struct hz3_tag)),
     HZ3_NUMBER("free.size", sizeof *hz3_windows[0].free),
     HZ3_PLACE("states", hz3_states),

@@ -1,15 +1,16 @@
 /* The page map leads from a pointer to what its granule holds, and from a span's first granule to its
  * descriptor.  All that is known of objects is here, beside them; nothing is ever written into free ones.
  *
- * A window's address range is described by three flat tables beside it and two for all windows:
+ * A window's address range is described by three flat tables beside it and three for all windows:
  *
  *     tags    [offset >> 16]   2 bytes for each granule, readable over the whole window: class and owner; 0 where
  *                              nothing is hz3's, and in a large block after its first granule
  *     spans   [offset >> 16]   a descriptor for each granule, mapped as far as the window is in use
  *     free    [offset >> 16]   a bitmap for each granule, mapped as far as spans are: for runs of more than 64 objects
- *     hz3_states [address >> 4]  a state byte for each 16 (HZ3_FREE_CHECK only), mapped as far as spans are: where a
- *                                live object starts, 1 more than the low byte of its address; elsewhere 0
- *                [address >> 8]  for objects of 256 bytes and more, a byte for each 256, in which no two start
+ *     hz3_states [address >> 4]  a state byte for each 16 (HZ3_FREE_CHECK only), mapped where runs are (back/states):
+ *                                where a live object starts, 1 more than the low byte of its address; elsewhere 0
+ *                [address >> 6]  for objects of 64 bytes and more, a byte for each 64, in which no two start
+ *                [address >> 8]  for objects of 256 bytes and more, a byte for each 256
  *
  * Every fast path uses the first window.  Far windows are opened when it is used up, or could only be made small.  They
  * have the same structure, and a loop on slow paths finds them, so memory has no hard ceiling.  But where the system
@@ -28,10 +29,10 @@ struct hz3_tag {
     HZ3_ATOMIC(uint8_t) owner;
 };
 
-enum { HZ3_STATE_TABLES = 2, HZ3_COARSE_SHIFT = 8 };
+enum { HZ3_STATE_TABLES = 3 };
 HZ3_INLINE unsigned hz3_state_table_shift(unsigned table)
 {
-    return table ? HZ3_COARSE_SHIFT : HZ3_UNIT_SHIFT;
+    return HZ3_UNIT_SHIFT + 2 * table;
 }
 
 struct hz3_window {
@@ -44,7 +45,7 @@ struct hz3_window {
     uint32_t tags_writable;                       /* granules whose tags are */
     uint32_t spans_mapped;                        /* granules whose descriptors are */
     uint32_t free_mapped;                         /* granules whose bitmaps are */
-    uint32_t states_mapped[HZ3_STATE_TABLES];     /* granules whose state bytes are, fine and coarse */
+    size_t state_bytes;                           /* mapped, in all tables of them */
     /* Granules below it are to get no new huge pages: hz3_pages_stay_broken. */
     HZ3_ATOMIC(uint32_t) broken;
     bool reserved; /* a reservation: all of its addresses are hz3's already, not yet readable */
@@ -111,7 +112,13 @@ HZ3_INLINE uint8_t *hz3_state_at(uintptr_t p, unsigned shift)
     return (uint8_t *)((uintptr_t)hz3_states + (p >> shift));
 }
 
-/* p's state byte, in the table of the class.  p's tag is cls, or is about to be. */
+/* The table of the class. */
+HZ3_INLINE unsigned hz3_state_table(unsigned cls)
+{
+    return (hz3_state_shift[cls] - HZ3_UNIT_SHIFT) / 2u;
+}
+
+/* p's state byte, in the table of the class.  p's tag is cls, a size class, or is about to be. */
 HZ3_INLINE uint8_t *hz3_state_of(const void *p, unsigned cls)
 {
     return hz3_state_at((uintptr_t)p, hz3_state_shift[cls]);

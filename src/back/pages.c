@@ -1,5 +1,6 @@
 #include "back/pages.h"
 
+#include "back/arena.h"
 #include "back/free_spans.h"
 #include "back/grow.h"
 #include "back/huge_pages.h"
@@ -75,6 +76,17 @@ void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
     hz3_pages_heed_limits();
+}
+
+void hz3_pages_leave(struct hz3_span *span)
+{
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_unmake(span);
+    hz3_arena_end(window_of(span));
+    hz3_unlock(&hz3_pages_lock);
+    hz3_os_unmap(span->start, hz3_span_bytes(span));
+    hz3_range_drop_edges(span->start, hz3_span_bytes(span));
+    hz3_map_skip(span->start, span->granules);
 }
 
 void hz3_pages_shrink(struct hz3_span *span, size_t granules)

@@ -5,6 +5,7 @@
 #include "back/huge_pages.h"
 #include "back/limits.h"
 #include "back/range.h"
+#include "back/states.h"
 #include "back/vma_edges.h"
 
 enum {
@@ -37,12 +38,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         return HZ3_SPAN_DIRTY;
     }
     if (unmapped) hz3_range_drop_edges(start, bytes);
-    for (unsigned i = 0; i < hz3_state_tables; i++) {
-        unsigned shift = hz3_state_table_shift(i);
-        uintptr_t from = hz3_round_up((uintptr_t)hz3_state_at(start, shift), hz3_os.page);
-        uintptr_t to = (uintptr_t)hz3_state_at(start + bytes, shift) & ~(uintptr_t)(hz3_os.page - 1);
-        if (to > from) hz3_os_purge(from, to - from, 0);
-    }
+    hz3_states_purge(window, first, first + granules);
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
 

@@ -4,6 +4,7 @@
 #include "back/gauges.h"
 #include "back/huge_pages.h"
 #include "back/pages.h"
+#include "back/states.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
 
@@ -49,10 +50,25 @@ static void count(const struct hz3_span *run, enum hz3_gauge gauge, bool more)
     if (run->granules == 1) hz3_gauge_add(gauge, more ? HZ3_GRANULE : -(size_t)HZ3_GRANULE);
 }
 
+/* A span with its state bytes. */
+static struct hz3_span *take_span(unsigned cls, struct hz3_span **reserve)
+{
+    for (struct hz3_span *span; (span = hz3_pages_alloc_run(hz3_class_info[cls].granules, reserve));) {
+        enum hz3_map_result result = hz3_states_cover(span, cls);
+        if (likely(result == HZ3_MAPPED)) return span;
+        if (result == HZ3_MAP_NOMEM) {
+            hz3_pages_free(span);
+            return NULL;
+        }
+        hz3_pages_leave(span); /* somebody else's mapping is where they would be */
+    }
+    return NULL;
+}
+
 struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **reserve)
 {
     const struct hz3_class_info *info = &hz3_class_info[cls];
-    struct hz3_span *run = hz3_pages_alloc_run(info->granules, reserve);
+    struct hz3_span *run = take_span(cls, reserve);
     if (!run) return NULL;
     run->cls = (uint8_t)cls;
     run->owner = (uint8_t)owner;

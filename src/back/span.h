@@ -54,8 +54,9 @@ struct hz3_span {
             HZ3_ATOMIC(uint32_t) sample; /* of watch/profile, or 0 */
         };
     };
-    bool aging;     /* on an age list: of dirty spans by when they were freed, or of runs by their first retire */
-    uint32_t since; /* ms, wrapping: when it came to the age list */
+    bool aging; /* on an age list: of dirty spans by when they were freed, or of runs by their first retire */
+    HZ3_ATOMIC(uint8_t) states; /* bit t: the part of table t of state bytes that begins with this granule is mapped */
+    uint32_t since;             /* ms, wrapping: when it came to the age list */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
     uint32_t plot[HZ3_SECURE]; /* granules of the plot that starts here; stays when its parts are cut or joined */

@@ -75,8 +75,6 @@ static void far_windows_are_found(void **state)
     char *p = (char *)far->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     *p = 1;
     assert_ptr_equal(hz3_window_of(p), far);
-    for (unsigned i = 0; i < hz3_state_tables; i++)
-        assert_int_equal(*hz3_state_at((uintptr_t)p, hz3_state_table_shift(i)), 0);
 }
 
 /* And so, with their state bytes, at whole pages of any size. */
@@ -159,12 +157,6 @@ static void a_window_ends_where_a_table_cannot_grow(void **state)
     ends_before(window, (uintptr_t)window->spans, window->spans_mapped * sizeof(struct hz3_span));
     window = another_window();
     ends_before(window, (uintptr_t)window->free, window->free_mapped * sizeof *window->free);
-    for (unsigned i = 0; i < hz3_state_tables; i++) {
-        window = another_window();
-        unsigned shift = hz3_state_table_shift(i);
-        ends_before(window, (uintptr_t)hz3_state_at(window->base, shift),
-                    window->states_mapped[i] * (HZ3_GRANULE >> shift));
-    }
 }
 
 /* And do not overlap: what was written through one is still there. */

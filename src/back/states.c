@@ -1,0 +1,111 @@
+#include "back/states.h"
+
+#include "back/free_spans.h"
+#include "back/huge_pages.h"
+
+enum { PARTS_SHIFT = 6 }; /* parts to a doubling */
+
+struct part {
+    size_t first, end; /* granules */
+};
+
+static struct part part_of(const struct hz3_window *window, unsigned table, size_t granule)
+{
+    unsigned doubling = 63 - (unsigned)__builtin_clzll(granule | 1);
+    /* A granule is as large as the least part of the table has to be. */
+    unsigned least = hz3_state_table_shift(table);
+    size_t granules = (size_t)1 << (hz3_max(doubling, least + PARTS_SHIFT) - PARTS_SHIFT), first = granule & -granules;
+    return (struct part){first, hz3_min(first + granules, window->bytes >> HZ3_GRANULE_SHIFT)};
+}
+
+static HZ3_ATOMIC(uint8_t) * mark_of(const struct hz3_window *window, struct part part)
+{
+    return &window->spans[part.first].states;
+}
+
+/* Acquire, paired with the release of map_part. */
+static bool is_mapped(const struct hz3_window *window, unsigned table, struct part part)
+{
+    return hz3_load(*mark_of(window, part), memory_order_acquire) >> table & 1;
+}
+
+/* Where the state bytes of the granule lie. */
+static uintptr_t states_at(const struct hz3_window *window, unsigned table, size_t granule)
+{
+    return (uintptr_t)hz3_state_at(window->base + (granule << HZ3_GRANULE_SHIFT), hz3_state_table_shift(table));
+}
+
+static void advise(uintptr_t from, uintptr_t to)
+{
+    if (hz3_get(hz3_os.huge_page) || hz3_huge_pages_never) hz3_os_huge_pages(from, to - from, false);
+}
+
+static enum hz3_map_result map_part(struct hz3_window *window, unsigned table, struct part part)
+{
+    if (is_mapped(window, table, part)) return HZ3_MAPPED; /* by another thread, meanwhile */
+    uintptr_t at = states_at(window, table, part.first);
+    size_t bytes = hz3_round_up(states_at(window, table, part.end) - at, HZ3_GRANULE);
+    bool reserved = window->reserved && window == &hz3_windows[0];
+    enum hz3_map_result result = reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
+    if (result != HZ3_MAPPED) return result;
+    advise(at, at + bytes);
+    window->state_bytes += bytes;
+    HZ3_ATOMIC(uint8_t) *mark = mark_of(window, part);
+    hz3_store(*mark, (uint8_t)(hz3_get(*mark) | 1u << table), memory_order_release);
+    return HZ3_MAPPED;
+}
+
+enum hz3_map_result hz3_states_cover(const struct hz3_span *span, unsigned cls)
+{
+    if (!hz3_state_tables) return HZ3_MAPPED;
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t granule = hz3_granule_of(window, (void *)span->start), end = granule + span->granules;
+    unsigned table = hz3_state_table(cls);
+    for (struct part part; granule < end; granule = part.end) {
+        part = part_of(window, table, granule);
+        if (likely(is_mapped(window, table, part))) continue;
+        hz3_lock(&hz3_pages_lock);
+        enum hz3_map_result result = map_part(window, table, part);
+        hz3_unlock(&hz3_pages_lock);
+        if (result != HZ3_MAPPED) return result;
+    }
+    return HZ3_MAPPED;
+}
+
+/* Visits what is mapped of the state bytes of granules [first, end), each stretch as a whole. */
+static void each_mapped(const struct hz3_window *window, unsigned table, size_t first, size_t end,
+                        void (*visit)(uintptr_t from, uintptr_t to))
+{
+    size_t from = first;
+    for (struct part part; first < end; first = part.end) {
+        part = part_of(window, table, first);
+        bool mapped = is_mapped(window, table, part);
+        if (mapped && part.end < end) continue;
+        size_t to = mapped ? end : first;
+        if (to > from) visit(states_at(window, table, from), states_at(window, table, to));
+        from = part.end;
+    }
+}
+
+static void purge_whole_pages(uintptr_t from, uintptr_t to)
+{
+    from = hz3_round_up(from, hz3_os.page);
+    to &= ~(uintptr_t)(hz3_os.page - 1);
+    if (to > from) hz3_os_purge(from, to - from, 0);
+}
+
+void hz3_states_purge(const struct hz3_window *window, size_t first, size_t end)
+{
+    for (unsigned table = 0; table < hz3_state_tables; table++)
+        each_mapped(window, table, first, end, purge_whole_pages);
+}
+
+void hz3_states_advise(void)
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        const struct hz3_window *window = &hz3_windows[i];
+        size_t used = hz3_min(window->frontier, window->spans_mapped);
+        for (unsigned table = 0; used && table < hz3_state_tables; table++)
+            each_mapped(window, table, 0, part_of(window, table, used - 1).end, advise);
+    }
+}
