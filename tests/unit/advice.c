@@ -1,5 +1,5 @@
-/* What the system is asked about huge pages: broken ones stay so; what is mapped again is advised again; huge pages are
- * asked for where small objects fill their runs. */
+/* Advice to the system about huge pages: broken ones stay broken, memory that is mapped again is advised again, and
+ * huge pages are asked for where small objects fill their runs. */
 #include "unit.h"
 
 #include "back/gauges.h"
@@ -17,7 +17,7 @@
 enum { MANY = 2000 };    /* more granules than are free in one place */
 enum { HUGE_PAGE = 32 }; /* granules of a huge page of 2 MiB */
 
-/* Whether the system was told of this page what `flag` of its file says: "nh": no huge ones are wanted, "hg": they are.
+/* Whether the page's mapping has this flag in smaps.  " nh": MADV_NOHUGEPAGE was given, " hg": MADV_HUGEPAGE.
  */
 static bool has_flag(uintptr_t page, const char *flag)
 {
@@ -39,7 +39,7 @@ static bool is_advised(uintptr_t page)
     return has_flag(page, " nh");
 }
 
-/* Moves a span, or tries to; returns the place that was left without pages. */
+/* Moves a span, and makes that fail unless `works`.  Returns the address that lost its pages. */
 static uintptr_t move(bool works)
 {
     struct hz3_span *from = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
@@ -49,7 +49,7 @@ static uintptr_t move(bool works)
     return left;
 }
 
-/* Those of state bytes, of which no huge page is made, are not. */
+/* Pages of state bytes are not counted, as no huge page is made of them. */
 static void parts_of_huge_pages_are_counted(void **state)
 {
     (void)state;
@@ -62,8 +62,8 @@ static void parts_of_huge_pages_are_counted(void **state)
     hz3_os.huge_page = huge_page;
 }
 
-/* What is clean goes once more, as if nothing had been, and what is dirty stays; the system is told once, and of what
- * is mapped again. */
+/* Clean spans are purged once more, without a trace in the gauges.  Dirty spans stay.  The system is advised once, and
+ * again of memory that is mapped again. */
 static void broken_huge_pages_stay_so(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void broken_huge_pages_stay_so(void **state)
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) hz3_set(hz3_windows[i].broken, 0);
 }
 
-/* A small window has no room for further huge pages by now; where runs stand alone they share none. */
+/* A small window has no room left for huge pages by now.  In lane secure runs stand apart and cannot share one. */
 static size_t set_up_asking(size_t small, size_t growing)
 {
     if (HZ3_SECURE || hz3_windows[0].bytes < HZ3_MIB(1024)) skip();
@@ -125,7 +125,7 @@ static void full_runs_get_a_huge_page_for_more(void **state)
     }
     assert_int_equal(runs[0]->start % HZ3_MIB(2), 0);
     assert_null(reserve);
-    /* What is clean comes before what was never mapped, for which the system is asked. */
+    /* Clean spans are used up first.  The system is asked only for memory that was never mapped. */
     bool asks = !access("/sys/kernel/mm/transparent_hugepage", F_OK);
     uintptr_t frontier = hz3_windows[0].base + ((uintptr_t)hz3_windows[0].frontier << HZ3_GRANULE_SHIFT);
     while (runs[0]->start < frontier)
@@ -145,14 +145,14 @@ static void what_is_dirty_is_used_before_a_huge_page(void **state)
     assert_null(reserve);
     assert_non_null(hz3_pages_alloc_run(1, &reserve));
     assert_int_equal(reserve->granules, HUGE_PAGE - 1);
-    /* What is left goes back, and is dirty: the rest of the huge page is there. */
+    /* The rest of the reserve is dirty when it goes back, as the system made the whole huge page. */
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     hz3_pages_free(reserve);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY) - dirty, (HUGE_PAGE - 1) * HZ3_GRANULE);
     clean_up_asking(asked);
 }
 
-/* What was asked for, and has gone back, serves large blocks in small pages; and the next reserve asks again. */
+/* A range that was asked for and went back serves large blocks in small pages.  The next reserve asks again. */
 static void what_was_asked_for_is_for_reserves(void **state)
 {
     (void)state;
@@ -206,9 +206,9 @@ static void runs_that_may_stay_half_empty_get_none(void **state)
     assert_null(reserve);
     clean_up_asking(asked);
     asked = set_up_asking(HZ3_MIB(64), 0);
-    assert_non_null(hz3_pages_alloc_run(2, &reserve)); /* of larger objects, which may be touched in part */
+    assert_non_null(hz3_pages_alloc_run(2, &reserve)); /* for larger objects, which may be touched only in part */
     assert_null(reserve);
-    /* Others' reserves are not in use either: an eighth of 64 MiB is four of them. */
+    /* Reserves count as unused memory.  Four of them are an eighth of 64 MiB, which is the bound. */
     struct hz3_span *others[5] = {NULL};
     for (int i = 0; i < 5; i++) assert_non_null(hz3_pages_alloc_run(1, &others[i]));
     assert_non_null(others[3]);
@@ -217,7 +217,7 @@ static void runs_that_may_stay_half_empty_get_none(void **state)
     clean_up_asking(asked);
 }
 
-/* The last but one: the pool stays told of locked memory. */
+/* Only one test may follow: hz3_pages_locked() cannot be undone. */
 static void what_is_mapped_again_is_advised_again(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void what_is_mapped_again_is_advised_again(void **state)
     hz3_pages_locked();
     uintptr_t hole = move(true);
     assert_int_equal(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE)->start, hole);
-    assert_false(is_advised(hole)); /* it would be a mapping apart */
+    assert_false(is_advised(hole)); /* advice would make it a mapping of its own */
 }
 
 static void locked_memory_is_not_of_huge_pages(void **state)

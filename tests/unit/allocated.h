@@ -1,4 +1,4 @@
-/* What the program has, by hz3's own books. */
+/* How much the program has allocated, by hz3's own statistics. */
 #ifndef HZ3_UNIT_ALLOCATED_H
 #define HZ3_UNIT_ALLOCATED_H
 

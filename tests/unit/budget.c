@@ -1,5 +1,5 @@
-/* Budgets: capacity is earned within them, lent by who sleeps, given back by who has too much, and left to successors.
- */
+/* Budgets: threads earn capacity within them, lend it while they sleep, give back what is too much, and leave the rest
+ * to their successors. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -33,7 +33,7 @@ static void capacity_is_earned_within_both_budgets(void **state)
     hz3_cache_flush();
 }
 
-/* Threads that each do something whenever they are told to, and stay. */
+/* Threads that stay, and run a function whenever the test gives them one. */
 enum { CROWD = 8 };
 static struct member {
     pthread_t thread;
@@ -71,7 +71,7 @@ static void goes(struct member *member)
     pthread_join(member->thread, NULL);
 }
 
-/* No epoch passes meanwhile. */
+/* The lock keeps reclaim from passing an epoch until crowd_goes. */
 static int crowd_comes(void **state)
 {
     (void)state;
@@ -89,9 +89,9 @@ static int crowd_goes(void **state)
     return 0;
 }
 
-enum { LARGE = 1025 }; /* from here on all room is claimed */
+enum { LARGE = 1025 }; /* from this size on, all capacity has to be claimed */
 
-/* What all large classes can use. */
+/* The bytes that both magazines of all large classes hold together. */
 static size_t full_load(void)
 {
     size_t bytes = 0;
@@ -161,7 +161,7 @@ static void who_comes_late_finds_room_and_who_has_much_gives_it_back(void **stat
     assert_in_range(crowd[0].claimed, left / 8, left / 2);
 }
 
-/* A thread may have come before the options were read. */
+/* A thread may have joined before the options were read. */
 static void what_is_claimed_counts_when_the_budget_changes(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void do_little(struct member *self)
     hz3_cache_free(hz3_cache_malloc(hz3_class_of(64)), hz3_class_of(64));
 }
 
-/* As if nobody had called since the last time. */
+/* A thread that made no slow call between two looks counts as asleep. */
 static void lend(void)
 {
     hz3_cache_lend();
@@ -210,13 +210,13 @@ static void who_sleeps_lends_what_it_does_not_hold(void **state)
     tell(first, claim_and_hold);
     hz3_cache_lend();
     tell(first, look);
-    assert_int_equal(first->lent, 0); /* it has just been awake */
+    assert_int_equal(first->lent, 0); /* it made slow calls before this look */
     hz3_cache_lend();
     tell(first, look);
     assert_true(first->held > 0 && first->lent > 0);
     assert_int_equal(first->lent, first->claimed - first->held);
     uint32_t slow_calls = first->slow_calls;
-    for (int i = 0; i < 20; i++) { /* wakes for so little that only the next look sees it */
+    for (int i = 0; i < 20; i++) { /* it wakes without a slow call, which only the next look notices */
         tell(first, i % 2 ? put_one : take_one);
         hz3_cache_lend();
         tell(first, look);
@@ -339,7 +339,7 @@ static void what_was_earned_is_given_back_after_a_flush_too(void **state)
     assert_int_equal(hz3_thread.cache.capacity[cls], first);
 }
 
-/* What it holds falls with it, or the budgets would not bound what all hold. */
+/* Otherwise the budgets would not bound what all caches hold. */
 static void what_is_held_falls_with_the_capacity(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void count_and_claim(void *cls)
     CHECK(earn(other) == hz3_class_info[other].load);
 }
 
-/* Whoever was about to join, or to change its part of the budget, when the process forked. */
+/* Another thread may have been joining, or changing its part of the budget, when the process forked. */
 static void a_child_counts_its_only_thread(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The thread cache: a flush leaves nothing, nothing is lost between threads, and what a thread keeps of what it frees.
- */
+/* The thread cache: a flush empties it, nothing is lost between threads, and a thread keeps no more than it should of
+ * what it frees. */
 #include "allocated.h"
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static void forget_and_leave(void *unused)
 {
     (void)unused;
     struct hz3_heap *heap = hz3_thread.heap;
-    hz3_set(heap->threads, 0); /* as for a fork by a signal handler that interrupted join() */
+    hz3_set(heap->threads, 0); /* as after a fork by a signal handler that interrupted join() */
     hz3_heap_leave(heap);
     CHECK(hz3_get(heap->threads) == 0);
 }
@@ -45,7 +45,7 @@ static void a_heap_never_has_less_than_no_threads(void **state)
     expect_success(in_child(forget_and_leave, NULL), 10);
 }
 
-/* It does not only free: a magazine that it filled is kept for the mallocs to come. */
+/* A thread that also allocates keeps the magazine that it filled, for its next mallocs. */
 static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void a_thread_that_allocates_keeps_a_full_magazine(void **state)
     hz3_cache_flush();
 }
 
-/* Where malloc and free by turns cross the boundary between its two magazines, they soon do so no more. */
+/* While mallocs and frees keep crossing the boundary between the two magazines, the class earns room. */
 static void a_class_that_swaps_often_earns_room(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void another_thread_frees(void **state)
         assert_int_equal(pthread_create(&thread, NULL, free_them, (void *)(uintptr_t)cls), 0);
         pthread_join(thread, NULL);
         assert_int_equal(allocated(), before);
-        /* Who only frees keeps what it is filling, and no full magazine beside it. */
+        /* A thread that only frees keeps the magazine that it is filling, and no full one beside it. */
         assert_true(0 < most_kept && most_kept <= hz3_class_info[cls].load);
     }
 }

@@ -1,5 +1,5 @@
-/* Central: objects taken and retired balance, the fullest run is refilled from, empty runs go home, held runs do not.
- */
+/* Central: taken and retired objects balance, the fullest run serves refills, empty runs go back to the page pool, and
+ * held runs do not. */
 #include "unit.h"
 
 #include "back/gauges.h"
@@ -34,7 +34,7 @@ static void empty_runs_go_home(void **state)
     for (unsigned i = 0; i < 10 * PER_RUN; i += 20) hz3_central_retire(cls, objects + i, 20);
     assert_int_equal(hz3_central_retired(cls) - retired, 10 * PER_RUN);
     assert_int_equal(hz3_get(heap->taken[cls]), 10 * PER_RUN);
-    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + HZ3_GRANULE); /* the one the heap holds */
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + HZ3_GRANULE); /* the run that the heap holds */
     hz3_central_release_heap(heap);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_IDLE), 0);
@@ -54,13 +54,13 @@ static void the_fullest_run_is_refilled_first(void **state)
     static void *objects[3 * PER_RUN];
     unsigned cls = hz3_class_of(SIZE);
     assert_int_equal(take(heap, cls, objects, 3 * PER_RUN), 3 * PER_RUN);
-    /* The second run keeps 60 of 64, the first 10. */
+    /* The second run keeps 60 of 64 objects, the first 10. */
     hz3_central_retire(cls, objects, PER_RUN - 10);
     hz3_central_retire(cls, objects + PER_RUN, 4);
     void *again[4];
     struct hz3_heap *other = &hz3_heaps[4];
     assert_int_equal(take(other, cls, again, 4), 4);
-    for (int i = 0; i < 4; i++) assert_true(is_one_of(again[i], objects + PER_RUN, 4)); /* in random order, in secure */
+    for (int i = 0; i < 4; i++) assert_true(is_one_of(again[i], objects + PER_RUN, 4)); /* lane secure: random order */
     hz3_central_retire(cls, objects + PER_RUN - 10, 2 * PER_RUN + 10);
     hz3_central_release_heap(heap);
     hz3_central_release_heap(other);
@@ -105,7 +105,7 @@ static void idle_runs_are_purged_once(void **state)
     hz3_central_release_heap(heap);
 }
 
-/* What was retired into a run that a heap holds, and was taken from it again, waits no more. */
+/* An object retired into a held run counts as idle, but not once it is taken again. */
 static void what_was_taken_again_is_not_idle(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void what_was_taken_again_is_not_idle(void **state)
     hz3_central_release_heap(heap);
 }
 
-/* A pass that spares huge pages finds nothing to give back in a run smaller than one; the next, that does not, does. */
+/* A pass that spares huge pages cannot purge a run smaller than one.  The next pass, which does not spare them, can. */
 static void what_was_spared_waits_on(void **state)
 {
     (void)state;
@@ -147,9 +147,9 @@ static void what_was_spared_waits_on(void **state)
     hz3_central_retire(cls, objects, 1);
 }
 
-static void **to_retire; /* one with each purge, as other threads might */
+static void **to_retire; /* one is retired during each purge, as if by another thread */
 
-/* Stands before libc's. */
+/* Replaces libc's. */
 int madvise(void *at, size_t bytes, int advice)
 {
     if (to_retire && *to_retire) {

@@ -1,4 +1,4 @@
-/* The limit of a control group, from folders made up like the system's. */
+/* The limit of a control group, read from folders that imitate the system's. */
 #include "folder.h"
 
 #include "os/cgroup.h"
@@ -37,7 +37,7 @@ static void every_group_above_counts_too(void **state)
     assert_int_equal(limit_of("0::/a/b/c"), 3000000);
     write_line("a/memory.high", "2000000");
     assert_int_equal(limit_of("0::/a/b/c"), 2000000);
-    write_line("memory.max", "1000000"); /* of the container, seen from inside */
+    write_line("memory.max", "1000000"); /* inside a container, its own limit is at the top */
     assert_int_equal(limit_of("0::/a/b/c"), 1000000);
     assert_int_equal(limit_of("0::/"), 1000000);
 }

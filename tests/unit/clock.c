@@ -1,4 +1,4 @@
-/* Times that wrap, and where the clock comes from. */
+/* Times that wrap, and how the vDSO's clock is found. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -34,7 +34,7 @@ static void what_is_to_come_has_not_passed(void **state)
     }
 }
 
-/* A copy of the vDSO with one of its two hash tables, if it had that. */
+/* A copy of the vDSO that has only one of its two hash tables.  had: whether the vDSO has that one. */
 static char *copy_with_only(ElfW(Sxword) kept, uintptr_t image, bool *had)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)image;

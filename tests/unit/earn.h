@@ -6,10 +6,10 @@
 #include "front/cache.h"
 #include "front/threads.h"
 
-/* Budgets without end, nearly. */
+/* A budget that nothing reaches.  Sums of a few do not overflow. */
 #define PLENTY (SIZE_MAX / 4)
 
-/* The capacity after rounds that would earn it. */
+/* Returns the capacity after rounds that earn all there is. */
 static inline unsigned earn(unsigned cls)
 {
     void *objects[300];

@@ -1,4 +1,4 @@
-/* A folder of its own for each test, for files made up like the system's. */
+/* A new folder for each test, to hold files that imitate the system's. */
 #ifndef HZ3_UNIT_FOLDER_H
 #define HZ3_UNIT_FOLDER_H
 
@@ -25,7 +25,7 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-/* One line of text in folder/name, and the folders above it. */
+/* Writes one line to folder/name, and makes the folders above it. */
 static inline void write_line(const char *name, const char *text)
 {
     char path[256];

@@ -1,5 +1,5 @@
-/* HZ3_FREE_CHECK: of all addresses in and between objects of a class, the starts of live ones are live and no others;
- * large objects have few state bytes, which go back with what they describe and not with its neighbours. */
+/* HZ3_FREE_CHECK: of all addresses in a run, exactly the starts of live objects are live.  Large objects have few state
+ * bytes, and these are purged with the granules they describe, not with neighbouring ones. */
 #include "unit.h"
 
 #include "api/entry.h"
@@ -67,7 +67,7 @@ static void state_bytes_of_large_objects_are_few_and_go_back(void **state)
     hz3_collect(true);
     for (unsigned i = 0; i < MANY; i++)
         if (!is_in_odd_granule(many[i])) assert_true(hz3_is_live(many[i], hz3_class_of(512)));
-    if (HZ3_SECURE) return; /* its runs are too far from each other to empty a page of the table */
+    if (HZ3_SECURE) return; /* its runs lie too far apart: no page of the table becomes empty */
 
     for (unsigned i = 0; i < MANY; i++)
         if (is_in_odd_granule(many[i])) assert_non_null(many[i] = hz3_malloc(SIZE));
@@ -77,6 +77,6 @@ static void state_bytes_of_large_objects_are_few_and_go_back(void **state)
     assert_true(resident_states() + MANY * (size_t)SIZE / 256 / hz3_os.page / 2 < before);
 }
 
-/* The second leaves objects and holes all over the heap, as many as it has time for. */
+/* The second test comes last because it leaves the heap fragmented. */
 RUN(cmocka_unit_test(state_bytes_of_large_objects_are_few_and_go_back),
     cmocka_unit_test(only_starts_of_live_objects_are_live))

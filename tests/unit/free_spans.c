@@ -1,5 +1,5 @@
-/* Free spans: found by size and alignment, merged with neighbours of their kind and no others, cut without loss, dirty
- * ones by age.  All of it in a piece of the page pool that nobody else looks at. */
+/* Free spans: they are found by size and alignment, merge with neighbours of their kind only, and are cut without loss;
+ * dirty ones are also found by age.  The tests use a piece of the page pool that nothing else uses. */
 #include "unit.h"
 
 #include "back/free_spans.h"
@@ -9,9 +9,9 @@
 
 enum { GRANULES = 64, SINCE = 1000 };
 static struct hz3_window *window;
-static size_t first; /* of the piece's granules, a multiple of GRANULES */
+static size_t first; /* the piece's first granule, a multiple of GRANULES */
 
-/* Takes the piece; every part of it is used, one granule each. */
+/* Takes the piece, and cuts it into used spans of one granule each. */
 static int take(void **state)
 {
     hz3_pages_purge(0, 0, true); /* so that no other span is dirty */
@@ -36,7 +36,7 @@ static int give_back(void **state)
     return 0;
 }
 
-/* What of the piece becomes free. */
+/* Makes a part of the piece a free span. */
 static struct hz3_span *file(size_t from, size_t granules, enum hz3_span_kind kind, uint32_t since)
 {
     for (size_t i = from; i < from + granules; i++) hz3_spans_unmake(&window->spans[first + i]);
@@ -76,7 +76,7 @@ static void the_smallest_that_fits_is_found(void **state)
 static void alignment_needs_room(void **state)
 {
     (void)state;
-    struct hz3_span *span = file(1, 8, HZ3_SPAN_DIRTY, SINCE); /* 1 .. 8 */
+    struct hz3_span *span = file(1, 8, HZ3_SPAN_DIRTY, SINCE); /* granules 1 .. 8 */
     assert_ptr_equal(hz3_spans_find(HZ3_SPAN_DIRTY, 5, 4), span);
     assert_int_equal(hz3_spans_aligned_start(span, 4) - span->start, 3 * HZ3_GRANULE);
     assert_null(hz3_spans_find(HZ3_SPAN_DIRTY, 6, 4));
@@ -131,7 +131,7 @@ static void the_oldest_is_the_one_that_was_filed_first(void **state)
     assert_null(hz3_spans_oldest());
     struct hz3_span *spans[4];
     for (size_t i = 0; i < 4; i++) spans[i] = file(2 * i, 1, HZ3_SPAN_DIRTY, SINCE);
-    file(20, 1, HZ3_SPAN_CLEAN, SINCE - 1); /* has no age */
+    file(20, 1, HZ3_SPAN_CLEAN, SINCE - 1); /* clean spans have no age */
     for (size_t i = 0; i < 4; i++) {
         assert_ptr_equal(hz3_spans_oldest(), spans[i]);
         hz3_spans_refile(spans[i], HZ3_SPAN_UNMAPPED, 0);

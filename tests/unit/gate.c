@@ -1,5 +1,5 @@
-/* The gate, as a signal handler finds it that forks: at each single instruction of passing through, with a slot of its
- * own and without. */
+/* A signal handler forks at every single instruction while its thread passes the gate, with and without a slot of its
+ * own. */
 #define _GNU_SOURCE
 #include "unit.h"
 
@@ -25,7 +25,7 @@ static bool drains_soon(bool *drained)
     return hz3_os_now_ms() - start < SLOW_MS;
 }
 
-/* fork, as api/fork does it; the child goes on where the signal came, but step by step no more. */
+/* Forks as api/fork does.  The child goes on where the signal came, no longer in single steps. */
 static void fork_here(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
@@ -54,7 +54,7 @@ static void step(bool on)
         __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
-/* Outside, whoever forked on the way: nobody is counted who is not there. */
+/* The child is outside the gate now, wherever its parent was when it forked, so the gate must count nobody. */
 static void leave_child(void)
 {
     bool drained;

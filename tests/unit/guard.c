@@ -1,5 +1,5 @@
-/* Guard pages where there is no room for them, and beside a program's own handler of SIGSEGV.  What they tell of misuse
- * is in tests/cli/test_guard.py. */
+/* Guard pages without address space for them, and beside a program's own SIGSEGV handler.  tests/cli/test_guard.py has
+ * the messages on misuse. */
 #include "unit.h"
 
 #include "support.h"
@@ -17,7 +17,7 @@ static void refused(void *resource)
     CHECK(!hz3_guard_has(&none) && !hz3_guard_alloc(16, 16));
 }
 
-/* No address space, and none that may be written. */
+/* Neither without address space, nor where none may be made writable. */
 static void without_room_there_are_none(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a thread leaves in its magazines: its successor's, and nobody's for long. */
+/* Handoffs: a thread's magazines go to its successor, or go home if none comes. */
 #include "allocated.h"
 #include "unit.h"
 
@@ -69,7 +69,7 @@ static void clear(bool all)
     hz3_cache_clear_handoffs(0, 1, all);
 }
 
-/* The test's own thread has nothing, no handoff is taken, and reclaim does not come by. */
+/* The test's own thread holds nothing, no handoff is taken, and reclaim is not due. */
 static int start(void **state)
 {
     (void)state;
@@ -147,13 +147,13 @@ static void what_was_earned_is_given_back(void **state)
     second = spend(earn);
     assert_true(hz3_transfer_objects(cls) + hz3_owner_stash_objects(cls) > 0);
     for (struct hz3_magazine *left; (left = take_left(second.owner, cls)); hz3_central_take_apart(cls, left))
-        assert_true(hz3_magazine_count(left) > 1); /* the one went home by itself */
+        assert_true(hz3_magazine_count(left) > 1); /* the single object was sent home alone */
 }
 
 enum { OWN = 16, FOREIGN = 10 };
 static void *foreign[FOREIGN];
 
-/* It ends with one magazine that holds its own objects and another heap's by turns. */
+/* Ends with one magazine in which its own heap's objects and another heap's alternate. */
 static void *mix(void *arg)
 {
     struct life *life = arg;
@@ -198,20 +198,20 @@ static void another_heap_does_not_take_over(void **state)
     assert_true(second.fetched > 0);
 }
 
-/* As the second of two threads of one heap that end. */
+/* This happens to the second of two threads of one heap that end. */
 static void who_finds_the_handoff_taken_sends_home(void **state)
 {
     (void)state;
     struct life first = begin_and_end();
     size_t left = waiting(), before = allocated() + left * hz3_class_size(hz3_class_of(SIZE));
-    struct hz3_cache *taken = hz3_handoff_claim(first.owner % HZ3_HANDOFFS, true); /* so that nobody succeeds */
+    struct hz3_cache *taken = hz3_handoff_claim(first.owner % HZ3_HANDOFFS, true); /* so that no thread takes it */
     assert_non_null(taken);
     struct life second = begin_and_end();
     assert_int_equal(second.owner, first.owner);
     assert_true(second.fetched > 0);
     assert_int_equal(waiting(), 0);
-    assert_int_equal(allocated(), before); /* what is claimed is not seen */
-    hz3_handoff_after_fork(true);          /* still this thread's claim */
+    assert_int_equal(allocated(), before); /* a claimed handoff is not counted */
+    hz3_handoff_after_fork(true);          /* keeps this thread's claim */
     assert_false(hz3_handoff_leave(taken));
     hz3_handoff_vacate(first.owner % HZ3_HANDOFFS);
     assert_true(hz3_handoff_leave(taken));

@@ -1,4 +1,4 @@
-/* The size of the pages that the system makes unasked, or asked, from folders made up like the system's. */
+/* The size of the huge pages that the system makes unasked, or on request, read from folders that imitate its own. */
 #include "folder.h"
 
 #include "os/os.h"
@@ -20,7 +20,7 @@ static size_t asked(void)
     return hz3_os_huge_page_size(folder, "[madvise]");
 }
 
-/* Each size inherits, or is not made, as kernels have it at first. */
+/* Kernels start so: 2 MiB inherits the general setting, and no other size is made. */
 static void standard(const char *text)
 {
     write_line("enabled", text);

@@ -1,5 +1,5 @@
-/* Large blocks: aligned, zeroed where that was asked for, page-granular, resized without loss; and what is said of a
- * pointer near one. */
+/* Large blocks are aligned, zeroed on request, page-granular, and resized without loss; and pointers near one are told
+ * from pointers to one. */
 #include "unit.h"
 
 #include "back/large.h"
@@ -42,7 +42,7 @@ static void assert_is_zero(const char *p, size_t size)
         if (p[i]) fail_msg("byte %zu of %zu is %d", i, size, p[i]);
 }
 
-/* Of a size that is cleared by hand, and of one whose pages are had anew. */
+/* Small blocks are cleared by memset, larger ones get new pages. */
 static void zeroed_blocks_are_zero_where_others_wrote(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void resizing_keeps_what_is_in_both(void **state)
     for (size_t i = 1; i < n; i++) {
         char *in_the_way = hz3_large_alloc(HZ3_GRANULE, 1, false);
         char *new = hz3_large_realloc(p, sizes[i]);
-        if (!new) { /* then p is as it was, and who asked copies */
+        if (!new) { /* p is unchanged, and the caller has to copy */
             assert_filled(p, 0, sizes[i - 1]);
             assert_non_null(new = hz3_large_alloc(sizes[i], 1, false));
             memcpy(new, p, hz3_min(sizes[i - 1], sizes[i]));

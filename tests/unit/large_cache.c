@@ -1,5 +1,5 @@
-/* The large cache: a freed block serves the next request of about its size, nobody else's; what is old, or too much,
- * goes. */
+/* The large cache: a freed block serves the next request of about its size, and no other.  Blocks that are too old or
+ * too many are purged. */
 #include "unit.h"
 
 #include "back/gauges.h"
@@ -51,7 +51,7 @@ static void alignment_is_heeded(void **state)
     (void)state;
     char *blocks[8];
     for (int i = 0; i < 8; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, 1, false);
-    for (int i = 0; i < 8; i++) hz3_large_free(blocks[i]); /* starts a granule further on each */
+    for (int i = 0; i < 8; i++) hz3_large_free(blocks[i]); /* each starts a granule further on */
     char *aligned = hz3_large_alloc(HZ3_MIB(2) + HZ3_GRANULE, HZ3_MIB(2), false);
     assert_int_equal((uintptr_t)aligned % HZ3_MIB(2), 0);
     hz3_large_free(aligned);
@@ -115,7 +115,7 @@ static void shards_hold_a_fourth_of_what_may_be_retained(void **state)
 static void a_full_shard_lets_the_oldest_go(void **state)
 {
     (void)state;
-    enum { SLOTS = 16, STEP = 7 }; /* sizes so far apart that none serves for another */
+    enum { SLOTS = 16, STEP = 7 }; /* the sizes are so far apart that no block serves for another size */
     char *blocks[SLOTS + 1];
     size_t size[SLOTS + 1], granules = 2;
     for (int i = 0; i <= SLOTS; i++, granules += granules / STEP + 1) {

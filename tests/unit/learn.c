@@ -1,4 +1,4 @@
-/* What the system's files tell is read once, when the heap grows, and never where the program has locked itself in. */
+/* The system's files are read once, when the heap grows, and not after the program gave up its right to open files. */
 #include "unit.h"
 
 #include "back/learn.h"

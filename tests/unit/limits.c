@@ -1,5 +1,5 @@
-/* The bound on what stays dirty while the heap grows: a share of what is in use; more, when giving back is undone; and
- * less again. */
+/* The bound on dirty memory while the heap grows is a share of what is in use.  It rises when purged memory is soon
+ * taken again, and falls when it is not. */
 #include "unit.h"
 
 #include "back/limits.h"

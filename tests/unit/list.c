@@ -1,4 +1,4 @@
-/* The list word: the first object and the count, changed together or, in a word of its own, one after the other. */
+/* The list word holds the first object and the count, and changes both at once.  A variant keeps the count apart. */
 #include "unit.h"
 
 static inline void *hz3_link_get(void *object)
@@ -18,7 +18,7 @@ static struct object {
     void *next, *rest;
 } __attribute__((aligned(HZ3_UNIT))) object[OBJECTS];
 
-/* Links n objects from the first on. */
+/* Links n objects, beginning with object[first]. */
 static void *chain(int first, int n)
 {
     for (int i = first; i < first + n - 1; i++) object[i].next = &object[i + 1];
@@ -59,7 +59,7 @@ static void a_push_beyond_the_bound_changes_nothing(void **state)
     assert_int_equal(count, 3);
 }
 
-/* A push whose count comes behind the drain that took its objects. */
+/* A drain may take a push's objects before the push adds to the count, which is then too high. */
 static void an_empty_list_has_room(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void a_rest_goes_back_only_where_nothing_came(void **state)
     assert_int_equal(hz3_list_count(&list), 1);
 }
 
-/* Every address of the 47 bits that a program has, and every count up to the bound, in one word. */
+/* One word holds every address of 47 bits, which is all a program has, with every count up to the bound. */
 static void addresses_and_counts_do_not_touch(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
-/* What the models of the lock (tests/model) leave out: a release that is cut short before it wakes anybody, which is
- * where a signal handler may land that forks and so waits for whoever sleeps; and ids that wrap. */
+/* Two cases that the models of the lock (tests/model) leave out.  A release may be interrupted before it wakes the
+ * sleeper, by a signal handler that forks and has to wait for that sleeper; and ids wrap. */
 #define _GNU_SOURCE
 #include "unit.h"
 
-#include "os/lock.c" /* for its counter */
+#include "os/lock.c" /* for last_id */
 
 #include <pthread.h>
 #include <time.h>
@@ -25,7 +25,7 @@ static void a_sleeper_needs_no_wake(void **state)
     hz3_lock(&lock);
     assert_int_equal(pthread_create(&sleeper, NULL, visit, NULL), 0);
     while (!(hz3_get(lock.word) & 1)) hz3_pause();
-    hz3_os_wait(&lock.word, hz3_get(lock.word), 5); /* it falls asleep */
+    hz3_os_wait(&lock.word, hz3_get(lock.word), 5); /* until the other thread sleeps */
     hz3_set(lock.word, 0);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 10;

@@ -1,5 +1,5 @@
-/* Magazines: the stub is empty and full at once, floors bound capacity, and stacks lose and double nothing under
- * contention. */
+/* Magazines: the stub is both empty and full, floors bound capacity, and stacks under contention lose no magazine and
+ * hand none out twice. */
 #include "unit.h"
 
 #include "middle/magazine.h"
@@ -52,7 +52,7 @@ static void a_stack_is_last_in_first_out_and_counts(void **state)
 enum { THREADS = 4, MAGAZINES = 8, ROUNDS = 200000 };
 static struct hz3_stack contended;
 
-/* Pops, claims, releases and pushes; a magazine in two hands at once shows in its claim. */
+/* Pops, claims, releases and pushes.  If two threads get the same magazine, the second claim fails. */
 static void *pop_and_push(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {

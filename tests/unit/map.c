@@ -1,5 +1,5 @@
-/* The map: extension is contiguous and tagged to nobody, taken places are skipped, far windows are found, a window ends
- * where a table of it cannot grow, tables have guards, and all windows there may be can be opened. */
+/* The map: new granules are contiguous and have no owner, addresses in use are skipped, far windows are found, a window
+ * ends where one of its tables cannot grow, tables have guards, and the most windows allowed can be opened. */
 #include "unit.h"
 
 #include "back/arena.h"
@@ -24,7 +24,7 @@ static void extension_is_contiguous_and_nobodys(void **state)
     assert_int_equal(hz3_class_at(p), HZ3_CLASS_NONE);
 }
 
-/* Somebody else's page. */
+/* Maps a page that is not hz3's. */
 static char *put_page(uintptr_t at)
 {
     char *theirs = mmap((void *)at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -52,7 +52,7 @@ static void extend_in_vain(void *window)
     CHECK(hz3_arena_extend(window, 1) == HZ3_ARENA_REFUSED);
 }
 
-/* The last tags that may be written are those of granules before the one that is taken. */
+/* The tags of the taken granule lie in a page that is not mapped yet, and now cannot be. */
 static void what_cannot_be_tagged_as_taken_is_a_refusal(void **state)
 {
     (void)state;
@@ -77,7 +77,7 @@ static void far_windows_are_found(void **state)
     assert_ptr_equal(hz3_window_of(p), far);
 }
 
-/* And so, with their state bytes, at whole pages of any size. */
+/* A multiple of 2 MiB is one of every page size too, and the state bytes start at a multiple of 64 KiB. */
 static void windows_start_at_whole_huge_pages(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static bool is_mapped(uintptr_t at)
     return mincore((void *)(at & ~(hz3_os.page - 1)), 1, &resident) == 0;
 }
 
-/* In lane secure nothing lies right before a table of a window, nor before what it holds. */
+/* In lane secure an unmapped granule lies before each table of a window, and before its memory. */
 static void tables_have_guards(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void a_window_ends_where_a_table_cannot_grow(void **state)
     ends_before(window, (uintptr_t)window->free, window->free_mapped * sizeof *window->free);
 }
 
-/* And do not overlap: what was written through one is still there. */
+/* They do not overlap: what was written through one is still there at the end. */
 static void all_windows_can_be_opened(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The process's mappings, and what of them is resident. */
+/* The process's mappings, and how much of each is resident. */
 #include "unit.h"
 
 #include "os/mappings.h"
@@ -30,7 +30,7 @@ static bool look(const struct hz3_mapping *mapping, void *to)
     return false;
 }
 
-/* Between two pages that nobody may touch, so that the mapping is one of its own. */
+/* Inaccessible pages on both sides keep the system from merging the mapping with others. */
 static char *map(void)
 {
     size_t page = hz3_os.page;
@@ -77,11 +77,11 @@ static void *look_when_cancelled(void *looked)
     return NULL;
 }
 
-/* A thread that asks is inside the gate: if it ended there a fork would wait for it. */
+/* The asking thread is inside the gate.  If it were cancelled there, a fork would wait for it without end. */
 static void asking_is_no_point_of_cancellation(void **state)
 {
     (void)state;
-    if (__asan_init) skip(); /* AddressSanitizer takes the end of a cancelled thread for an overflow of its stack */
+    if (__asan_init) skip(); /* it takes a cancelled thread's end for a stack overflow */
     pthread_t thread;
     bool looked = false;
     void *result;

@@ -1,4 +1,4 @@
-/* The module that an address lies in, found among the process's mappings, whatever their paths are like. */
+/* The module of an address is found among the process's mappings, also where paths are long or strange. */
 #include "folder.h"
 
 #include "os/module.h"
@@ -11,7 +11,7 @@
 
 enum { BYTES = 8 * 4096 };
 
-/* The file's bytes, mapped in two pieces, as a library's code and data are. */
+/* Maps the file in two pieces, as the loader maps a library's code and data. */
 static char *map(const char *name)
 {
     int fd = open(name, O_RDWR | O_CREAT, 0600);
@@ -31,7 +31,7 @@ static void expect(const char *code, const char *module, size_t distance)
     assert_int_equal(offset, distance);
 }
 
-/* Runs in the folder, which it makes deep. */
+/* Makes folders inside each other until paths are longer than the reader's buffer. */
 static void its_name_is_the_last_part_of_any_path(void **state)
 {
     (void)state;
@@ -60,7 +60,7 @@ static void memory_of_no_file_has_none(void **state)
     assert_false(hz3_os_module_of((void *)1, name, sizeof name, &offset));
 }
 
-/* As on C libraries without backtrace: by frame pointers, of which the first is surely one. */
+/* Without backtrace(), stacks are walked by frame pointers, of which only the first is certain. */
 __attribute__((noinline)) static void a_stack_begins_where_it_was_asked_for(void **state)
 {
     (void)state;

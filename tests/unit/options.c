@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A default, of which lane memory has its own. */
+/* A default that lane memory changes. */
 #define USUAL(usual, in_lane_memory) (HZ3_SMALL_MEMORY ? (size_t)(in_lane_memory) : (size_t)(usual))
 
 static void units_are_understood(void **state)

@@ -1,4 +1,4 @@
-/* A thread's outbox: made when it is first needed, empty, and somebody else's when it is given up. */
+/* A thread's outbox is made on first use, is empty then, and serves another thread once it is given up. */
 #include "unit.h"
 
 #include "middle/outbox.h"

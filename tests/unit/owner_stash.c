@@ -1,5 +1,5 @@
-/* The owner stash, all verbs, whatever its transport: what is pushed comes out once, to its owner or to who steals it,
- * or goes home; a push that would exceed the bounds changes nothing. */
+/* All functions of the owner stash, with any transport.  A pushed object comes out once: to its owner, to a thief, or
+ * into its run.  A push that would exceed the bounds changes nothing. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* n objects of owner's in ascending order, out of its runs. */
+/* Takes n objects in ascending order from the owner's runs. */
 static void take(unsigned n)
 {
     enum hz3_refill_source source;
@@ -62,12 +62,10 @@ static void assert_same(void **found, unsigned n, unsigned expected)
 static int start(void **state)
 {
     (void)state;
-    hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if all had had threads */
+    hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if every heap had had threads */
     cls = hz3_class_of(64);
     return HZ3_STASH_PUSHES && HZ3_STASH_POPS ? 0 : -1;
 }
-
-/* ---- tests ---- */
 
 static void one_by_one(void **state)
 {
@@ -126,7 +124,7 @@ static void anybody_may_take_what_nobody_wants(void **state)
         found[got] = magazine->word[magazine->header.floor + 1 + got];
     hz3_magazine_put(0, magazine);
     while ((n = hz3_owner_stash_steal_batch(cls, found + got, 60 - got))) got += n;
-    got += pop_all(found + got, 60 - got); /* the spill */
+    got += pop_all(found + got, 60 - got); /* the rest is in the spill */
     assert_same(found, got, 60);
     assert_null(hz3_owner_stash_steal_magazine(cls));
 }
@@ -139,7 +137,7 @@ static void refused_is_unchanged(void **state)
     cls = hz3_class_of(8192);
     take(MANY);
     while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
-    assert_in_range(pushed, 1, hz3_min(MANY - 1u, most)); /* 1 MiB is 128 of them */
+    assert_in_range(pushed, 1, hz3_min(MANY - 1u, most)); /* 128 objects are 1 MiB */
     size_t live = hz3_get(hz3_heaps[OWNER].live);
     assert_true(pushed * hz3_class_size(cls) <= hz3_max(HZ3_MIB(1), live / 8));
     uint32_t count = hz3_owner_stash_count(OWNER, cls);
@@ -161,7 +159,7 @@ static void what_lies_untouched_goes_home(void **state)
     push_linked(0, 25);
     uint64_t retired = hz3_central_retired(cls);
     hz3_owner_stash_trim(cls, false);
-    assert_int_equal(hz3_owner_stash_objects(cls), 25); /* to look is not to use */
+    assert_int_equal(hz3_owner_stash_objects(cls), 25); /* the first trim only looks */
     hz3_owner_stash_trim(cls, false);
     assert_false(hz3_owner_stash_has_pending(OWNER, cls));
     assert_int_equal(hz3_central_retired(cls), retired + 25);
@@ -191,7 +189,7 @@ static void what_a_thread_kept_goes_home(void **state)
     assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
 }
 
-/* Whoever pushes, all of it is counted and found, whichever instance a pop begins with. */
+/* Pushes by any thread are counted, and pops find them whichever instance they begin with. */
 static void instances_are_one_stash(void **state)
 {
     (void)state;
@@ -233,6 +231,6 @@ int main(void)
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
     };
     hz3_ensure_started();
-    if (start(NULL)) return 77; /* without an owner stash */
+    if (start(NULL)) return 77; /* this build has no owner stash */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

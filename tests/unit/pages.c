@@ -1,5 +1,5 @@
-/* The page pool: spans do not overlap, merge when freed, keep their gauges exact, read as zero once purged, and go in
- * whole huge pages where there are such. */
+/* The page pool: spans do not overlap, merge when freed, keep the gauges exact, and read as zero once purged.  Where
+ * the system has huge pages, whole ones are purged. */
 #include "unit.h"
 
 #include "back/gauges.h"
@@ -11,11 +11,11 @@
 
 enum { MANY = 2000 }; /* more granules than are free in one place */
 
-/* The first test: its first span is at the start of the window. */
+/* Has to be the first test, as its first span has to be at the start of the window. */
 static void whole_huge_pages_go(void **state)
 {
     (void)state;
-    hz3_os.counts_mapped = false; /* on every machine, as is that nothing has to be asked for */
+    hz3_os.counts_mapped = false; /* these two make the tests the same on every machine */
     hz3_os.huge_page_asked = 0;
     size_t huge_page = hz3_os.huge_page;
     hz3_os.huge_page = HZ3_MIB(2);
@@ -141,13 +141,13 @@ static void resizing_in_place(void **state)
     assert_int_equal(span->granules, 10);
     assert_int_equal(span->start, start);
     hz3_pages_shrink(span, 9);
-    struct hz3_span *right = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE); /* the best fit: what was cut off */
+    struct hz3_span *right = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE); /* the best fit is what was cut off */
     if (right->start == start + hz3_span_bytes(span)) assert_false(hz3_pages_grow(span, 10, false));
     hz3_pages_free(right);
     hz3_pages_free(span);
 }
 
-/* What `to` has beyond the moved pages stays: zero where it is new, and else as it was. */
+/* The part of `to` beyond the moved pages keeps its content, which is zero if it is clean. */
 static void pages_move_to(bool clean)
 {
     if (clean) hz3_pages_purge(0, 0, true);

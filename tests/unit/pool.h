@@ -1,5 +1,5 @@
-/* What the tests of the page pool share: three calls of the system that stand before libc's, what they were told and
- * whether they are to fail; and the sum of the gauges. */
+/* Shared by tests of the page pool: replacements of three calls of libc that record their arguments or fail on request,
+ * and the sum of the gauges. */
 #ifndef HZ3_UNIT_POOL_H
 #define HZ3_UNIT_POOL_H
 
@@ -37,7 +37,7 @@ void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset
     return no_mappings ? (void *)-1 : (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
 }
 
-/* Of all spans, whatever they are. */
+/* The bytes of all spans, free or used. */
 static inline size_t all_bytes(void)
 {
     return hz3_gauge(HZ3_GAUGE_USED) + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_CLEAN) +

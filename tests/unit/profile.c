@@ -1,4 +1,5 @@
-/* The heap profile's table: what it says of allocations, frees and resizes, by the threads that made them. */
+/* The table of the heap profile has the right lines for allocations, frees and resizes, with the threads that made
+ * them. */
 #include "unit.h"
 
 #include "hz3.h"
@@ -26,7 +27,7 @@ struct line {
     unsigned by, to, age;
 };
 
-/* What all lines of a kind about blocks of a size say together. */
+/* The sum of all lines of this kind about blocks of this size. */
 static struct line sum(const char *kind, size_t bytes)
 {
     struct line all = {0};
@@ -48,7 +49,7 @@ static struct line sum(const char *kind, size_t bytes)
 static int begin(void **state)
 {
     (void)state;
-    hz3_set(hz3_profile_wanted, 1); /* every allocation */
+    hz3_set(hz3_profile_wanted, 1); /* samples every allocation */
     hz3_profile_set(1);
     assert_int_equal(hz3_sample_rate(), 1);
     return 0;
@@ -111,7 +112,7 @@ static void sizes_and_ways_of_all_kinds_are_seen(void **state)
     for (int i = 0; i < 5; i++) assert_int_equal(sum("freed", bytes[i]).count, 1);
 }
 
-/* Whether it moves or stays where it is. */
+/* Both where the block moves and where it stays. */
 static void a_resize_is_a_free_and_an_allocation(void **state)
 {
     (void)state;
@@ -138,7 +139,7 @@ static void samples_are_used_again(void **state)
     assert_non_null(strstr(table, "hz3 heap profile 1"));
 }
 
-/* As from outside: some slow call later. */
+/* A rate that was set from outside takes effect at a later slow call. */
 static void it_is_what_is_wanted(void **state)
 {
     (void)state;
@@ -160,7 +161,7 @@ static void want_in_vain(void *resource)
     CHECK(hz3_sample_rate() == 0 && hz3_get(hz3_profile_wanted) == 0);
 }
 
-/* No address space, and none that may be written. */
+/* Neither without address space, nor where none may be made writable. */
 static void without_room_for_its_tables_there_is_none(void **state)
 {
     (void)state;

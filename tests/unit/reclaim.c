@@ -1,4 +1,4 @@
-/* When a pass is due, and what goes home without one. */
+/* When a pass is due, and which memory goes back without one. */
 #include "unit.h"
 
 #include "back/gauges.h"
@@ -39,7 +39,7 @@ static void a_pass_comes_in_time(void **state)
     assert_int_not_equal(hz3_reclaim_tick(), epoch);
 }
 
-/* Above the soft limit what is freed goes at once; what is in use, touched or not, keeps nobody busy. */
+/* Above the soft limit freed memory goes back at once.  Memory in use, touched or not, does not count as pressure. */
 static void only_what_waits_presses(void **state)
 {
     (void)state;
@@ -61,7 +61,7 @@ static void only_what_waits_presses(void **state)
     hz3_pages_soft_limit = limit;
 }
 
-/* As the API does. */
+/* Allocates as the API does. */
 static void *take(unsigned cls)
 {
     void *p = hz3_cache_malloc(cls);
@@ -69,7 +69,8 @@ static void *take(unsigned cls)
     return p;
 }
 
-/* Frees 64 MiB but for two objects a run, and takes GROWTH of larger ones 120 ms later; returns the bytes purged. */
+/* Allocates 64 MiB, frees it but for two objects in each run, and allocates GROWTH of larger objects 120 ms later.
+ * Returns the bytes purged meanwhile. */
 static size_t purged_by_growth(uint32_t decay_ms)
 {
     enum { OBJECTS = 64 * 1024 * 1024 / 512, LARGER = GROWTH / 2048 };
@@ -96,7 +97,7 @@ static void who_grows_gives_back_what_is_idle(void **state)
     (void)state;
     hz3_os.huge_page = hz3_os.huge_page_asked = 0;
     size_t pinned = GROWTH / HZ3_GRANULE * 2 * hz3_os.page;
-    size_t purged = purged_by_growth(6400); /* no pass for 1.6 s; what has been free for 0.1 s may go */
+    size_t purged = purged_by_growth(6400); /* no pass for 1.6 s, but memory free for 0.1 s may go */
     assert_true(purged + pinned + HZ3_MIB(4) >= GROWTH && purged <= GROWTH);
     assert_int_equal(purged_by_growth(DAY), 0);
 }

@@ -1,4 +1,4 @@
-/* The stairs that a malloc goes down: each step is tried in its turn, and gives what lies there. */
+/* Refill tries its sources in the documented order, and takes what each of them has. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-/* One call, in a thread whose magazines of the class are empty. */
+/* One refill.  The thread's magazines of the class have to be empty. */
 static bool refill(unsigned cls)
 {
     hz3_gate_enter();
@@ -28,7 +28,7 @@ static unsigned loaded(unsigned cls)
     return hz3_is_stub(hz3_thread.cache.top[cls]) ? 0 : (unsigned)hz3_magazine_objects(hz3_thread.cache.top[cls]);
 }
 
-/* Objects that nobody else has; the class has capacity then, and its magazines are empty. */
+/* Takes n objects.  Afterwards the class has capacity, and its magazines and transfer cache are empty. */
 static void take(unsigned cls, void **objects, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
@@ -133,7 +133,7 @@ static void what_lies_for_others_is_stolen_before_there_is_a_new_run(void **stat
     enum hz3_refill_source source;
     for (n = 2; n < MANY && hz3_central_refill(hz3_thread.heap, cls, &kept[n], 1, false, &source); n++) {
     }
-    assert_in_range(n, 2, MANY - 1); /* what runs there are have no room */
+    assert_in_range(n, 2, MANY - 1); /* no run has room any more */
     assert_true(hz3_owner_stash_push_one((unsigned)(uintptr_t)other, cls, kept[0]));
     uint64_t before = hz3_thread.cache.stats.stolen;
     assert_true(refill(cls));

@@ -1,5 +1,5 @@
-/* A free by a thread of another heap: the object waits with the sender, then is its owner's again; nothing is lost,
- * also where the owner is gone. */
+/* Remote frees: the object waits with the sender, and then goes back to its owner.  Nothing is lost, also if the owner
+ * has ended. */
 #include "allocated.h"
 #include "unit.h"
 
@@ -13,7 +13,7 @@
 
 enum { N = 50, LATER = 300 }; /* more than a magazine */
 
-/* Another thread, of another heap, that allocates N objects, and LATER more when it is told. */
+/* A thread of another heap.  It allocates N objects at once, and LATER more when `told` opens. */
 struct owner {
     pthread_t thread;
     pthread_barrier_t ready, told;
@@ -91,7 +91,7 @@ static void nothing_is_sent_to_a_heap_without_threads(void **state)
     size_t before = allocated();
     end(&owner);
     assert_int_equal(hz3_get(hz3_heaps[owner.number].threads), 0);
-    size_t left = hz3_owner_stash_objects(owner.cls); /* by the owner's thread */
+    size_t left = hz3_owner_stash_objects(owner.cls); /* these the owner's thread left when it ended */
     for (int i = 0; i < N; i++) hz3_remote_free(owner.objects[i], owner.cls, owner.number);
     what_waits_here_goes_on();
     hz3_cache_flush();
@@ -99,7 +99,7 @@ static void nothing_is_sent_to_a_heap_without_threads(void **state)
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
 }
 
-/* One store, once there is an outgoing magazine of this owner and class that has room. */
+/* It needs an outgoing magazine for this owner and class that has room, and is one store then. */
 static void the_quick_way_needs_a_magazine_with_room(void **state)
 {
     (void)state;

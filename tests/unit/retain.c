@@ -1,4 +1,4 @@
-/* What is free is bounded at once, or, while somebody attends to it, where the heap grows. */
+/* Free memory is bounded at once or, while the background thread attends to it, only where the heap grows. */
 #include "unit.h"
 
 #include "back/gauges.h"
@@ -10,7 +10,7 @@
 
 enum { MANY = 2000 }; /* more granules than are free in one place */
 
-/* The bound of what is free is 4 MiB, or what the arguments make of it. */
+/* Sets the bound on free memory to 4 MiB, and whether it is elastic and attended. */
 static void bound(bool elastic, bool attended)
 {
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(4));
@@ -45,7 +45,7 @@ static void what_is_free_is_bounded_at_once(void **state)
     (void)state;
     struct hz3_span *spans[SPANS];
     size_t limit = hz3_pages_soft_limit;
-    for (int i = 0; i < 3; i++) { /* nobody is there to purge; the bound is the user's; a limit is near */
+    for (int i = 0; i < 3; i++) { /* not attended; not elastic, as the user set it; near the soft limit */
         bound(i != 1, i != 0);
         if (i == 2) hz3_pages_soft_limit = hz3_gauge(HZ3_GAUGE_USED) + SPANS * HZ3_MIB(1) + HZ3_MIB(4);
         make_holes(spans, SPANS);
@@ -77,7 +77,7 @@ static void attended_it_is_bounded_where_the_heap_grows(void **state)
     free_others(spans, SPANS);
 }
 
-/* Who grows a little, in place here, does not wait for all pages of a long span. */
+/* A small growth, in place here, does not have to wait until a long span is purged whole. */
 static void no_more_of_a_long_span_goes_than_has_to(void **state)
 {
     (void)state;
@@ -85,7 +85,7 @@ static void no_more_of_a_long_span_goes_than_has_to(void **state)
     struct hz3_span *long_one = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
     struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
     hz3_pages_shrink(span, 16);
-    hz3_pages_purge(0, 0, true); /* clean is what lies behind it */
+    hz3_pages_purge(0, 0, true); /* so that the memory behind it is clean */
     hz3_pages_free(long_one);
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     size_t purged = hz3_gauge(HZ3_GAUGE_PURGED);
@@ -104,7 +104,7 @@ static void free_much(void *unused)
     CHECK(hz3_gauge(HZ3_GAUGE_DIRTY) <= HZ3_MIB(4));
 }
 
-/* A child's does not wait: who attended is not in it. */
+/* A child does not wait for the background thread, which it does not have. */
 static void a_child_frees_at_once(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void a_child_frees_at_once(void **state)
     unbound();
 }
 
-/* The last: the pool stays told of it. */
+/* Has to be the last test: hz3_pages_locked() cannot be undone. */
 static void locked_memory_does_not_wait(void **state)
 {
     (void)state;

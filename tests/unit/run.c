@@ -1,5 +1,5 @@
-/* A run hands out each object once, lowest address first (in lane secure: in random order), takes them back in any
- * order whatever happens in the next one, and purges no page with a live one. */
+/* A run hands out each object once, lowest address first (in lane secure in random order), and takes them back in any
+ * order without touching the next run.  It purges no page that has a live object. */
 #include "unit.h"
 
 #include "back/run.h"
@@ -44,7 +44,7 @@ static void every_object_once_in_order(void **state)
             assert_ptr_equal(hz3_run_of(objects[i]), run);
             assert_int_equal(hz3_class_at(objects[i]), cls);
         }
-        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[(i * 7919u) % n], true); /* prime: a permutation */
+        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[(i * 7919u) % n], true); /* each once */
         assert_int_equal(hz3_get(run->live), 0);
         assert_int_equal(take_all(run, again), n);
         assert_memory_equal(objects, again, n * sizeof *objects);

@@ -1,4 +1,4 @@
-/* Sampling: how often allocations of a size are chosen, and which of malloc's ways see to it. */
+/* Sampling: how often allocations of a size are chosen, and that every malloc is slow while it is on. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -40,7 +40,7 @@ static void nothing_is_chosen_while_it_pauses_or_is_off(void **state)
     hz3_sample_start(0);
 }
 
-/* Of a kind that is off, too, allocations are counted while the other kind is on. */
+/* While one kind of sampling is on, allocations are counted for the other one too. */
 static void what_was_counted_while_it_was_off_is_forgotten(void **state)
 {
     (void)state;

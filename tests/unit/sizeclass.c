@@ -1,5 +1,5 @@
-/* Every size gets the smallest class that holds it, at most 12.5 % larger; runs waste under 1/16; offsets divide
- * exactly. */
+/* Every size gets the smallest class that holds it, at most 12.5 % larger.  Runs waste less than 1/16.  The division of
+ * offsets by multiplication is exact. */
 #include "unit.h"
 
 #include "base/sizeclass.h"

@@ -1,4 +1,4 @@
-/* The stack word: a count that its callers can trust, and a count of pops that tells an old head from a new one. */
+/* The stack word: its count is exact, and its count of pops tells an old head from a new one (ABA). */
 #include "unit.h"
 
 #include "middle/stack.h"
@@ -42,7 +42,7 @@ static void all_of_it_is_linked_in_the_order_of_taking(void **state)
     assert_int_equal(hz3_get(stack.head), 0);
 }
 
-/* A tag of 12 bits, as others had it, is the same again after 4096 pops. */
+/* A tag of 12 bits, as other allocators have, would repeat after 4096 pops. */
 static void a_head_does_not_come_back(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* As many instances as last-level caches, from folders made up like the system's. */
+/* There are as many instances as last-level caches, read from folders that imitate the system's. */
 #include "folder.h"
 
 #include "front/topology.h"
@@ -11,7 +11,7 @@ static void share(unsigned cpu, int level, const char *list)
     write_line(name, list);
 }
 
-/* What a build can hold of it. */
+/* The build may have room for fewer. */
 static unsigned within_build(unsigned instances)
 {
     return hz3_min(instances, (unsigned)HZ3_INSTANCES_MAX);

@@ -1,4 +1,4 @@
-/* The transfer cache: bounded for a class and in all, counted, and emptied by the second trim that nobody disturbs. */
+/* The transfer cache is bounded, in each class and in all, and counted.  The second undisturbed trim empties it. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -10,7 +10,7 @@
 
 enum { CLASS_BYTES = 4 << 20, ALL_BYTES = 16 * CLASS_BYTES };
 
-/* Fresh objects of the class until it takes no more; returns their bytes. */
+/* Pushes fresh objects of the class until the cache takes no more.  Returns their bytes. */
 static size_t fill(unsigned cls)
 {
     unsigned load = hz3_class_info[cls].load;
@@ -49,7 +49,7 @@ static void what_nobody_wants_goes_home(void **state)
     unsigned cls = hz3_class_of(1024);
     fill(cls);
     size_t objects = hz3_transfer_objects(cls);
-    hz3_transfer_trim(cls, false); /* the first after what disturbed the class only looks */
+    hz3_transfer_trim(cls, false); /* the first trim after the class was used only looks */
     hz3_transfer_trim(cls + 1, false);
     assert_int_equal(hz3_transfer_objects(cls), objects);
     hz3_transfer_trim(cls, false);
@@ -79,7 +79,7 @@ static void put_late(int signal)
     hz3_transfer_settle();
 }
 
-/* What comes while somebody counts is not forgotten: nobody may come by to count again. */
+/* What is pushed during a recount must be counted, as there may never be another recount. */
 static void a_recount_forgets_nothing(void **state)
 {
     (void)state;

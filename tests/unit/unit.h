@@ -1,4 +1,4 @@
-/* What unit tests include: cmocka, and hz3 started on its defaults, as in a heap that has grown. */
+/* Every unit test includes this: cmocka, and hz3 started with its defaults, as in a heap that has grown. */
 #ifndef HZ3_UNIT_H
 #define HZ3_UNIT_H
 
@@ -23,7 +23,7 @@ static inline int unit_start(void **state)
 extern void __asan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-/* These two sanitizers keep a shadow of memory.  They map more of it at any time, or else end the process. */
+/* These two sanitizers map shadow memory at any time, and end the process if they cannot. */
 static inline bool unit_is_shadowed(void)
 {
     return __asan_init || __tsan_init;

@@ -1,4 +1,4 @@
-/* Edges, against what every place was moved with. */
+/* Edges, compared with a model that knows for each place the move that brought it. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "back/vma_edges.h"
 
 enum { PLACES = 200, STEP = HZ3_GRANULE, BASE = 16 * STEP };
-static int origin[PLACES + 1]; /* of each place: its mapping, 0: it never was moved */
+static int origin[PLACES + 1]; /* for each place the number of its move; 0: it was never moved */
 
 static uintptr_t at(size_t place)
 {
