@@ -1,5 +1,5 @@
-/* Proves that every aligned name gives what it was asked for: any power of two, odd sizes, alignments that
- * are no power of two rounded up as glibc does, and EINVAL from posix_memalign alone. */
+/* Proves that every aligned function returns what was asked for: any power of two, and odd sizes.  Other alignments are
+ * rounded up as glibc does, and only posix_memalign returns EINVAL. */
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <malloc.h>

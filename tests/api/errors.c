@@ -1,5 +1,5 @@
-/* Proves that what cannot be had is NULL with ENOMEM from every name, leaves the old block whole, and that
- * success and free leave errno alone. */
+/* Proves that every function returns NULL with ENOMEM if there is no memory, and leaves the old block intact.  Success
+ * and free leave errno alone. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -42,12 +42,12 @@ static void *by_posix_memalign(size_t size)
     int error = posix_memalign(&out, 64, size);
     if (error == 0) return out;
     assert_ptr_equal(out, untouched);
-    if (ANY_MALLOC) errno = error; /* POSIX leaves it open */
+    if (ANY_MALLOC) errno = error; /* POSIX leaves open whether errno is set */
     assert_int_equal(error, errno);
     return NULL;
 }
 
-/* A failed realloc owns nothing: the old block must still be there, and still be mine to free. */
+/* After a failed realloc the old block must still be intact, and can be freed. */
 static void *resized(void *(*again)(void *, size_t), size_t old_size, size_t size)
 {
     void *old = malloc(old_size);
@@ -119,7 +119,7 @@ static void products_that_overflow_are_ENOMEM(void **state)
         {2, SIZE_MAX},
         {SIZE_MAX / 2 + 1, 2},
         {(size_t)1 << 32, (size_t)1 << 32},
-        {((size_t)1 << 32) + 1, ((size_t)1 << 32) - 1}, /* just under 2^64: no overflow, but too large */
+        {((size_t)1 << 32) + 1, ((size_t)1 << 32) - 1}, /* just below 2^64: too large, without overflow */
         {SIZE_MAX / 16 + 2, 16},                        /* wraps to 16 */
         {SIZE_MAX, SIZE_MAX},
     };
@@ -157,7 +157,7 @@ static void alignments_that_cannot_be_had_are_refused(void **state)
         assert_null(memalign(alignments[i], SIZE_MAX - alignments[i] + 2));
         assert_true(errno == ENOMEM || errno == EINVAL);
     }
-    volatile size_t no_power_of_two = SIZE_MAX; /* a constant would be refused by the compiler */
+    volatile size_t no_power_of_two = SIZE_MAX; /* the compiler refuses a constant */
     errno = 0;
     assert_null(aligned_alloc(no_power_of_two, 8));
     assert_true(errno == ENOMEM || errno == EINVAL);

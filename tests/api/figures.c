@@ -1,4 +1,4 @@
-/* Proves that glibc's reporting names can be called and say plausible things. */
+/* Proves that glibc's functions for statistics can be called and return plausible numbers. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void malloc_info_writes_a_document(void **state)
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
     errno = 0;
-    assert_int_equal(malloc_info(1, file), -1); /* no option but 0 exists */
+    assert_int_equal(malloc_info(1, file), -1); /* the only option is 0 */
     assert_int_equal(errno, EINVAL);
     assert_int_equal(malloc_info(0, file), 0);
     assert_int_equal(fclose(file), 0);

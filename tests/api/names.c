@@ -1,5 +1,5 @@
-/* Proves that every name hz3 has to serve is its own: one that is missing falls silently to the libc, which
- * then meets pointers it never gave out. */
+/* Proves that hz3 defines every name that it has to.  A missing one would silently be libc's, which then would get
+ * pointers that are not its own. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

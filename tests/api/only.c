@@ -1,4 +1,4 @@
-/* Of a program's tests only the one that HZ3_TEST_ONLY names, if it names one: hz3 conform runs each by itself. */
+/* If HZ3_TEST_ONLY names a test, a program runs only that one.  hz3 conform runs each test by itself. */
 #include <stdlib.h>
 
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* Proves that every form of operator new and delete works: aligned, nothrow, sized, arrays, bad_alloc for
- * what cannot be had, and the new-handler asked first. */
+/* Proves that every form of operator new and delete works: aligned, nothrow, sized, and for arrays.  Without memory
+ * they call the new-handler first, and then throw bad_alloc. */
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -9,7 +9,7 @@
 namespace
 {
 const std::size_t sizes[] = {0, 1, 24, 1000, 5000, 65536, 70000, MIB(2)};
-/* volatile, or the compiler knows that it cannot be and says so. */
+/* volatile, as the compiler would warn of a constant that is too large. */
 volatile std::size_t impossible = PTRDIFF_MAX;
 
 void *whole(void *p, std::size_t size, std::size_t alignment)
@@ -87,7 +87,7 @@ void impossible_sizes()
 
 int handler_calls;
 
-/* Gives up at the third call, as a handler that has nothing left to release does. */
+/* Removes itself at the third call, as a handler does that has nothing left to free. */
 void handler()
 {
     if (++handler_calls == 3) std::set_new_handler(nullptr);

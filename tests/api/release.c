@@ -1,5 +1,5 @@
-/* Proves that every name that releases does release: NULL allowed, errno kept, and no memory lost over more
- * rounds than the machine has memory for. */
+/* Proves that every function that frees does free: NULL is allowed, errno is kept, and no memory is lost in rounds that
+ * add up to more than the machine's memory. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -8,7 +8,7 @@
 
 #include "unit.h"
 
-/* C23 names and cfree, which glibc 2.36 does not declare: found at run time, or the case is skipped. */
+/* glibc 2.36 does not declare the C23 names and cfree.  They are looked up at run time, or their tests are skipped. */
 static void (*free_sized_name)(void *, size_t);
 static void (*free_aligned_sized_name)(void *, size_t, size_t);
 static void (*cfree_name)(void *);
@@ -33,7 +33,7 @@ static void release_many(void (*release)(void *p, size_t alignment, size_t size)
                 char *p = alignment == 16 ? malloc(sizes[s]) : aligned_alloc(alignment, sizes[s]);
                 assert_non_null(p);
                 for (size_t at = 0; at < sizes[s]; at += KIB(4)) p[at] = 1;
-                if (ANY_MALLOC) errno = 4321; /* POSIX lets success change it, but not free */
+                if (ANY_MALLOC) errno = 4321; /* POSIX allows success to change errno, but free must keep it */
                 release(p, alignment, sizes[s]);
                 assert_int_equal(errno, 4321);
             }

@@ -1,12 +1,12 @@
-/* Proves that every form of operator new and delete that a program has not replaced calls those that it has, as the
- * standard says ([new.delete.single], [new.delete.array]) and the C++ library does. */
+/* Proves that forms of operator new and delete that the program did not replace call those that it did, as the standard
+ * says ([new.delete.single], [new.delete.array]) and the C++ library does. */
 #include <cstdlib>
 #include <new>
 
 #include "support.h"
 
 #ifndef __clang__
-#pragma GCC diagnostic ignored "-Wsized-deallocation" /* that form is left to others on purpose */
+#pragma GCC diagnostic ignored "-Wsized-deallocation" /* the sized form is not replaced on purpose */
 #endif
 
 namespace

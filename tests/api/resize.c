@@ -1,5 +1,5 @@
-/* Proves that realloc keeps the content whatever way the size goes: over every class boundary up and down,
- * at random, and for blocks so large that the kernel moves their pages. */
+/* Proves that realloc keeps the content as sizes grow and shrink: over every class boundary, at random, and for blocks
+ * so large that the kernel moves their pages. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { LARGEST = 70000 };
 
-/* The block always holds the first bytes of one reference, so that growing and shrinking compare alike. */
+/* The block always holds the first bytes of this, so that growing and shrinking are compared in the same way. */
 static unsigned char reference[3 * LARGEST];
 
 static int make_reference(void **state)
@@ -81,7 +81,7 @@ static void check_pages(const char *p, size_t size)
     for (size_t at = 0; at < size; at += KIB(4)) assert_memory_equal(p + at, &at, sizeof(at));
 }
 
-/* Two blocks grow in turn, so that each stands in the other's way and has to move. */
+/* Two blocks grow alternately, so that each has the other behind it and has to move. */
 static void huge_blocks_in_steps(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void huge_blocks_in_steps(void **state)
     }
 }
 
-/* 13 GiB in all: only memory that was really freed lets this pass. */
+/* 13 GiB in all, so the test fails unless realloc(p, 0) frees. */
 static void to_no_bytes_frees(void **state)
 {
     (void)state;
@@ -123,8 +123,8 @@ static void to_no_bytes_frees(void **state)
     assert_true(resident_bytes() < before + MIB(64));
 }
 
-/* Beyond the address space, by as much as would be little if the rest were cut off; the first of all tests, so that
- * there is nothing behind a block that was made last. */
+/* Sizes beyond the address space, which would be small if their upper bits were cut off.  This test comes first, while
+ * the memory behind a new block is still unused. */
 static void what_nobody_has_is_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Proves that a block of any size is 16-byte aligned, belongs to its owner to the last usable byte, and
- * keeps its usable size for life. */
+/* Proves that a block of any size is 16-byte aligned, overlaps no other up to its last usable byte, and never changes
+ * its usable size. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void give_back(struct block *b)
     b->p = NULL;
 }
 
-/* Takes a block while the LIVE - 1 before it still live, so that a slot that overlaps another shows. */
+/* Allocates a block while LIVE - 1 others are live, so that an overlap shows. */
 static void take(struct block *ring, size_t size, bool fill_it)
 {
     static uint64_t serial;

@@ -1,4 +1,4 @@
-/* Proves that malloc_trim gives back at once what a burst left behind, and says whether it did. */
+/* Proves that malloc_trim gives a burst's memory back at once, and returns whether it gave back any. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void the_answer_is_yes_or_no(void **state)
     (void)state;
     int first = malloc_trim(0);
     assert_true(first == 0 || first == 1);
-    assert_int_equal(malloc_trim(0), 0); /* nothing happened in between */
+    assert_int_equal(malloc_trim(0), 0); /* nothing was freed since */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* cmocka, in the order in which it wants its headers. */
+/* cmocka, and first the headers that it needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

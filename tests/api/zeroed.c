@@ -1,5 +1,5 @@
-/* Proves that calloc gives zeroes even where every byte was dirty a moment ago, in this thread or another,
- * and whether or not its pages went back to the system in between. */
+/* Proves that calloc returns zeroes even if every byte was written a moment ago, by this thread or another, whether or
+ * not the pages went back to the system in between. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void of_large_sizes(void **state)
     }
 }
 
-/* Half of the blocks stay, so that what goes back are pages in the middle of what is in use. */
+/* Half of the blocks stay, so that pages between live blocks go back. */
 static void after_pages_went_back(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void after_another_threads_dirt(void **state)
     }
 }
 
-/* What realloc cut off a block is dirty too. */
+/* The part that realloc cuts off is dirty. */
 static void after_shrinking(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void after_shrinking(void **state)
     }
 }
 
-/* More than may stay free, dirty and then never touched: a background thread, if there is one, is there to see to it.
+/* Sizes above the bound on free memory, first dirty and then untouched.  The pauses let a background thread purge.
  */
 static void of_very_large_sizes(void **state)
 {

@@ -1,5 +1,5 @@
-/* Proves that hz3 starts and works under RLIMIT_AS, says ENOMEM when it is reached, threads included, has everything
- * back once memory is freed, and that what is free stands in nobody's way. */
+/* Proves that hz3 starts and works under RLIMIT_AS.  At the limit every thread gets ENOMEM, once memory is freed all of
+ * it can be allocated again, and free memory never makes a request fail. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static size_t release(struct chain chain)
 
 static pthread_barrier_t exhausted;
 
-/* Its first calls come when nothing is left, for its own cache neither. */
+/* The thread's first calls come when there is no memory left, not even for its cache. */
 static void *first_calls_when_exhausted(void *others_block)
 {
     pthread_barrier_wait(&exhausted);
@@ -82,7 +82,7 @@ static void live_under(size_t limit)
     for (int round = 0; round < 4; round++) {
         CHECK(release(exhaust(30000)) >= at_least);
         CHECK(release(exhaust(KIB(300))) >= at_least);
-        CHECK(release(exhaust(1000)) >= small / 2); /* address space may be cut up now, but not lost */
+        CHECK(release(exhaust(1000)) >= small / 2); /* address space may be fragmented by now, but not lost */
     }
 }
 
@@ -93,7 +93,7 @@ static void *touched(size_t size)
     return memset(p, 1, size);
 }
 
-/* What is free lies in pieces around one block that is not. */
+/* The free memory is in pieces around one live block. */
 static void large_blocks_make_room(size_t limit)
 {
     void *block[8];
@@ -114,7 +114,7 @@ static void small_objects_make_room(size_t limit)
     release(kept);
 }
 
-/* Two such blocks would be too much. */
+/* The old block and a new one together would exceed the limit. */
 static void a_block_grows_where_it_is(size_t limit)
 {
     unsigned char *p = touched(limit / 100 * 55);
@@ -152,13 +152,13 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* What is set aside for forks beside threads stands in nobody's way, wherever it lies. */
+/* The memory set aside for forks beside threads must not make requests fail, wherever it lies. */
 static void forks_cost_nothing(size_t limit)
 {
     pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&end);
     pthread_t thread = start_thread(wait_for_it, &end);
-    size_t largest = 0; /* what the heap itself maps for its tables is there after the second */
+    size_t largest = 0; /* after the second round the heap has mapped all its tables */
     for (int fork = 0; fork < 8; fork++) {
         free(touched(limit / 10 * (1 + (size_t)fork % 4)));
         expect_success(in_child(nothing, NULL), 20);
@@ -184,7 +184,7 @@ static const struct {
     {"forks", forks_cost_nothing, MIB(256)},
 };
 
-/* address_limit CASE [BYTES]: under that limit already.  The whole process lives under it, its start included. */
+/* address_limit CASE [BYTES].  With BYTES the limit is set already, so that hz3's start is under it, too. */
 int main(int argc, char **argv)
 {
     char bytes[24];

@@ -1,5 +1,5 @@
-/* Proves that a program in C whose plugin brings the C++ library along does not end where the plugin's operator new has
- * no memory. */
+/* Proves that operator new throws in a plugin, if the program is in C and only the plugin loads the C++ library.  It
+ * must not end the process. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-/* A plugin in C++ as interpreters have them: what it cannot have it hears of by bad_alloc, and says so. */
+/* A plugin in C++, as interpreters have them.  It reports whether it caught bad_alloc. */
 #include <cstddef>
 #include <new>
 #include <string>
 
 extern "C" {
-/* Asks by an operator of its own and by the C++ library's code. */
+/* Allocates once in its own code, and once in the C++ library's. */
 bool refused(std::size_t size)
 {
     int caught = 0;
@@ -22,7 +22,7 @@ bool refused(std::size_t size)
     return caught == 2;
 }
 
-/* The handler makes way for none at its second call. */
+/* The handler removes itself at its second call. */
 int calls_of_handler(std::size_t size)
 {
     static int calls;

@@ -6,7 +6,7 @@ enum { LIVE = 48 };
 
 static size_t any_size(uint64_t *seed)
 {
-    size_t most = (size_t)16 << next_random(seed) % (next_random(seed) % 16 ? 13 : 18); /* up to 2 MiB, seldom */
+    size_t most = (size_t)16 << next_random(seed) % (next_random(seed) % 16 ? 13 : 18); /* rarely up to 2 MiB */
     return 1 + next_random(seed) % most;
 }
 

@@ -1,8 +1,8 @@
-/* The ordinary life of a thread, for tests whose subject is the moment around it: blocks of all sizes taken,
- * resized, checked and released.  Every failure ends the process. */
+/* Ordinary work for tests about what happens meanwhile: blocks of all sizes are allocated, resized, checked and freed.
+ * Every failure ends the process. */
 #include "support.h"
 
-/* Many rounds over a table of blocks; leaves nothing behind. */
+/* Works on a table of blocks, and frees all of them at the end. */
 void churn(uint64_t seed, int rounds);
 
 /* A thread that churns until it is told to stop. */

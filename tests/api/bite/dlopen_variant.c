@@ -1,5 +1,5 @@
-/* Proves that the dlopen-safe library can join a running process, serve threads from before and after, and
- * outlive its own dlclose, beside the malloc that is already there, be it hz3's. */
+/* Proves that the dlopen-safe library can be loaded into a running process, serves threads from before and after, and
+ * survives its own dlclose.  The process's malloc may be hz3's or another. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static size_t size_of(size_t i)
     return i % 50 ? 1 + i * i / 3 : MIB(1) + i;
 }
 
-/* Interleaved with the process's own malloc, of whose blocks hz3 must not know. */
+/* Alternates with the process's own malloc, whose blocks hz3 must not take for its own. */
 static void *live(void *arg)
 {
     size_t me = (size_t)arg, next = (me + 1) % THREADS;
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
     CHECK(argc == 2 || (argc == 3 && strcmp(argv[2], "beside_hz3") == 0));
-    CHECK((dlsym(RTLD_DEFAULT, "hz3_malloc") == NULL) == (argc == 2)); /* or this proves nothing */
+    CHECK((dlsym(RTLD_DEFAULT, "hz3_malloc") == NULL) == (argc == 2)); /* hz3 is preloaded only if asked */
     pthread_barrier_init(&loaded, NULL, THREADS);
     pthread_barrier_init(&filled, NULL, THREADS);
     pthread_barrier_init(&checked, NULL, THREADS);

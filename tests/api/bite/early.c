@@ -1,5 +1,5 @@
-/* Proves that every kind of call works before any constructor has run, the allocator's own included, and that
- * what was allocated then is as good as any other block. */
+/* Proves that every kind of call works before any constructor has run, even the allocator's own, and that blocks
+ * allocated then are as good as any other. */
 #include <malloc.h>
 #include <stdlib.h>
 

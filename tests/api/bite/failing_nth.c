@@ -1,5 +1,5 @@
-/* Proves that any one memory call of the allocator may fail, whichever it is, or all from any moment on, and
- * that once calls succeed again so does every request. */
+/* Proves that hz3 survives if the nth of its memory calls fails, or all from the nth on, for every n.  Once calls
+ * succeed again, so do all requests. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@ enum { LARGEST = KIB(200), MOST = 250 };
 static void live_behind_the_gate(void *arg)
 {
     struct gate *gate = (struct gate *)arg;
-    CHECK(malloc(MIB(60)) != NULL); /* most of a small window, so that the rest comes from beyond it */
+    CHECK(malloc(MIB(60)) != NULL); /* most of a small window, so that the workload needs more than it has */
     gate_count(gate, memory_calls, memory_calls_count);
     endure(LARGEST);
     gate->last = 0;
     CHECK(endure(LARGEST) == 0);
 }
 
-/* Whether the workload came as far as call number `first`. */
+/* Returns whether the workload reached call number `first`. */
 static bool fail(struct gate *gate, long first, long last)
 {
     *gate = (struct gate){.first = first, .last = last, .error = ENOMEM};
@@ -35,5 +35,5 @@ int main(void)
     CHECK(gate != MAP_FAILED);
     long n = 1;
     while (n <= MOST && fail(gate, n, n) && (n % 5 != 0 || fail(gate, n, LONG_MAX))) n++;
-    CHECK(n > 5); /* the workload has to reach the kernel at all */
+    CHECK(n > 5); /* otherwise the workload hardly makes system calls */
 }

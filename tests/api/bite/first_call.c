@@ -1,5 +1,5 @@
-/* Proves that any call may be a thread's first: free, realloc, malloc_usable_size and all the others find
- * their thread as if it had allocated before. */
+/* Proves that a thread may begin with any call: free, realloc, malloc_usable_size and all others work as if it had
+ * allocated before. */
 #include <malloc.h>
 #include <stdlib.h>
 

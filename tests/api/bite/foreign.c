@@ -1,5 +1,5 @@
-/* Proves that with HZ3_FOREIGN_FREE=libc a block of the libc's own malloc may be released, resized and
- * measured through the standard names, as programs with two allocators do. */
+/* Proves that with HZ3_FOREIGN_FREE=libc a block of libc's own malloc may be freed, resized and measured through the
+ * standard names, as programs with two allocators do. */
 #include <malloc.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Proves that hz3 starts and serves where another library has taken clock_gettime and allocates in it: hz3 reads the
+/* Proves that hz3 starts and works beside a library that replaces clock_gettime and allocates in it.  hz3 reads the
  * clock while it holds locks. */
 #include <malloc.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void *live(void *arg)
 
 int main(void)
 {
-    CHECK(now() == 0); /* the clock is the library's */
+    CHECK(now() == 0); /* otherwise the library's clock is not in place */
     churn(1, 200);
     join_thread(start_thread(live, NULL));
     malloc_trim(0);

@@ -1,5 +1,5 @@
-/* A clock like that of libfaketime, which looks for other names in it; what the loader has to say of one that is not
- * there it allocates.  It stands still. */
+/* A clock like libfaketime's, but it stands still.  It looks other names up, and the loader allocates its message about
+ * one that is missing. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* Takes files as libsocket_wrapper does, and system calls as libuid_wrapper does: both look for the names they have
- * taken at the first call, and allocate with that.  Here they lead nowhere. */
+/* Replaces functions for files, as libsocket_wrapper does, and syscall, as libuid_wrapper does.  Both allocate at their
+ * first call, as they look up what they replaced.  These functions allocate at every call, and do nothing else. */
 #include <stdlib.h>
 #include <sys/types.h>
 

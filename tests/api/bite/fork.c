@@ -1,5 +1,5 @@
-/* Proves that a child of busy threads has a whole heap: it frees what its parent allocated, goes on
- * allocating, starts threads and forks again; from any thread, and many times. */
+/* Proves that the heap of a child is intact, though its parent's other threads were allocating: the child frees its
+ * parent's blocks, allocates, starts threads and forks again.  Any thread may fork, many times. */
 #include <stdlib.h>
 
 #include "churn.h"

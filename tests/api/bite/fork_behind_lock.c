@@ -1,5 +1,5 @@
-/* Proves that a fork gets along with a library that allocates under a lock of its own and takes that lock in its atfork
- * handler, though the handler was registered before the allocator's constructor ran. */
+/* Proves that fork does not deadlock with a library that allocates under its own lock and takes that lock in an atfork
+ * handler, even if the handler was registered before the allocator's constructor ran. */
 #include <stdlib.h>
 
 #include "churn.h"
@@ -31,7 +31,7 @@ static void *work(void *unused)
         lock();
         churn(1, 20);
         unlock();
-        sleep_for(0.0001); /* the mutex is not fair */
+        sleep_for(0.0001); /* the mutex is not fair, so others need time to take it */
     }
     return unused;
 }

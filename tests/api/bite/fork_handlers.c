@@ -1,5 +1,5 @@
-/* Proves that pthread_atfork handlers may allocate; with an argument, those too that were registered before
- * the allocator's own (a library's constructor may do so) and therefore run while it is prepared to fork. */
+/* Proves that pthread_atfork handlers may allocate.  With an argument, this includes handlers that were registered
+ * before the allocator's own, as by a library's constructor, and so run while it is prepared to fork. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 {
     struct busy busy[2];
     (void)argv;
-    alarm(10); /* a fork that waits for itself waits for ever */
+    alarm(10); /* ends a fork that waits for itself */
     if (argc == 1) CHECK(pthread_atfork(prepare, afterwards, afterwards) == 0);
     for (size_t i = 0; i < COUNT_OF(busy); i++) busy_start(&busy[i]);
     for (size_t i = 1; i <= 100; i++) expect_success(in_child(live_as_a_child, (void *)i), 10);

@@ -1,5 +1,5 @@
-/* Proves that a signal handler which forks in the middle of a fork of its own thread leaves the gate closed, as that
- * fork needs it: until it is done, other threads are served with what needs no lock, which comes in whole pages. */
+/* Proves that a signal handler which forks inside a fork of its own thread leaves the gate closed for the outer one.
+ * Until that is done, other threads get memory that needs no lock, in whole pages. */
 #include <malloc.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static void prepare(void)
     CHECK(served && !entered);
 }
 
-/* Before the allocator has registered its own, so that ours runs when that has its locks. */
+/* Registered before the allocator's own handler, this one runs when the allocator has its locks. */
 static void before_constructors(void)
 {
     CHECK(pthread_atfork(prepare, NULL, NULL) == 0);
@@ -34,7 +34,7 @@ __attribute__((section(".preinit_array"), used)) static void (*const preinit)(vo
 static void *enter(void *unused)
 {
     sem_wait(&may_enter);
-    void *p = malloc(SMALL), *q = malloc(SMALL); /* large blocks start at whole pages; all of one may be usable */
+    void *p = malloc(SMALL), *q = malloc(SMALL); /* large blocks start at whole pages, and may be usable whole */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     entered = malloc_usable_size(p) < page && ((uintptr_t)p % page || (uintptr_t)q % page);
     free(p);

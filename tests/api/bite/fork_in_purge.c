@@ -1,5 +1,5 @@
-/* Proves that a signal handler may fork while its own thread gives pages back, and another, inside the allocator,
- * waits for just these since there are no others. */
+/* Proves that a signal handler may fork while its thread purges pages, and another thread waits inside the allocator
+ * for these pages, as there are no others. */
 #include <errno.h>
 #include <malloc.h>
 #include <semaphore.h>
@@ -17,13 +17,13 @@ enum { SMALL = 4096 };
 static volatile bool armed;
 static sem_t purging;
 
-/* Stands before libc's. */
+/* Replaces libc's. */
 int madvise(void *at, size_t bytes, int advice)
 {
     if (armed) {
         armed = false;
         sem_post(&purging);
-        sleep_for(0.1); /* until the other waits */
+        sleep_for(0.1); /* until the other thread waits */
         CHECK(raise(SIGUSR1) == 0);
     }
     return (int)syscall(SYS_madvise, at, bytes, advice);

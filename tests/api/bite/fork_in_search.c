@@ -1,5 +1,5 @@
-/* Proves that a request that the search for memory has found something for is served, though another thread forks just
- * then. */
+/* Proves that a request is served if the search for memory finds some for it, even if another thread forks at that
+ * moment. */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@ enum { SMALL = 4096 };
 static volatile bool armed, held_up;
 static sem_t searching;
 
-/* Stands before libc's. */
+/* Replaces libc's. */
 int madvise(void *at, size_t bytes, int advice)
 {
     if (armed) {
         armed = false;
         sem_post(&searching);
-        sleep_for(0.1); /* until the other waits for us to leave the allocator */
+        sleep_for(0.1); /* until the other thread's fork waits for this one to leave the allocator */
     }
     return (int)syscall(SYS_madvise, at, bytes, advice);
 }
@@ -32,7 +32,7 @@ static void hold_up(void)
     sleep_for(0.5);
 }
 
-/* Before the allocator has registered its own, so that ours runs when that has closed the gate. */
+/* Registered before the allocator's own handler, this one runs when the gate is closed. */
 static void before_constructors(void)
 {
     CHECK(pthread_atfork(hold_up, NULL, NULL) == 0);
@@ -59,7 +59,7 @@ static void run(void *unused)
     gate_refuse(calls, COUNT_OF(calls), ENOMEM);
     while (forget(malloc(SMALL))) {
     }
-    free(big); /* it waits whole for a large one */
+    free(big); /* it waits in the large cache, so a small request has to search */
     held_up = false;
     armed = true;
     CHECK(forget(malloc(SMALL)) != NULL);

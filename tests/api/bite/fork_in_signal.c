@@ -1,5 +1,5 @@
-/* Proves that a signal handler may fork wherever it lands, in the middle of the allocator too: neither the
- * parent, which goes on with the interrupted call, nor the child, which only leaves, gets stuck. */
+/* Proves that a signal handler may fork anywhere, also inside the allocator.  Neither the parent, which goes on with
+ * the interrupted call, nor the child, which only exits, hangs. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -14,7 +14,7 @@ static const double seconds = 2;
 
 static volatile sig_atomic_t forks;
 
-/* Once per handler: an interval timer would overtake a slow machine and leave it nothing but signals. */
+/* The handler sets the timer anew.  With an interval timer a slow machine would do nothing but handle signals. */
 static void ring_soon(void)
 {
     static uint64_t seed = 1;
@@ -31,7 +31,7 @@ static void fork_again(int signal)
     ring_soon();
 }
 
-/* Large and small in turn, and trims: the time goes into the slow paths, where the locks are. */
+/* Large and small blocks alternate with trims, so that most time is spent in slow paths, which take locks. */
 static void allocate_under_signals(void)
 {
     void *live[LIVE] = {0};
@@ -58,7 +58,7 @@ static void alone(void *arg)
     allocate_under_signals();
 }
 
-/* The signals are for the main thread; the others hold the locks that its handler's fork has to wait for. */
+/* The main thread gets the signals.  The others hold locks that the fork in its handler has to wait for. */
 static void beside_busy_threads(void *arg)
 {
     struct busy busy[2];

@@ -1,5 +1,5 @@
-/* Proves that fork gets along with threads that allocate while they hold locks of the C library's which fork takes: of
- * streams, of the list of all streams, of the loader; and that the children's heaps are whole. */
+/* Proves that fork does not deadlock with threads that allocate under locks of libc which fork takes as well: those of
+ * streams, of the list of streams, and of the loader.  The children's heaps are intact. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void *fork_often(void *unused)
     return unused;
 }
 
-/* Each line is longer than the one before: getline grows its buffer under the stream's lock. */
+/* Each line is longer than the last, so that getline grows its buffer, which it does under the stream's lock. */
 static void *read_lines(void *unused)
 {
     while (!stopped()) {
@@ -60,7 +60,7 @@ static void *live_and_return(void *unused)
 static void *load(void *unused)
 {
     while (!stopped()) {
-        void *library = dlopen("libutil.so.1", RTLD_NOW); /* nobody else uses it */
+        void *library = dlopen("libutil.so.1", RTLD_NOW); /* not in use otherwise, so it is loaded each time */
         if (library) CHECK(dlclose(library) == 0);
         join_thread(start_thread(live_and_return, NULL));
     }

@@ -15,10 +15,10 @@
 const int memory_calls[] = {SYS_mmap, SYS_munmap, SYS_madvise, SYS_mprotect, SYS_mremap};
 const size_t memory_calls_count = COUNT_OF(memory_calls);
 
-enum { MOST_CALLS = 32, SAY_BEGUN = 20001, ASK_TO_OPEN }; /* the last two: numbers of no call */
+enum { MOST_CALLS = 32, SAY_BEGUN = 20001, ASK_TO_OPEN }; /* no system calls have the last two numbers */
 
-/* Returns the listener's descriptor where `flags` ask for one.  Without flags as most programs do it: by
- * prctl. */
+/* Returns the listener's descriptor if `flags` ask for one.  Without flags it uses prctl, as most programs
+ * do. */
 static int install(const int *calls, size_t count, unsigned on_these, unsigned on_others, unsigned flags)
 {
     struct sock_filter program[2 * MOST_CALLS + 2], *next = program;
@@ -47,15 +47,15 @@ void gate_allow_only(const int *calls, size_t count, bool all_threads)
     install(calls, count, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS, all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }
 
-/* The keeper decides on each call while its caller waits in the kernel: unlike a trap this needs no signal,
- * which threads may have blocked.  It was there before the filter, and so is not under it. */
+/* The keeper is a thread that decides on each call while the caller waits in the kernel.  A trap would need a
+ * signal, which threads may block.  The keeper starts before the filter, so its own calls are not filtered. */
 struct keeper {
     struct gate *gate;
     int listener;
     sem_t may_begin;
 };
 
-/* Whether it fails. */
+/* Whether the call is to fail. */
 static bool decide(struct gate *gate, pid_t caller, int call)
 {
     if (call == SAY_BEGUN) gate->begun = true;

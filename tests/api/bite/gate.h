@@ -1,5 +1,5 @@
-/* A gate of seccomp filters between a process and the kernel.  A filter cannot be taken off again: always in
- * a child.  The calls named are those by which an allocator gets and gives memory. */
+/* A gate of seccomp filters between a process and the kernel.  A filter cannot be removed, so use it in a child
+ * only.  memory_calls are those by which an allocator gets memory and gives it back. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -10,15 +10,15 @@ extern const size_t memory_calls_count;
 void gate_refuse(const int *calls, size_t count, int error);
 /* From now on every other call of this thread, or of any that the process has, kills the process. */
 void gate_allow_only(const int *calls, size_t count, bool all_threads);
-/* From now on these calls of this thread, and of the threads, children and programs that it starts, are counted; those
- * numbered first to last fail with `error`. */
+/* From now on these calls of this thread, and of the threads, children and programs that it starts, are counted.  Calls
+ * number first to last fail with `error`. */
 struct gate {
     volatile long calls, first, last;
-    volatile bool begun; /* gate_say_begun was called behind it */
-    bool passes_caller;  /* only what it starts is counted */
+    volatile bool begun; /* gate_say_begun was called behind the gate */
+    bool passes_caller;  /* the caller's own calls are not counted */
     int error;
 };
 void gate_count(struct gate *gate, const int *calls, size_t count);
-/* For programs behind a gate: that it has come to its main; that no further call is to fail. */
+/* A program behind a gate says that it has reached main, or asks that no further call fail. */
 void gate_say_begun(void);
 void gate_ask_to_open(void);

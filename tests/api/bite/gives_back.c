@@ -1,5 +1,5 @@
-/* Proves that memory goes back to the system without any further call: after a burst, after threads ended,
- * while all threads sleep, in a forked child too; and that a producer and its consumer do not hoard. */
+/* Proves that memory goes back to the system without any further call: after a burst, after threads ended, while all
+ * threads sleep, and in a forked child.  A producer and a consumer do not hoard memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static struct burst new_burst(size_t count)
     return burst;
 }
 
-/* Sleeps and looks: nothing here calls malloc. */
+/* Waits without calling malloc. */
 static void expect_back(size_t before, size_t peak, size_t cached)
 {
     size_t enough = before + (peak - before) / 10 + cached;
@@ -98,7 +98,7 @@ static void *take_for_a_destructor(void *arg)
     return arg;
 }
 
-/* One that runs after hz3's own. */
+/* Memory is freed by a destructor that runs after hz3's own. */
 static void after_a_destructor(void)
 {
     static void *p[LATE];
@@ -108,7 +108,7 @@ static void after_a_destructor(void)
     expect_back(before, before + LATE * (size_t)LATE_BYTES, 0);
 }
 
-/* It has freed everything, and waits for work that never comes. */
+/* Opens when all threads have freed everything.  Then they sleep, like a pool without work. */
 static pthread_barrier_t released;
 
 static void *release_and_sleep(void *arg)
@@ -134,7 +134,7 @@ static void while_all_threads_sleep(void)
     expect_back(before, peak, THREADS * CACHE);
 }
 
-/* No background thread: what the program calls anyway has to do, as long as it misses its magazines now and then. */
+/* Without a background thread, the program's own calls give memory back, as long as some of them take a slow path. */
 static void in_passing(void)
 {
     static void *some[200];
@@ -153,7 +153,7 @@ static void in_passing(void)
 enum { HOLDERS = 32, HELD_CLASSES = 8, HELD_EACH = 12 };
 static pthread_barrier_t all_hold;
 
-/* Large objects, of which little is cached: they are free in runs that the thread's heap goes on holding. */
+/* Few large objects are cached.  Once freed, they are in runs that the thread's heap still holds. */
 static void *hold_and_release(void *arg)
 {
     void *p[HELD_CLASSES][HELD_EACH];
@@ -179,7 +179,7 @@ static void what_heaps_hold(void)
     expect_back(before, before + (size_t)HOLDERS * HELD_CLASSES * HELD_EACH * KIB(50), 0);
 }
 
-/* Above the soft limit nothing waits for its decay, whoever would have looked after it. */
+/* Above the soft limit memory goes back at once, without waiting for its decay. */
 static void above_the_limit(void)
 {
     enum { COUNT = 12800, BYTES = 16384, LEFT = 16 };
@@ -211,7 +211,7 @@ static void *consume(void *arg)
     return arg;
 }
 
-/* At most 4096 blocks of 532 bytes on average live at any time: 2 MiB. */
+/* At most 4096 blocks of 532 bytes on average, 2 MiB, are live at any time. */
 static void with_a_consumer(void)
 {
     pthread_t consumer = start_thread(consume, NULL);
@@ -232,7 +232,7 @@ static void with_a_consumer(void)
     CHECK(most < before + MIB(16));
 }
 
-/* The most threads seen after a burst of so many blocks was freed. */
+/* The most threads seen after a burst of `count` blocks was freed. */
 static size_t most_threads_after(size_t count)
 {
     struct burst burst = new_burst(count);
@@ -244,7 +244,7 @@ static size_t most_threads_after(size_t count)
     return most;
 }
 
-/* The background thread is for 16 MiB or more: a block has 1.8 KiB on average. */
+/* The background thread starts when 16 MiB or more are to go back.  A block has 1.8 KiB on average. */
 static void little_is_no_reason_for_a_thread(void)
 {
     CHECK(status_number("Threads:") == 1);

@@ -1,6 +1,6 @@
-/* A day in a process whose system calls may fail: all sizes up to `largest` by every kind of call, a thread,
- * and trims.  What is refused must be refused with ENOMEM and leave the old block whole; what is given must
- * be the owner's alone; calloc must be zero; free must keep errno.  Returns how many requests were refused.
+/* A workload for processes whose system calls may fail: all sizes up to `largest` by every kind of call, a thread,
+ * and trims.  It checks that a refusal gives ENOMEM and leaves the old block intact, that blocks do not overlap,
+ * that calloc returns zeroes, and that free keeps errno.  Returns the number of refused requests.
  */
 #include <stddef.h>
 

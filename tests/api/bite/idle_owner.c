@@ -1,11 +1,11 @@
-/* Proves that while a thread sleeps others may free what it allocated: what they leave stays as it is, the memory
- * serves them, and the sleeper wakes up to a whole heap. */
+/* Proves that other threads may free a sleeping thread's blocks.  The blocks that they leave keep their content, the
+ * freed memory serves them, and the heap is intact when the thread wakes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "churn.h"
 
-enum { OBJECTS = 60000, KEPT = 7 }; /* one in KEPT is left to the owner */
+enum { OBJECTS = 60000, KEPT = 7 }; /* the owner keeps one in KEPT */
 
 static void *object[OBJECTS];
 static pthread_barrier_t turn;
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     free_others();
     size_t before = resident_bytes();
     take_anew();
-    if (strcmp(argv[1], "again") == 0) CHECK(resident_bytes() < before + MIB(16)); /* of 51 MiB */
+    if (strcmp(argv[1], "again") == 0) CHECK(resident_bytes() < before + MIB(16)); /* 51 MiB were freed */
     for (int round = 0; round < 10; round++) {
         free_others();
         take_anew();

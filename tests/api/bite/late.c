@@ -1,5 +1,5 @@
-/* Proves that memory can be had and given back until the very end: in TLS destructors of every kind and
- * round, in atexit handlers and destructors, and in threads that still run while the process exits. */
+/* Proves that malloc and free work until the very end: in TLS destructors of every kind and round, in atexit handlers
+ * and destructors, and in threads that still run while the process exits. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@ extern void *__dso_handle;
 enum { KEYS = 3, LAST_ROUND = 4 }; /* glibc runs PTHREAD_DESTRUCTOR_ITERATIONS = 4 rounds */
 
 static pthread_key_t keys[KEYS];
-static size_t *ended; /* shared with the parent, who counts what a child's end has run */
+static size_t *ended; /* counts the handlers that ran; shared, as a child's are counted by its parent */
 
 struct late_value {
     size_t key;
@@ -36,7 +36,7 @@ static void take_and_release_all_sizes(void)
     }
 }
 
-/* Sets itself again, so that it runs in every round there is. */
+/* Sets its key again, so that it runs in every round. */
 static void at_thread_end(void *arg)
 {
     struct late_value *value = (struct late_value *)arg, *next;
@@ -79,7 +79,7 @@ static void *thread_with_late_values(void *arg)
     return arg;
 }
 
-/* What a cache made anew after its thread's end would leave behind is here 1,200 times. */
+/* If ending threads made new caches and lost them, 1,200 of them would show in RSS. */
 static void threads_end(void)
 {
     enum { THREADS = 1500 };
@@ -115,7 +115,7 @@ static void exits_with_handlers(void *arg)
     (void)arg;
     *ended = 0;
     kept = malloc(1000);
-    for (int i = 0; i < 40; i++) /* more than the 32 that glibc has room for without allocating */
+    for (int i = 0; i < 40; i++) /* glibc allocates beyond 32 */
         CHECK(atexit(at_process_end) == 0);
     have_an_object_destroyed();
     exit(0);

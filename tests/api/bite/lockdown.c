@@ -1,5 +1,5 @@
-/* Proves that once it runs, hz3 makes no system call but mmap, munmap, mremap, madvise, mprotect and futex,
- * whatever is allocated and given back: a program may lock itself in, by one thread or by all. */
+/* Proves that after its start hz3 makes no system calls but mmap, munmap, mremap, madvise, mprotect and futex, whatever
+ * is allocated and given back.  So a program may forbid others, for one thread or for all. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "gate.h"
 #include "support.h"
 
-enum { LIVE = 160 }; /* 200 MiB, of which all is given back in each round */
+enum { LIVE = 160 }; /* 200 MiB, all given back in each round */
 
 static const int allowed[] = {SYS_mmap, SYS_munmap, SYS_mremap, SYS_madvise,    SYS_mprotect,    SYS_futex,
                               SYS_read, SYS_write,  SYS_exit,   SYS_exit_group, SYS_rt_sigreturn};
@@ -34,7 +34,7 @@ static void take_and_give_back(void)
     }
 }
 
-/* Whatever the allocator started meanwhile, a thread for instance, is there when the lock falls. */
+/* The filter is set while the program is running, when the allocator may have started a thread. */
 static void in_use(void *all_threads)
 {
     void *burst[100];
@@ -48,7 +48,7 @@ static void in_use(void *all_threads)
     gate_allow_only(allowed, COUNT_OF(allowed), all_threads != NULL);
     take_and_give_back();
     double until = now() + 1.5;
-    while (now() < until) /* looks on while idle memory is given back: a sleep would be one call too many */
+    while (now() < until) /* idle memory goes back meanwhile; the filter does not allow to sleep */
         free(malloc(1000));
 }
 
@@ -62,10 +62,10 @@ static void before_anything_was_freed(void *all_threads)
 static pthread_barrier_t locked;
 static size_t done;
 
-/* Must not return: the end of a thread makes calls that are not the allocator's. */
+/* Must not return, as the end of a thread makes other system calls. */
 static void *beside_others(void *arg)
 {
-    pthread_barrier_wait(&locked); /* so does its beginning, which is over now */
+    pthread_barrier_wait(&locked); /* so does its start, which is over here */
     pthread_barrier_wait(&locked);
     take_and_give_back();
     __atomic_add_fetch(&done, 1, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
-/* Proves that calloc's memory is zero where madvise says that it gave pages back and did not, as that of QEMU's user
- * mode does before 7.1. */
+/* Proves that calloc's memory is zero even if madvise reports success but keeps the pages, as in QEMU's user mode
+ * before 7.1. */
 #include <stddef.h>
 
 #include "hardship.h"

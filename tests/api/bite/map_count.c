@@ -1,5 +1,5 @@
-/* Proves that a process that has nearly all the mappings it may have (vm.max_map_count) is refused nothing; that one
- * that has them all gets memory or ENOMEM, never a crash, and can free; and that it is well again when there are fewer.
+/* Proves that requests succeed in a process that has nearly all its mappings (vm.max_map_count).  In one that has used
+ * them up, malloc returns memory or ENOMEM and free works.  Once there are fewer mappings, requests succeed again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@ static size_t most_mappings(void)
     return strtoul(text, NULL, 10);
 }
 
-/* Every second page of a region is made another kind of mapping until the kernel has had enough; then the last few like
- * the others again, so that `left` may be made. */
+/* Changes the protection of every second page of a region until the kernel refuses.  Then changes the last few back, so
+ * that the process may still make `left` mappings. */
 static void use_up_mappings(char *region, size_t pages, size_t page, size_t left)
 {
     size_t at = 0;

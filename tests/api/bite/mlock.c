@@ -1,6 +1,6 @@
-/* Proves that a program that locks its memory (mlockall(MCL_FUTURE)) locks and holds at most 1.2 times what
- * it does under the libc's own malloc: reservations and retained memory must not be locked along.  And that one that
- * forked before, beside a thread, holds at most 1.2 times what it does otherwise. */
+/* Proves that a program that locks its memory (mlockall(MCL_FUTURE)) has at most 1.2 times the locked and resident
+ * memory that it has with libc's malloc.  Reservations and retained memory must not be locked, too.  A program that
+ * forked before, beside a thread, has at most 1.2 times the memory that it has otherwise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

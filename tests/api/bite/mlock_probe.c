@@ -1,5 +1,5 @@
-/* Says, in bytes, what it has locked and resident after some work under mlockall(MCL_FUTURE), as "future"; as
- * "current" under MCL_CURRENT too; as "forked" after a fork beside a thread, besides. */
+/* Prints its locked and resident bytes after some work.  Argument "future": under mlockall(MCL_FUTURE); "current": also
+ * under MCL_CURRENT; "forked": under both, after a fork beside a thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-/* What is set aside for that must not be locked. */
+/* The memory that is set aside for such forks must not be locked. */
 static void fork_beside_a_thread(void)
 {
     pthread_barrier_t barrier;

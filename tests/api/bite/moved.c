@@ -1,5 +1,5 @@
-/* Proves that blocks which realloc moved leave no mappings behind: their number stays far from what the system allows,
- * and is small again when the blocks are free. */
+/* Proves that blocks which realloc moved do not use up the process's mappings.  Their number stays far below the
+ * system's limit, and is small again when the blocks are free. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static char *touched(size_t size)
     return p;
 }
 
-/* Blocks that were moved are cut up for others, and what got their middle stays. */
+/* Moved blocks are freed and cut up for others.  Those in the middle stay. */
 static void keep_middles_of_moved(void)
 {
     static char *moved[1000], *between[1000], *front[1000], *back[1000];
@@ -62,7 +62,7 @@ static void keep_middles_of_moved(void)
     CHECK(mappings() < MOST);
 }
 
-/* Those that are free again become small blocks, of which every second goes. */
+/* Moved blocks are freed and become smaller blocks, and every second of these is freed. */
 static void purge_parts_of_moved(void)
 {
     enum { MOVED = 3000, BATCH = 150, PARTS = 11 * BATCH };
@@ -89,7 +89,7 @@ int main(void)
         block[i] = malloc(SIZE);
         CHECK(block[i] != NULL);
         fill(block[i] + 5000, 24, i);
-        block[i] = realloc(block[i], LARGER); /* with nothing free behind it: it moves */
+        block[i] = realloc(block[i], LARGER); /* moves, as the memory behind it is in use */
         CHECK(block[i] != NULL && is_filled(block[i] + 5000, 24, i));
     }
     CHECK(mappings() < MOST);

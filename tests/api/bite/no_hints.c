@@ -1,5 +1,5 @@
-/* Proves that hz3 works on a system whose address space ends below where it would like to be, up to a ceiling, if the
- * free check sets one, at which it says ENOMEM and from which on a refusal costs nothing. */
+/* Proves that hz3 works where the address space does not reach up to its preferred addresses.  With the free check the
+ * heap may be bounded there.  At that bound malloc returns ENOMEM, and repeated refusals map nothing. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "hardship.h"
 #include "support.h"
 
-/* Below 512 GiB it would end, and this one's mappings are above 100 TiB. */
+/* An address space of 512 GiB.  Above 100 TiB lies what this process already has, such as its stack. */
 void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
     bool beyond = (uintptr_t)at >= (uintptr_t)1 << 39 && (uintptr_t)at < (uintptr_t)100 << 40;

@@ -1,4 +1,4 @@
-/* mmap of a system that has never heard of MAP_FIXED_NOREPLACE, and says so. */
+/* The mmap of a system that does not know MAP_FIXED_NOREPLACE and refuses it. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
-/* Proves that the options in the environment say what they do: effective values with their source, warnings
- * that name what is wrong, statistics at exit, and otherwise silence. */
+/* Proves what hz3 prints about options in the environment: effective values with their source, warnings that name the
+ * error, statistics at exit, and otherwise nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static const char *const names[] = {
 #include "../../../src/api/options.def"
 };
 
-/* What a small program writes to stderr with these settings; it always ends well. */
+/* What a small program writes to stderr with these settings.  It always exits with 0. */
 static const char *said_with(const char *first, const char *second)
 {
     static struct program_run run;
@@ -107,7 +107,7 @@ static void prints_statistics_at_exit(void)
     CHECK(line_has(said, "] refills by source", "fresh_run="));
 }
 
-enum { BUSY_ROUNDS = 1000, BUSY_OBJECTS = 40 }; /* objects: more than one magazine holds, less than two */
+enum { BUSY_ROUNDS = 1000, BUSY_OBJECTS = 40 }; /* more objects than one magazine holds, and fewer than two */
 
 static void be_busy(void)
 {
@@ -118,8 +118,8 @@ static void be_busy(void)
     }
 }
 
-/* Objects of the busy program come from fresh runs first, in lane secure for two rounds, and then from the two
- * magazines it filled itself. */
+/* The busy program's objects come first from fresh runs, in lane secure for two rounds, and then from the two
+ * magazines that it filled. */
 static void says_where_refills_came_from(void)
 {
     struct program_run run = run_program((const char *const[]){"/proc/self/exe", "busy", NULL},

@@ -1,6 +1,6 @@
-/* Proves that hz3 starts and works where the kernel never overcommits (vm.overcommit_memory = 2) and counts
- * every reservation, and that what it gives back counts no more; skipped where it does overcommit, since a test must
- * not change the host. */
+/* Proves that hz3 starts and works where the kernel never overcommits (vm.overcommit_memory = 2) and so counts every
+ * reservation.  Memory that hz3 gives back is no longer counted.  The test is skipped where the kernel overcommits,
+ * since a test must not change the host. */
 #include <malloc.h>
 #include <stdlib.h>
 

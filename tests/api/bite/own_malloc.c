@@ -1,12 +1,12 @@
-/* Proves that a program with a malloc of its own, as Firefox and Chromium have one, keeps it where hz3 is preloaded:
- * what it does not define itself (reallocarray) goes by what it does. */
+/* Proves that a program with its own malloc, such as Firefox or Chromium, keeps it when hz3 is preloaded.  Functions it
+ * does not define, such as reallocarray, call those that it does. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-/* Blocks one after the other, each behind its size; nothing is used again. */
+/* A bump allocator.  Each block's size lies before it. */
 static _Alignas(16) char arena[MIB(8)];
 static size_t used;
 
@@ -42,7 +42,7 @@ void *realloc(void *p, size_t size)
     void *to = malloc(size);
     size_t old = 0;
     CHECK(p == NULL || is_own(p));
-    CHECK(size < sizeof(arena)); /* one that adds a header to what overflowed would wrap */
+    CHECK(size < sizeof(arena)); /* a multiplication that overflowed must not arrive here */
     if (p != NULL) memcpy(&old, (char *)p - 16, sizeof(old));
     return to != NULL ? memcpy(to, p != NULL ? p : to, old < size ? old : size) : NULL;
 }

@@ -1,6 +1,6 @@
-/* Proves that a library that is loaded and unloaded again and again shares the program's heap: blocks cross
- * its border both ways, outlive it, and leave nothing behind; also where it is to have libc's malloc (RTLD_DEEPBIND).
- * Its name alone leads to it, by the program's RUNPATH. */
+/* Proves that a library that is loaded and unloaded many times shares the program's heap.  Blocks pass in both
+ * directions, outlive the library, and are not leaked, also where RTLD_DEEPBIND gives the library libc's malloc.
+ * The library is found by the program's RUNPATH. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { LOADS = 300 };
 static void *(*make)(size_t);
 static void (*drop)(void *, size_t);
 
-/* The thread-local data of the plugin is allocated inside the plugin's first call, here and in each thread.
+/* The plugin's thread-local data is allocated in the plugin's first call in each thread.
  */
 static void *use(void *arg)
 {

@@ -1,5 +1,5 @@
-/* A plugin as programs have them: it allocates when it is loaded, when it is used, and when it goes, and has
- * thread-local data that the loader itself must allocate for. */
+/* A typical plugin.  It allocates when it is loaded, used and unloaded, and has thread-local data for which the loader
+ * has to allocate. */
 #include <stdlib.h>
 #include <string.h>
 

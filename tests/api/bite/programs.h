@@ -1,2 +1,2 @@
-/* Starts four programs, in every way there is: vfork, posix_spawn, system and popen. */
+/* Starts four programs, by vfork, posix_spawn, system and popen. */
 void start_programs(void);

@@ -1,5 +1,5 @@
-/* Proves that threads which end by the system call, without their destructors, leave the process whole: others take
- * their stacks, or these are unmapped, while it forks, trims and asks about all threads. */
+/* Proves that threads may end by the system call, without their destructors.  Other threads get their stacks, or these
+ * are unmapped, while the process forks, trims and reads statistics of all threads. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "churn.h"
 
-enum { TOGETHER = 12, ROUNDS = 60 }; /* together: more stacks of 8 MiB than glibc keeps */
+enum { TOGETHER = 12, ROUNDS = 60 }; /* glibc keeps fewer than 12 stacks of 8 MiB */
 
 static pthread_barrier_t all_have;
 
@@ -59,7 +59,7 @@ static void run(void *unused)
     CHECK(fclose(paper) == 0);
 }
 
-/* Nobody waits for ever for threads that are gone. */
+/* The time limit shows if something waits for a thread that has ended. */
 int main(void)
 {
     expect_success(in_child(run, NULL), 30);

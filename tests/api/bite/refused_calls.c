@@ -1,5 +1,5 @@
-/* Proves that hz3 lives on when the kernel refuses mmap, munmap, madvise, mprotect, mremap or new threads
- * from some moment on: nothing crashes, nothing lies, and nothing is lost however long it lasts. */
+/* Proves that hz3 works on if the kernel starts to refuse mmap, munmap, madvise, mprotect, mremap or new threads.
+ * It does not crash, returns no wrong result, and loses no memory however long this lasts. */
 #include <errno.h>
 #include <sys/syscall.h>
 
@@ -9,7 +9,7 @@
 
 enum { LARGEST = MIB(4), SETTLING = 3, ROUNDS = 12 };
 
-/* A block of the largest kind lost in each round would be 48 MiB by the end. */
+/* If each round lost one of the largest blocks, 48 MiB would be lost at the end. */
 static void live_with(const int *calls, size_t count, int error)
 {
     endure(LARGEST);

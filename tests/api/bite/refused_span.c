@@ -1,5 +1,5 @@
-/* Proves that a request for which there is no memory is refused, and does not search for ever, where the system takes
- * one free block back and another not. */
+/* Proves that a request without memory for it is refused, and does not search without end, if the system takes one free
+ * block back but refuses another. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ static bool is_refused(const char *at)
     return refused && at >= refused && at < refused + big;
 }
 
-/* These two stand before libc's. */
+/* These two replace libc's. */
 int madvise(void *at, size_t bytes, int advice)
 {
     if (!is_refused(at)) return (int)syscall(SYS_madvise, at, bytes, advice);

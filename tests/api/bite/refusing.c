@@ -1,6 +1,6 @@
-/* Proves that what cannot be had is refused cheaply: what no address space has without a system call; what does not
- * fit, asked for again and again, without giving back each time what is kept for later; and that whatever is freed
- * meanwhile, by anybody, is there for the next request. */
+/* Proves that impossible requests are cheap.  A size beyond the address space needs no system call.  Repeated requests
+ * that do not fit do not purge retained memory each time.  Memory that any thread frees meanwhile is available to the
+ * next request. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { SMALL = 1000, TIMES = 1000, LIMIT = 256 };
 
 static unsigned mapped, advised;
 
-/* These stand before libc's. */
+/* These replace libc's. */
 void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
     mapped++;
@@ -34,7 +34,7 @@ static void refuse(size_t size)
     CHECK(forget(malloc(size)) == NULL && errno == ENOMEM);
 }
 
-static void *last; /* of a chain of small blocks */
+static void *last; /* the end of a chain of small blocks */
 
 static void fill_up(void)
 {
@@ -71,7 +71,7 @@ static void in_little_room(void *unused)
     mapped = advised = 0;
     double before = now();
     for (int i = 0; i < TIMES; i++) refuse(i % 2 ? SMALL : MIB(1));
-    /* A run of lane secure tries for a plot first. */
+    /* Lane secure asks for a whole plot before it asks for one run. */
     unsigned searches = 2 + (unsigned)((now() - before) / 0.1);
     CHECK(mapped <= (2 + SECURE) * TIMES + 10 * searches && advised <= 10 * searches);
 
@@ -90,7 +90,7 @@ static void in_little_room(void *unused)
 
 int main(void)
 {
-    free(forget(malloc(MIB(8)))); /* it waits for the next */
+    free(forget(malloc(MIB(8)))); /* it stays in the large cache */
     mapped = advised = 0;
     for (int i = 0; i < TIMES; i++) {
         refuse(PTRDIFF_MAX);

@@ -1,5 +1,5 @@
-/* Proves that what a thread frees may wait for the background thread, if it is there and nobody set a bound; and that
- * else it goes at once: under a bound that was given (argument "given"), and where there is to be no such thread. */
+/* Proves that freed memory may wait for the background thread, if there is one and the user set no bound.  Otherwise it
+ * goes back at once: with a bound (argument "given"), or in a process that may not have such a thread. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -41,14 +41,14 @@ int main(int argc, char **argv)
     release(0, FIRST);
     for (double until = now() + 5; status_number("Threads:") < 2 && now() < until;) sleep_for(0.001);
     CHECK(status_number("Threads:") == 2);
-    sleep_for(0.01); /* it has begun */
+    sleep_for(0.01); /* until the background thread runs */
     expect_success(in_child(release_without_privileges, &before), 30);
     release(FIRST, BLOCKS);
     size_t after = resident_bytes();
     if (given)
         CHECK(after <= before + MIB(BOUND + SLACK));
     else
-        CHECK(after >= before + MIB(BLOCKS - FIRST - SLACK)); /* the first may have waited for long enough by now */
+        CHECK(after >= before + MIB(BLOCKS - FIRST - SLACK)); /* the first ones' decay time may be over */
     for (double until = now() + 10; resident_bytes() > before + MIB(SLACK) && now() < until;) sleep_for(0.02);
     CHECK(resident_bytes() <= before + MIB(SLACK));
     return 0;

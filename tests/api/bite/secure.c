@@ -1,5 +1,5 @@
-/* Proves that a program with more rights than its user does not listen to the user's HZ3_* variables: a copy of this
- * one, set-group-ID.  The loader takes no LD_PRELOAD there, so it is linked with hz3. */
+/* Proves that a program with more rights than its user ignores the user's HZ3_* variables.  It runs a copy of itself
+ * that is set-group-ID.  The loader ignores LD_PRELOAD there, so the program is linked with hz3. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static struct program_run probe(const char *path)
     return run;
 }
 
-/* Writes this program to `out`; false: it could not be made set-group-ID. */
+/* Copies this program to `out`.  Returns false if it could not be made set-group-ID. */
 static bool copy_self(int out)
 {
     struct stat self;

@@ -1,4 +1,4 @@
-/* Proves that a process with busy threads can start programs in every way there is. */
+/* Proves that a process with busy threads can start programs, by vfork, posix_spawn, system and popen. */
 #include "churn.h"
 #include "programs.h"
 

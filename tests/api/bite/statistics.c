@@ -1,6 +1,6 @@
-/* Proves that the statistics at exit come out on stderr and nowhere else: where the program has closed stderr, where it
- * has closed everything else, and opened files of its own with the numbers that were free then, under a seccomp filter,
- * and where a thread holds stdout for ever; and by malloc_stats in a thread with the least stack there is. */
+/* Proves that statistics are written to stderr and nowhere else: at exit, if the program has closed stderr, has reused
+ * every other descriptor for files of its own, is under a seccomp filter, or has a thread that holds stdout's lock; and
+ * by malloc_stats in a thread with the smallest stack. */
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
@@ -15,12 +15,12 @@
 #include "gate.h"
 #include "support.h"
 
-enum { LAST = 200 }; /* a number above that of the descriptor which hz3 keeps */
+enum { LAST = 200 }; /* above the descriptor that hz3 keeps */
 
 static const int allowed[] = {SYS_mmap,  SYS_munmap, SYS_mremap,     SYS_madvise, SYS_mprotect,
                               SYS_futex, SYS_write,  SYS_exit_group, SYS_exit,    SYS_rt_sigreturn};
 
-/* The data is what stdout is, by many numbers; nothing but statistics is written. */
+/* Every other descriptor becomes stdout, where statistics_of sees any output. */
 static void closes_all_others(void)
 {
     for (int fd = STDERR_FILENO + 1; fd <= LAST; fd++) CHECK(dup2(STDOUT_FILENO, fd) == fd);

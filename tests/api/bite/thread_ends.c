@@ -1,5 +1,5 @@
-/* Proves what glibc does at a thread's end to be safe: it frees the thread's TLS block's table, by the thread itself
- * after its destructors, or by whoever joins another thread, under the lock that creating a thread takes. */
+/* Proves that what glibc does at a thread's end is safe.  It frees the table of the thread's TLS blocks, either in the
+ * thread itself after its destructors, or in a join of another thread, under the lock that creating a thread takes. */
 #include <elf.h>
 #include <link.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ static void allocate_and_leave(void *arg)
     allocate(arg);
 }
 
-/* Its first and last call is the free of what the loader gave it. */
+/* The thread's only call is the free of memory that the loader allocated for it. */
 static void a_thread_that_says_nothing_leaves_nothing(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -52,7 +52,7 @@ static void a_thread_that_says_nothing_leaves_nothing(void)
 
 static pthread_key_t key;
 
-/* After hz3's own destructors, and too little for anybody to look how much waits to be given back. */
+/* Runs after hz3's own destructors.  It frees too little for a slow path that looks how much is to go back. */
 static void free_some(void *some)
 {
     pthread_barrier_wait(&crowd_ends);
@@ -66,7 +66,8 @@ static void *end_with_the_crowd(void *some)
     return NULL;
 }
 
-/* More stacks than glibc keeps: each further join frees, under its lock, while much waits for the background thread. */
+/* glibc keeps fewer stacks.  Each further join frees one under glibc's lock, while much memory is to go back, for which
+ * hz3 would start its background thread. */
 static void joining_starts_no_thread(void)
 {
     pthread_t crowd[CROWD];
@@ -80,7 +81,7 @@ static void joining_starts_no_thread(void)
     for (int i = 0; i < CROWD; i++) join_thread(crowd[i]);
 }
 
-/* Long after the last free that was the loader's, but with no other since. */
+/* The last free before this was the loader's, under its lock.  Shrinking still has to start the background thread. */
 static void what_is_shrunk_then_goes_home(void)
 {
     void *p = malloc(MIB(100));
@@ -101,7 +102,7 @@ static void at_exit(void)
     CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGTERM));
 }
 
-/* Much is to be given back, for which hz3 has a thread of its own. */
+/* Enough memory is to go back that hz3 has started its background thread. */
 static void leave_main(void *sandboxed)
 {
     void *p[64];
@@ -116,7 +117,8 @@ static void leave_main(void *sandboxed)
     pthread_exit(NULL);
 }
 
-/* The process ends with its last thread but ours, and its exit handlers find a thread fit for them. */
+/* The process ends when only hz3's thread is left.  That thread then runs the exit handlers, which need a usual stack
+ * and signal mask. */
 static void a_process_ends_without_its_main_thread(void)
 {
     expect_success(in_child(leave_main, NULL), 10);
@@ -127,10 +129,10 @@ static const char *loader(void)
 {
     const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR), *segment = header;
     while (segment->p_type != PT_INTERP) segment++;
-    return (const char *)header - header->p_vaddr + segment->p_vaddr; /* the first is that of the table itself */
+    return (const char *)header - header->p_vaddr + segment->p_vaddr; /* the first entry describes the table itself */
 }
 
-/* by_loader: as the loader's argument, where the kernel does not say where the loader is. */
+/* by_loader: starts the program as the loader's argument.  Then the kernel does not tell where the loader is. */
 int main(int argc, char **argv)
 {
     if (argc > 1) {

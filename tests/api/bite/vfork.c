@@ -1,5 +1,5 @@
-/* Proves that children of vfork that grow the heap, or free much, on their way to exec leave their parent able to give
- * memory back. */
+/* Proves that a parent can still give memory back after a child of vfork has grown the heap, or freed much, before
+ * exec. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

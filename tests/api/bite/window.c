@@ -1,5 +1,5 @@
-/* Proves that a window (HZ3_WINDOW) much smaller than what is allocated is no ceiling: beyond it every call
- * works as within. */
+/* Proves that the window (HZ3_WINDOW) does not limit the heap.  Every call works on memory outside it as on memory
+ * inside. */
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ enum { SMALL = 700, LARGE = MIB(1) + 5, SMALL_BLOCKS = MIB(256) / SMALL, LARGE_B
 
 static void *small[SMALL_BLOCKS], *large[LARGE_BLOCKS];
 
-/* Enough to show whose a block is, without the seconds that filling half a GiB takes. */
+/* Enough to tell blocks apart.  To fill half a GiB would take seconds. */
 static void mark(void *p, size_t size, size_t i)
 {
     CHECK(p != NULL && malloc_usable_size(p) >= size);
