@@ -1,9 +1,9 @@
-/* Counts the read-modify-writes of remote frees: a built-in count of this build's, no timing.
+/* Counts the atomic read-modify-writes of remote frees, by a counter that is built in.  No time is measured.
  *
  *     atomics one_way      one thread allocates, another frees
- *     atomics symmetric    two threads free as many of each other's as they allocate
+ *     atomics symmetric    two threads allocate, and free as many of each other's objects
  *
- * Both after a warm-up.
+ * The count begins after a warm-up.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,10 +31,10 @@ static uint64_t count_frees(void **objects, int n)
     return hz3_rmw_count - before;
 }
 
-/* What main allocated; both go in turns. */
+/* Frees the objects that main allocated.  Both threads work in turns. */
 static void *free_all(void *arg)
 {
-    hz3_free(hz3_malloc(1000)); /* joins: before that no free is remote */
+    hz3_free(hz3_malloc(1000)); /* the thread joins; before that no free is remote */
     for (int round = 0; round < WARM_UP + ROUNDS; round++) {
         pthread_barrier_wait(&turn);
         uint64_t more = count_frees(batches[0], OBJECTS);

@@ -10,7 +10,7 @@
 #include "base/sizeclass.h"
 #include "support.h"
 
-/* ---- what hz3 says ---- */
+/* ---- hz3's own tables ---- */
 
 static void count_run(struct audit *audit, const struct hz3_span *run)
 {
@@ -30,7 +30,7 @@ static void count_large(struct audit *audit, const struct hz3_span *block)
     audit->uncarved += hz3_span_bytes(block) - used;
 }
 
-/* How many granules from this one on are of one use.  What no span has is set aside for a fork, or somebody else's. */
+/* Counts a span and returns its granules.  A granule without a span is set aside for a fork, or not hz3's. */
 static size_t count_span(struct audit *audit, const struct hz3_window *window, size_t granule)
 {
     const struct hz3_span *span = &window->spans[granule];
@@ -47,7 +47,7 @@ static size_t count_span(struct audit *audit, const struct hz3_window *window, s
     return span->granules;
 }
 
-/* ---- what the kernel says ---- */
+/* ---- the kernel's figures ---- */
 
 /* Bytes of [from, to) that are mapped and writable. */
 static size_t writable(const char *maps, uintptr_t from, uintptr_t to)
@@ -61,7 +61,7 @@ static size_t writable(const char *maps, uintptr_t from, uintptr_t to)
     return bytes;
 }
 
-/* The tables of a window lie right before it; those of the first, and the magazines, before all. */
+/* A window's tables lie right before it.  The first window's tables also have the magazines before them. */
 static size_t count_committed(const char *maps, const struct hz3_window *window)
 {
     uintptr_t from = window == hz3_windows ? hz3_magazine_area : (uintptr_t)window->spans;

@@ -1,5 +1,5 @@
-/* Where every byte is that hz3 has from the system, as far as its runs, spans and tables say, and what the system says
- * that it gave.  Only where no other thread is inside hz3. */
+/* Accounts for every byte that hz3 has from the system, by its runs, spans and tables, and by the kernel's figure.  No
+ * other thread may be inside hz3 meanwhile. */
 #ifndef HZ3_TEST_AUDIT_H
 #define HZ3_TEST_AUDIT_H
 
@@ -7,12 +7,12 @@
 
 /* Bytes. */
 struct audit {
-    size_t out;       /* of runs: with the program, in caches, in flight, in transfer and in central's magazines */
-    size_t large;     /* of large blocks that are live, as far as they may be used */
-    size_t central;   /* of runs: free again */
-    size_t uncarved;  /* never handed out: of runs, their tails too; of spans; and what large blocks leave unused */
+    size_t out;       /* objects out of runs: live, in caches, in flight, in transfer, or in central's magazines */
+    size_t large;     /* the usable bytes of live large blocks */
+    size_t central;   /* objects that are free in their runs */
+    size_t uncarved;  /* never handed out: in runs and at their ends, in free spans, and unused in large blocks */
     size_t metadata;  /* tables and magazines */
-    size_t committed; /* what the kernel says is mapped, and writable, where hz3 may map */
+    size_t committed; /* mapped and writable by the kernel's figure, where hz3 may map */
 };
 struct audit audit(void);
 #endif

@@ -1,12 +1,12 @@
-/* The stash of an owner that does not look: what is in flight to it is bounded, and what lies there serves whoever
- * needs memory, or goes home.
+/* The stash of an owner that takes nothing from it.  The memory in flight to it is bounded.  It serves other threads
+ * that need memory, or is retired into its runs.
  *
- *     bounds flood SIZE    many threads free what a sleeping owner made, far more than its stash may hold
- *     bounds asleep        a third thread gets the sleeping owner's objects before a fresh run is carved
- *     bounds dead          the same when the owner has ended
- *     bounds heir          the owner has ended, and a thread that came after has its number and its stash
- *     bounds idle          reclaim sends home what nobody asked for
- *     bounds overtaken     what is popped before its push has counted it stays in flight for nobody
+ *     bounds flood SIZE    many threads free a sleeping owner's objects, far more than its stash may hold
+ *     bounds asleep        a third thread gets the sleeping owner's objects before a new run is carved
+ *     bounds dead          the same after the owner has ended
+ *     bounds heir          the same if a new thread has the ended owner's heap, and so its stash
+ *     bounds idle          reclaim retires objects that nobody takes
+ *     bounds overtaken     an object that is popped before its push is counted is not counted as in flight for good
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static pthread_barrier_t made, end;
 static void make(void)
 {
     for (size_t i = 0; i < count; i++) CHECK((objects[i] = hz3_malloc(size)) != NULL);
-    /* All that it has: it leaves nothing to a stranger. */
+    /* Takes the rest of its magazines, too, so that the thread leaves no free objects to others. */
     while (!heir && hz3_cache_objects(hz3_class_of(size)) && count < MOST) objects[count++] = hz3_malloc(size);
     owner = hz3_thread.cache.owner;
 }
@@ -49,7 +49,7 @@ static void *make_and_sleep(void *arg)
 
 static void *free_share(void *arg)
 {
-    hz3_free(hz3_malloc(1)); /* joins: before that no free is remote */
+    hz3_free(hz3_malloc(1)); /* the thread joins; before that no free is remote */
     for (size_t i = (size_t)arg; i < count; i += FREERS) hz3_free(objects[i]);
     return NULL;
 }
@@ -122,8 +122,8 @@ static void serve(bool dead)
     pthread_t maker = start_thread(make_and_sleep, dead ? NULL : (void *)1);
     pthread_barrier_wait(&made);
     if (dead) join_thread(maker);
-    if (heir) hz3_cache_clear_handoffs(0, 1, true); /* it would find there what the owner never handed out */
-    hz3_add(hz3_heaps[owner].threads, 1);           /* so that nobody comes to have this number yet */
+    if (heir) hz3_cache_clear_handoffs(0, 1, true); /* the heir would find free objects in it that are not tested */
+    hz3_add(hz3_heaps[owner].threads, 1);           /* so that no thread joins this heap yet */
     free_all();
     size_t stashed = hz3_owner_stash_objects(hz3_class_of(size));
     CHECK(stashed > 100);
@@ -146,7 +146,7 @@ static void go_home_idle(void)
     pthread_barrier_wait(&made);
     free_all();
     CHECK(hz3_owner_stash_objects(cls) > 100 && hz3_owner_stash_has_pending(owner, cls));
-    hz3_owner_stash_trim(cls, false); /* sees it for the first time */
+    hz3_owner_stash_trim(cls, false); /* the first trim only looks */
     CHECK(hz3_owner_stash_has_pending(owner, cls));
     hz3_owner_stash_trim(cls, false);
     CHECK(!hz3_owner_stash_has_pending(owner, cls) && hz3_owner_stash_objects(cls) == 0);
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
         size = strtoul(argv[2], NULL, 10);
         flood();
     } else if (!strcmp(argv[1], "overtaken")) {
-        size = 16384; /* every push of one is booked */
+        size = 16384; /* every push of one object is counted at once */
         overtake();
     } else if (!strcmp(argv[1], "idle")) {
         go_home_idle();

@@ -1,10 +1,10 @@
-/* A workload whose figures are known, for the lines of the observation boxes: one thread's objects are freed by
- * another, which ends; then the owner takes some of them again, a third thread steals some, and the rest stays or is
- * trimmed, by a thread that did nothing else.
+/* A workload with known figures, for the lines of the observation boxes.  One thread's objects are freed by another,
+ * which ends.  The owner takes some of them again, and a third thread steals some.  The rest stays, or is trimmed by a
+ * fourth thread.
  *
  *     boxes OBJECTS TAKEN STOLEN [trim]
  *
- * Prints what is still in the stash and in the spills. */
+ * Prints how many objects are left in the stash and in the spills. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static pthread_barrier_t took;
 static void *free_all(void *arg)
 {
     (void)arg;
-    hz3_threads_join(&hz3_thread); /* before that no free is remote */
+    hz3_threads_join(&hz3_thread); /* before that, no free is remote */
     for (size_t i = 0; i < freed; i++) hz3_free(objects[i]);
     return NULL;
 }
@@ -40,7 +40,7 @@ static void note_spilled(void)
     if (hz3_outbox) spilled += hz3_owner_stash_spilled(hz3_outbox, hz3_class_of(SIZE));
 }
 
-/* Lives on, so that it keeps what it took. */
+/* Does not end, so that it keeps the objects it took. */
 static void *steal(void *arg)
 {
     (void)arg;

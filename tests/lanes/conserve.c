@@ -1,18 +1,18 @@
-/* Proves that no object is lost and none has two owners: threads allocate, exchange, free each other's, end, are
- * replaced, or fall asleep with what they hold.  Whenever all of them rest, in every class
+/* Proves that no object is lost and none has two owners.  Threads allocate, exchange blocks, free each other's, end,
+ * are replaced, or sleep with what they hold.  Whenever all of them rest, in every class
  *
  *     taken from runs - retired into runs = live + in magazines and outboxes + in stashes + in transfer + in central
  *
- * and the left side is what the runs say is out of them; and over all classes, in bytes and to the byte,
+ * and the left side is also the number of objects that the runs miss.  Over all classes, exactly and in bytes,
  *
  *     live + in magazines and outboxes + in stashes + in transfer + in central + uncarved + metadata = committed,
  *
- * the last of which is the kernel's figure.  In the end all threads are gone, and so is what they held.
+ * where committed is the kernel's figure.  In the end all threads have ended, and nothing is out of the runs.
  *
  *     conserve [SECONDS [THREADS [SEED [MOMENTS]]]]
  *
- * With MOMENTS they rest so often, and every 16th time a child is forked that finds the same, and when it has freed all
- * that was live.  (ThreadSanitizer does not stand that.)
+ * With MOMENTS they rest so often.  Every 16th time a child is forked, which checks the same sums, frees all live
+ * blocks, and checks again.  (ThreadSanitizer does not support that.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,22 +47,22 @@ static const size_t SHADOWED = (size_t)64 << 30;
 struct worker {
     pthread_t thread;
     uint64_t seed, operations;
-    bool ends; /* with the phase; the others sleep through the count */
+    bool ends; /* at the end of the phase; the others sleep during the count */
     void *held[HELD];
-    void *legacy[LEGACY]; /* freed after hz3 has said goodbye to the thread */
+    void *legacy[LEGACY]; /* freed after the thread has left hz3 */
 };
 
 static struct worker workers[MOST_THREADS];
 static void *mailbox[MAILBOX];
 static _Atomic uint64_t *shadow;
 static _Atomic bool resting;
-static uint64_t most_operations = UINT32_MAX; /* of a thread, from one rest to the next */
+static uint64_t most_operations = UINT32_MAX; /* of a thread between two rests */
 static pthread_barrier_t rest, work;
 static pthread_key_t estate;
 
-/* ---- whose memory it is: one bit for 16 bytes ---- */
+/* ---- which memory is live: one bit for 16 bytes ---- */
 
-/* Sets or clears the bits of the block; each must have been the other way. */
+/* Sets or clears the block's bits.  All of them must have had the other value. */
 static void claim(void *p, bool taken)
 {
     size_t unit = ((uintptr_t)p - hz3_windows[0].base) / HZ3_UNIT, end = unit + hz3_units_of(hz3_malloc_usable_size(p));
@@ -86,7 +86,7 @@ static size_t any_size(uint64_t *seed)
     return next_random(seed) % KIB(100);
 }
 
-/* Every first byte that was asked for is written: a transport may have linked through it. */
+/* Writes the first byte of each block, as a transport may have linked objects through it. */
 static void *take(uint64_t *seed)
 {
     size_t size = any_size(seed);
@@ -107,7 +107,7 @@ static void drop(void **p)
 
 /* ---- the threads ---- */
 
-/* Comes back until libc gives up, which is after hz3's own destructor has run. */
+/* Sets its key again until hz3's own destructor has run. */
 static void inherit(void *arg)
 {
     struct worker *self = arg;
@@ -157,7 +157,7 @@ static void count_run(struct hz3_span *span)
     if (span->kind == HZ3_SPAN_RUN) out_of_runs[span->cls] += hz3_get(span->live);
 }
 
-/* 0 of others. */
+/* 0 if p is no large block. */
 static size_t large_bytes(const void *p)
 {
     return hz3_class_at(p) == HZ3_CLASS_LARGE ? hz3_malloc_usable_size(p) : 0;
@@ -172,7 +172,7 @@ static void count_live(size_t live[HZ3_CLASS_VALUES], size_t threads)
     }
 }
 
-/* Bytes of what the program holds. */
+/* Bytes of all blocks that the program holds. */
 static size_t live_bytes(const size_t live[HZ3_CLASS_VALUES], size_t threads)
 {
     size_t bytes = 0;
@@ -185,7 +185,7 @@ static size_t live_bytes(const size_t live[HZ3_CLASS_VALUES], size_t threads)
     return bytes;
 }
 
-/* waiting: in the caches of threads and what all share, bytes. */
+/* waiting: free bytes in threads' caches and in shared ones. */
 static void check_bytes(size_t live, size_t waiting)
 {
     struct audit books = audit();
@@ -202,7 +202,7 @@ static void check_bytes(size_t live, size_t waiting)
     exit(1);
 }
 
-/* Nobody else is inside hz3; the background thread is kept out. */
+/* No other thread may be inside hz3.  The lock keeps the background thread out. */
 static void check_balance(size_t threads)
 {
     size_t live[HZ3_CLASS_VALUES] = {0}, bytes = 0, heaps = 0, waiting = 0;
@@ -247,7 +247,7 @@ static void balance_as_a_child(void *threads)
     check_balance((size_t)threads);
 }
 
-/* One phase: work, then the count while a third of the threads have ended and the others sleep. */
+/* The threads work.  Then a third of them end, the others sleep, and the sums are checked. */
 static void run_phase(size_t threads, double seconds)
 {
     sleep_for(seconds);
@@ -286,7 +286,7 @@ static void prepare(size_t threads, uint64_t seed)
     pthread_barrier_init(&work, NULL, (unsigned)sleepers + 1);
 }
 
-/* Wakes the sleepers and replaces those that ended, or, to finish, lets all end. */
+/* Wakes the sleepers and replaces the threads that ended.  To finish, it lets all threads end. */
 static void go_on(size_t threads, bool finish)
 {
     atomic_store(&resting, finish);
@@ -304,7 +304,7 @@ int main(int argc, char **argv)
     unsigned moments = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : MOMENTS, children = 0;
     uint64_t operations = 0;
     CHECK(moments > 0);
-    if (argc > 4) most_operations = 1000; /* what a look at the books costs, about */
+    if (argc > 4) most_operations = 1000; /* about as much time as a check takes */
     CHECK(seconds > 0 && threads > 3 && threads <= MOST_THREADS);
     prepare(threads, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     for (size_t i = 0; i < threads; i++) workers[i].thread = start_thread(live, &workers[i]);

@@ -1,4 +1,4 @@
-/* Starts hz3 and ends: for what it says at start. */
+/* Starts hz3 and ends, for the messages at start. */
 #include "api/init.h"
 
 int main(void)

@@ -1,11 +1,11 @@
-/* Objects pass from those who allocate to those who free, for as long as it runs: the memory in use stays near what is
- * live and what may be cached.
+/* Some threads allocate objects and others free them, all the time.  Resident memory has to stay near what is live and
+ * what may be cached.
  *
  *     patterns PRODUCERS CONSUMERS SECONDS     a producer's objects go to the consumers in turn
  *     patterns ring THREADS SECONDS            each thread frees what the one before it allocated
  *
- * Prints bytes: peak_rss (beyond what was resident at the start), peak_live, cached (the most that may wait in caches
- * of all kinds as they are configured), and the number of objects that passed. */
+ * Prints peak_rss (beyond what was resident at the start), peak_live and cached (the most that caches of all kinds may
+ * hold, as configured) in bytes, and the number of objects that passed. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 enum { MOST = 8, SLOTS = 4096, LEAST_SIZE = 16, MOST_SIZE = 2048 };
 
-/* One sender, one receiver; a slot that is NULL is free. */
+/* Has one sender and one receiver.  A slot that is NULL is free. */
 struct channel {
     void *_Atomic slot[SLOTS];
 };
@@ -49,7 +49,7 @@ static void drop(void *p)
     hz3_free(p);
 }
 
-/* Fills what is free of the channel, from *at on. */
+/* Fills free slots of the channel, from *at on. */
 static void send(struct channel *channel, size_t *at, uint64_t *seed)
 {
     for (int i = 0; i < SLOTS / 4 && !channel->slot[*at % SLOTS]; i++) channel->slot[(*at)++ % SLOTS] = make(seed);

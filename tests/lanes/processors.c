@@ -1,10 +1,10 @@
-/* More threads than processors, in a build with HZ3_CPU_MAGAZINES: what processors hold is counted, goes back, goes to
- * the threads that come next, and is whole in forked children.
+/* More threads than processors, in a build with HZ3_CPU_MAGAZINES.  Objects in processors' magazines are counted, can
+ * be taken back, serve any thread, and are intact in forked children.
  *
- *     processors hold        threads hold nothing and processors something; a pass takes that back
+ *     processors hold        objects are in processors' magazines and not in threads'; a pass takes them back
  *     processors fork        children are forked while the threads work
- *     processors stepped     a sequence whose thread is stopped after each instruction never gets to its end
- *     processors fall-back   without restartable sequences processors never hold anything */
+ *     processors stepped     a sequence never ends if its thread is stopped after each instruction
+ *     processors fall-back   without restartable sequences processors have no magazines */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static pthread_barrier_t joined, rest, end;
 static unsigned threads;
 static _Atomic bool over;
 
-/* Allocates and frees at random; each object is filled for its owner alone. */
+/* Allocates and frees at random.  Each object has a pattern of its own. */
 static void work(uint64_t id, int steps)
 {
     void *slot[SLOTS] = {NULL};
@@ -135,7 +135,7 @@ static void be_traced(void *sequence)
     _exit(0);
 }
 
-/* Whether a child that does nothing else than run a sequence, or nothing, ends while it is stepped. */
+/* Whether a child that is stepped ends.  It runs one sequence, or with NULL none. */
 static bool ends_if_stepped(const char *sequence)
 {
     int status;
@@ -148,8 +148,8 @@ static bool ends_if_stepped(const char *sequence)
     return false;
 }
 
-/* Were a single instruction between the store that tells the kernel of a sequence and its first, the kernel would take
- * the thread, stopped there, to be in none, and forget it. */
+/* The store that registers a sequence must come right before its first instruction.  If a thread is stopped between the
+ * two, the kernel finds it outside the sequence and clears the registration. */
 static void step(void)
 {
     CHECK(ends_if_stepped(NULL));

@@ -1,4 +1,4 @@
-"""What a remote free costs in atomic read-modify-writes, counted.  `pytest -s` shows the figures."""
+"""The number of atomic read-modify-writes that a remote free costs.  `pytest -s` shows the figures."""
 
 import re
 
@@ -7,7 +7,7 @@ from variants import run, variant
 
 def atomics(lane, traffic, **changes):
     program = variant(lane, ATOMIC_STATS=1, **changes).program("lanes/atomics.c")
-    said = run(program, traffic, HZ3_DECAY="1000s").stdout  # what is done by the clock is no cost of a free
+    said = run(program, traffic, HZ3_DECAY="1000s").stdout  # so that no pass of reclaim is counted
     figure = float(re.search(r"atomics_per_remote_free=(\S+)", said)[1])
     print(f"{figure:.5f} atomics per remote free: lane {lane} {changes}, {traffic} traffic")
     return figure

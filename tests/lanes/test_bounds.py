@@ -1,5 +1,5 @@
-"""The owner stash in forms that no lane has.  An owner that does not look holds nobody's memory: what is in flight to it is
-bounded and serves whoever needs it."""
+"""The owner stash, also in forms that no lane has.  If an owner takes nothing from its stash, the memory in it is
+bounded and serves other threads."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Every lane, every lane with one flag changed, and some with several: each builds and loses no object, or is refused by
-a sentence that names the flag."""
+"""Every lane, every lane with one flag changed, and some with several.  Each builds and loses no object, or the build
+is refused with a message that names the flag."""
 
 import re
 
@@ -26,7 +26,7 @@ COMBINED = [
     variant("classic", S44_4_SKIP_QUICK_EMPTY_CHECK=1, S44_4_QUICK_EMPTY_USE_EPF_HINT=0),
     variant("classic", S146_OVERFLOW_BATCH=8, S44_STASH_MAX_OBJS=64),
 ]
-# A sanitizer for what the counts do not show.
+# ThreadSanitizer finds races that the counts do not show.
 RACES = [
     variant(lane, "-fsanitize=thread", "-O1", "-g", "-Wno-tsan", **changes) for lane, changes in [
         ("scale", {}),
@@ -45,7 +45,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="session")
 def conserve(request):
-    """Runs the count of objects on a variant, once for those that are the same program."""
+    """Runs conserve on a variant, once for all variants that are the same program."""
     seconds, passed = (6 if request.config.getoption("--long") else 0.8), set()
 
     def conserve(variant, threads=THREADS, **environment):

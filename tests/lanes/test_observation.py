@@ -1,4 +1,4 @@
-"""The observation boxes: one line each when the process ends, of a fixed form, with figures that add up."""
+"""The observation boxes print one line each at exit, in a fixed form, with figures that add up."""
 
 import re
 
@@ -27,11 +27,11 @@ HOME = [
     ("classic", {"S112_FULL_DRAIN_EXCHANGE": 0}),
     ("classic", {"S67_SPILL_ARRAY": 0, "S44_OWNER_STASH_COUNT": 1}),
 ]
-FREED, TAKEN, STOLEN = 4000, 1000, 500  # 250 KiB: less than any bound on what is in flight
+FREED, TAKEN, STOLEN = 4000, 1000, 500  # 250 KiB, less than any bound on memory in flight
 
 
 def observe(lane, changes, *arguments):
-    """The boxes' fields, and what the program said: what is left in the stash and the spills."""
+    """Returns the boxes' fields, and from the program how many objects are left in the stash and the spills."""
     program = variant(lane, **dict.fromkeys(FORMS, 1), **changes).program("lanes/boxes.c")
     done = run(program, FREED, TAKEN, STOLEN, *arguments, HZ3_DECAY="600s")
     lines = done.stderr.splitlines()
@@ -41,7 +41,7 @@ def observe(lane, changes, *arguments):
         match = re.fullmatch(rf"\[{name}\] {form}", line)
         assert match, line
         names = re.findall(r"(\w+)=", line)
-        fields[name] = dict(zip(reversed(names), map(float, reversed(match.groups())), strict=True))  # sums come first
+        fields[name] = dict(zip(reversed(names), map(float, reversed(match.groups())), strict=True))  # sums are first
     return fields, {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", done.stdout)}
 
 
@@ -50,13 +50,13 @@ def observe(lane, changes, *arguments):
 def test_figures_of_a_known_workload_add_up(lane, changes, trim):
     box, left = observe(lane, changes, *trim)
     s44, s67, s74, pushes = (box[name] for name in ("HZ3_S44", "HZ3_S67", "HZ3_S74", "HZ3_S96_OWNER_STASH_PUSH"))
-    assert s44["pushed"] == FREED and s44["refused"] == 0  # by a thread that is dead
+    assert s44["pushed"] == FREED and s44["refused"] == 0  # by a thread that has ended
     assert s44["popped"] + s44["stolen"] + s44["trimmed"] + left["stashed"] + left["spilled"] == FREED
     assert s44["stolen"] > 0 and s44["popped"] >= TAKEN
     assert (s44["trimmed"] > 0) == bool(trim) and (left["stashed"] > 0) != bool(trim)
     assert s74["s44_objs"] == s44["popped"] + s44["stolen"]
     assert s67["kept"] == s67["served"] + left["spilled"]
-    assert pushes["objs"] == FREED and pushes["cas_retry_total"] == 0  # nobody else pushed
+    assert pushes["objs"] == FREED and pushes["cas_retry_total"] == 0  # no other thread pushed
     assert 0 < box["HZ3_S44_4"]["drained_avg"] <= box["HZ3_S44_4"]["drained_max"] <= FREED
     assert box["HZ3_S44_4"]["pop_calls"] > 0 and 0 < box["HZ3_S44_4"]["want_avg"] <= 60
     assert box["HZ3_ATOMIC"]["rmw"] > 0

@@ -1,4 +1,4 @@
-"""Where one thread allocates and another frees, memory stays near what is live, for as long as it goes on."""
+"""If one thread allocates and another frees, resident memory stays near live memory, however long this goes on."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""More threads than processors, where magazines belong to processors."""
+"""More threads than processors, in builds where magazines belong to processors."""
 
 import platform
 import shutil
