@@ -26,7 +26,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def redis_on(tmp_path_factory):
-    """redis_on(library): a Redis with 200000 values of 300 bytes, and some gone again."""
+    """redis_on(library): a Redis with 200000 values of 300 bytes, most of which were then replaced by smaller ones."""
 
     @contextmanager
     def started(library, busy=None):

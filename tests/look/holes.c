@@ -1,4 +1,4 @@
-/* Frees nine in ten objects of one size, waits until its pages have gone back as far as they can, and rests. */
+/* Frees nine in ten objects of one size, waits until all pages that can go back have, and then sleeps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

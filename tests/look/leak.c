@@ -1,5 +1,5 @@
-/* Leaks a known number of bytes in one function while others allocate and free as much; then one thread, "maker",
- * allocates what another, "taker", frees. */
+/* Leaks a known number of bytes in one function, while another function allocates and frees as much.  Then thread
+ * "maker" allocates objects that thread "taker" frees. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

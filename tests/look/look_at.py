@@ -1,4 +1,4 @@
-"""Asks the verbs that look into processes."""
+"""Runs the subcommands of hz3 that look into processes."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HZ3 = ROOT / "bin/hz3"
-# With the Python of the tests, which has prometheus-client.
+# bin/hz3 then uses the tests' Python, which has prometheus-client.
 WITH_OURS = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -24,7 +24,7 @@ def said(*arguments, **options):
 
 
 def refused(*arguments, **options):
-    """The one line that says why."""
+    """The one line that gives the reason."""
     done = hz3(*arguments, **options)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1
@@ -33,7 +33,7 @@ def refused(*arguments, **options):
 
 @contextmanager
 def resting(*argv, **options):
-    """A program that prints a line and waits; its process, and the line."""
+    """Starts a program that prints a line and waits.  Yields its process and the line."""
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options) as process:
         try:
             yield process, process.stdout.readline()

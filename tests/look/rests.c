@@ -1,5 +1,5 @@
-/* Threads allocate, free each other's objects and leave some; then all rest, the program prints what hz3 says of itself,
- * and waits for its input to end. */
+/* Threads allocate, free each other's objects, and keep some.  When all of them sleep, the program prints hz3's own
+ * statistics, and waits until its input ends. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -31,10 +31,10 @@ int main(void)
     pthread_barrier_init(&barrier, NULL, THREADS);
     for (size_t i = 1; i < THREADS; i++) pthread_create(&thread, NULL, work, (void *)i);
     work(0);
-    usleep(100000); /* the others have come to rest */
+    usleep(100000); /* until the others sleep */
     size_t (*says)(char *, size_t) = (size_t(*)(char *, size_t))dlsym(RTLD_DEFAULT, "hz3_stats_json");
     says(text, sizeof text);
     strcat(text, "\n");
-    if (write(STDOUT_FILENO, text, strlen(text)) < 0) return 1; /* which, unlike printf, does not ask for memory */
+    if (write(STDOUT_FILENO, text, strlen(text)) < 0) return 1; /* unlike printf, write does not allocate */
     return read(STDIN_FILENO, &c, 1) < 0;
 }

@@ -1,4 +1,4 @@
-"""hz3 doctor: who serves malloc, and what of the program and the machine stands in the way."""
+"""hz3 doctor: which library serves malloc, and what in the program or the machine keeps hz3 from working well."""
 
 import os
 import re
@@ -16,7 +16,7 @@ OWN = "void *__libc_malloc(unsigned long);\nvoid *malloc(unsigned long n) { retu
 
 
 def lines(*arguments):
-    """{the words of a line: whether it is well}"""
+    """{the text of a line: whether it is ok}"""
     found = [re.fullmatch(r"(ok  |look)  (.+)", line) for line in said("doctor", *arguments).splitlines()]
     assert all(found)
     return {line[2]: line[1] == "ok  " for line in found}

@@ -1,4 +1,4 @@
-"""hz3 explain: the sum ends in RSS, and names what holds it."""
+"""hz3 explain: its rows add up to RSS, and name what holds the memory."""
 
 import os
 import re
@@ -18,7 +18,7 @@ OPTIONS = set(re.findall(r"^HZ3_OPTION\((\w+)", (ROOT / "src/api/options.def").r
 
 
 def share(text, what):
-    """Of RSS, in per cent; 0 where it is not there."""
+    """The row's share of RSS in per cent, or 0 if there is no such row."""
     found = re.search(rf"^ *[\d.]+ \w+ +([\d.]+) %  {what}(?: \(|$)", text, re.M)
     return float(found[1]) if found else 0
 
@@ -125,7 +125,7 @@ def test_other_lanes_are_explained_too(lane, program):
     env = {**os.environ, "LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so")}
     with resting(program("holes"), env=env) as (process, _):
         text = said("explain", process.pid)
-    size = "352" if lane == "secure" else "320"  # where a canary is
+    size = "352" if lane == "secure" else "320"  # lane secure adds a canary
     assert HOLE.search(text)[3] == size and abs(float(SUM.search(text)[2]) - 100) < 2
 
 
@@ -139,7 +139,7 @@ def test_a_child_of_fork_is_explained(preload):
             os.killpg(process.pid, 9)
 
 
-# What the process calls what the reader outside calls so.
+# The names that the process's own statistics have for rows, and those that the reader outside has for the same memory.
 SAME = {"live objects": ["live objects"], "live large blocks": ["live large blocks"],
         "free objects in runs in use": ["free objects in runs in use"],
         "objects never handed out": ["objects never handed out"], "threads' magazines": ["threads' magazines"],
@@ -147,8 +147,8 @@ SAME = {"live objects": ["live objects"], "live large blocks": ["live large bloc
         "free, in huge pages": ["free, in huge pages"], "metadata": ["metadata"],
         "program, libraries and shared memory": ["program and libraries", "shared memory"],
         "stacks and other mappings": ["stacks", "other mappings"], "sum": ["sum"]}
-TENTH = (1 << 20) // 20  # the reader prints MiB to a tenth
-CODE = 256 << 10  # of hz3's library, which the process counts among libraries, the reader with hz3's metadata
+TENTH = (1 << 20) // 20  # half of the reader's last digit, a tenth of a MiB
+CODE = 256 << 10  # hz3's library, which the process counts as a library, and the reader as hz3's metadata
 
 
 def kib(text, what):

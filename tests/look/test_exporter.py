@@ -1,4 +1,4 @@
-"""hz3 exporter: the figures of several processes over HTTP."""
+"""hz3 exporter: statistics of several processes over HTTP."""
 
 import re
 import signal

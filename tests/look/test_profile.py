@@ -1,5 +1,5 @@
-"""Heap profiles: the right function with the right bytes, who frees whose, from files and from running processes, and
-in the tools that others have for them."""
+"""Heap profiles name the right function with the right bytes, and which thread frees which thread's objects.  They come
+from files and from running processes, and other tools can read them."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def test_the_heatmap_has_a_row_for_who_allocates_and_a_column_for_who_frees(tabl
 
 
 def flowing(tmp_path, *flows):
-    """A profile in which threads free what is named, of a KiB each."""
+    """Writes a profile with these flows: (allocating thread, freeing thread, objects of 1 KiB)."""
     names = sorted({name for flow in flows for name in flow[:2]})
     threads = [f"thread {i} {i} {name}" for i, name in enumerate(names, 2)]
     freed = [f"freed {count} 1 1024 {names.index(by) + 2} {names.index(to) + 2} 0" for by, to, count in flows]

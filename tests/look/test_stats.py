@@ -1,4 +1,5 @@
-"""hz3 stats: a process that rests says of itself what a reader finds; and every way in which there is nothing to read."""
+"""hz3 stats: the reader finds the same figures as a sleeping process's own statistics, and refuses what it cannot
+read."""
 
 import json
 import os
@@ -82,7 +83,7 @@ def test_classes_are_counted(lane, program):
 
 
 def test_redis_is_read_in_no_time(redis):
-    """A tenth of a second, of this process's and the kernel's time: others may keep the processor from it."""
+    """Less than a tenth of a second of user and system time.  Wall-clock time would depend on other processes."""
 
     def taken():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -194,7 +195,7 @@ def test_it_ends_while_it_is_read(preload):
 
 
 def test_it_ends_at_any_time(preload):
-    """Whatever was read until then, it is told or refused."""
+    """The process may end while it is read.  Then the reader prints what it has, or refuses."""
     for pause in range(0, 80, 8):
         with resting(*BUSY, env=preload.env) as (process, _):
             asked = subprocess.Popen([sys.executable, ROOT / "look", "explain", str(process.pid)], text=True,

@@ -1,4 +1,4 @@
-"""hz3 top, by textual's own pilot: what is on an 80-column screen, its keys, and how it ends."""
+"""hz3 top, driven by textual's pilot: what an 80-column screen shows, the keys, and how it ends."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 
 
 def screen(app):
-    """Its lines, as they are."""
+    """The lines on the screen."""
     return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
 
 
@@ -92,7 +92,7 @@ def test_there_is_no_process_or_no_terminal(preload):
 
 
 def read_until(ours, words):
-    """What comes from a terminal until then, or until nobody has it any more."""
+    """Reads from a terminal until these words come, or until no process has it open any more."""
     seen = b""
     while words not in seen:
         assert select.select([ours], [], [], 20)[0], seen

@@ -1,4 +1,4 @@
-"""What a process says of itself may be anything: it is told or refused, in bounded time."""
+"""A process's memory may hold anything.  The reader prints it or refuses it, in bounded time."""
 
 import random
 import time
@@ -14,7 +14,7 @@ ROUNDS = 150
 
 
 def spoil(data, dice):
-    """Some bytes are others, or all of a word is set."""
+    """Changes some bytes, or sets all bits of a word."""
     data = bytearray(data)
     for _ in range(dice.randint(1, 4)):
         at = dice.randrange(len(data))
