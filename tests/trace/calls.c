@@ -1,4 +1,4 @@
-/* What is recorded: calls MODE makes calls of known numbers and sizes. */
+/* The program that is recorded.  `calls MODE` makes known numbers of calls with known sizes. */
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MANY 20000
-#define LATE 777 /* bytes that are freed when threads, or the process, end */
+#define LATE 777 /* the size of blocks that are freed when threads, or the process, end */
 
 static void each(void)
 {
@@ -25,13 +25,13 @@ static void each(void)
     mmap(NULL, 5 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* ---- objects that pass on, and what is freed last ---- */
+/* ---- objects that pass between threads, and late frees ---- */
 
 static pthread_key_t key;
 static void *passed[4][MANY];
 static pthread_barrier_t barrier;
 
-static void free_later(void *p) /* in the last round of destructors that there is */
+static void free_later(void *p) /* in the last round of destructors */
 {
     static __thread int rounds;
     if (++rounds < 4) {
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000});
         many(10 * MANY);
     }
-    if (strcmp(mode, "grow") == 0) /* 96 MiB at the peak, one in two of them free at the end */
+    if (strcmp(mode, "grow") == 0) /* 96 MiB at the peak, half of it free at the end */
         for (int round = 0; round < 2; round++)
             for (int i = round; i < 3 << 16; i += round + 1) {
                 static char *blocks[3 << 16];

@@ -15,6 +15,6 @@ def player(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def strict(tmp_path_factory):
-    """The player, whose malloc ends it at any wrong free."""
+    """The player under AddressSanitizer, which ends it at any wrong free."""
     words = ["cc", "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     return build(tmp_path_factory.mktemp("strict") / "play", *words, *PLAYER)

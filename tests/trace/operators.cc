@@ -1,4 +1,4 @@
-// C++'s operators, one of each kind.
+// Calls one operator of each kind.
 #include <new>
 
 struct alignas(128) Aligned {

@@ -1,7 +1,9 @@
-"""Replays beside the programs: the peaks that they have, and the allocators in the order in which the programs have them.
+"""Replays compared with the programs themselves: they must have the same peaks, and rank the allocators in the same
+order.
 
-Of each program one trace, recorded on glibc, is replayed on all allocators; and the program runs on each of them,
-recorded for its peak and alone for its CPU time.  Some minutes: with --long only (make test_trace_long)."""
+One trace of each program, recorded on glibc, is replayed on all allocators.  The program also runs on each of them,
+once recorded for its peak, and alone for its CPU time.  This takes minutes, so only with --long (make
+test_trace_long)."""
 
 import os
 import random
@@ -14,10 +16,10 @@ import pytest
 from tracing import HZ3, ROOT, play, words
 
 RUNS = 5
-PEAK = 0.10  # that a replay may be off
-CLEAR = 0.05  # by which the medians of two allocators differ at least, where their runs do not overlap, either
+PEAK = 0.10  # the largest relative error of a replay's peak
+CLEAR = 0.05  # two allocators differ clearly if their medians differ by more than this and their runs do not overlap
 LIBRARIES = {
-    "glibc": "libc.so.6",  # preloaded too, since Debian's Redis has another
+    "glibc": "libc.so.6",  # has to be preloaded, since Debian's Redis is linked with another
     "scale": str(ROOT / "libhakozuna_hz3_scale.so"),
     "memory": str(ROOT / "libhakozuna_hz3_memory.so"),
     "jemalloc": "libjemalloc.so.2",
@@ -53,7 +55,7 @@ print(len("".join(sorted(next(iter(row)) for row in again + rows))))
 
 
 def ran(process):
-    """CPU seconds of a process and of those that it waited for."""
+    """CPU seconds of a process and of the children that it waited for."""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
@@ -97,7 +99,8 @@ def recorded(run, trace, env, folder):
 
 
 def same_order(programs, replays):
-    """Those pairs that the programs tell apart, which replays must not tell apart the other way round."""
+    """Counts the pairs of allocators in which the programs differ clearly, and those that the replays order the other
+    way."""
     clear = wrong = 0
     for one, other in combinations(programs, 2):
         low, high = sorted((one, other), key=lambda name: statistics.median(programs[name]))

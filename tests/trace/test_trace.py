@@ -1,4 +1,5 @@
-"""hz3 record and the player of hz3 replay: what is recorded is what was called, and what is no trace is refused."""
+"""hz3 record and the player of hz3 replay: the trace has exactly the calls that were made, and bad traces are
+refused."""
 
 import os
 import random
@@ -15,14 +16,15 @@ from tracing import HERE, HZ3, ROOT, build, play, record, words
 
 
 def refused(done):
-    """The one line that says why."""
+    """The one line that gives the reason."""
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1, done.stderr
     return done.stderr
 
 
 def of_others(events):
-    """How often an address left that was not there, by the times alone: something of another thread came too late."""
+    """How often, in the order of time, a free has no object, or a malloc's address is still live.  Either is an event
+    of another thread that is recorded too late."""
     steps = []
     for event in events:
         if event.kind in (FREE, MUNMAP, REALLOC):
@@ -145,7 +147,8 @@ def test_pauses_are_kept(player, tmp_path):
 
 
 def test_a_free_waits_for_its_object(strict, tmp_path):
-    """One thread allocates slowly what the other is to free; the second also frees what nobody allocated."""
+    """One thread allocates slowly, and the other frees its objects.  It also frees an address that was never
+    allocated."""
     events = [Event(0, i * 1000, MALLOC, 4096 + 64 * i, 1 << 20) for i in range(500)]
     events += [Event(1, i * 1000 + 1, FREE, 4096 + 64 * i) for i in range(500)]
     events += [Event(1, 10**6, FREE, 64)]
@@ -155,7 +158,7 @@ def test_a_free_waits_for_its_object(strict, tmp_path):
 
 
 def test_a_realloc_in_one_thread_may_take_what_another_freed(strict, player, tmp_path):
-    """Its old object goes before the free of the address that it gets, which is before it ends."""
+    """The realloc takes 20 ns.  Its old object ends first, then the other thread frees the address that it returns."""
     trace_file.write(tmp_path / "t", [
         Event(0, 10, MALLOC, 64, 100), Event(1, 20, MALLOC, 128, 100), Event(1, 40, FREE, 128),
         Event(0, 50, REALLOC, 128, 200, old=64, took=20), Event(1, 60, MALLOC, 64, 300), Event(0, 70, FREE, 128),
@@ -168,7 +171,7 @@ KINDS = [MALLOC, MALLOC, CALLOC, ALIGNED, REALLOC, FREE, FREE, FREE, MMAP, MUNMA
 
 
 def nonsense(dice):
-    """Calls on few addresses, without sense."""
+    """Random calls on few addresses, such as frees of what is not live."""
     time, events = Counter(), []
     for _ in range(dice.randint(1, 400)):
         thread, kind = dice.randrange(3), dice.choice(KINDS)

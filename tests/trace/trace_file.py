@@ -1,4 +1,4 @@
-"""Traces, read and written by what trace/format.h says of them alone."""
+"""Reads and writes traces, by the description in trace/format.h alone."""
 
 import struct
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Event(NamedTuple):
     kind: int
     address: int
     size: int = 0
-    align: int = 0  # the power of two
+    align: int = 0  # its logarithm to base 2
     old: int = 0
     took: int = 0
 
@@ -57,7 +57,7 @@ class Bytes:
 
 
 def read(path):
-    """Its events, and whether it has an end."""
+    """Returns the trace's events, and whether it has an end."""
     data = path.read_bytes()
     magic, version, _, program, _ = HEAD.unpack(data[: HEAD.size])
     assert (magic, version) == (MAGIC, VERSION) and program.rstrip(b"\0")
@@ -94,7 +94,7 @@ def head(version=VERSION):
 
 
 def encoded(event, before, address):
-    """And the address that the next differs from."""
+    """Returns the event's bytes, and the address to which the next event is relative."""
 
     def moved(to):
         nonlocal address
@@ -111,7 +111,7 @@ def encoded(event, before, address):
 
 
 def write(path, events):
-    """Each thread's as one chunk."""
+    """Writes each thread's events as one chunk."""
     data = head()
     for thread in sorted({event.thread for event in events}):
         mine, own, address = [event for event in events if event.thread == thread], b"", 0

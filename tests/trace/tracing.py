@@ -1,4 +1,4 @@
-"""Records and plays."""
+"""Records programs, and plays traces."""
 
 import os
 import re
