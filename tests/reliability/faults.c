@@ -1,8 +1,7 @@
-/* Proves that any call by which a process gets or gives memory, or makes a thread or a child, may fail: each of them
- * that it makes, from the loader's first on, once or from there on.  Refused from outside, the process does not crash,
- * hang or lose a byte, and all is well again when the calls succeed again.  It may end where it had not come to main:
- * by itself, and with a message.  (glibc's loader crashes where its very first mmap and all others fail: that is not
- * held against hz3 where it is so without hz3, too.)
+/* Proves that any system call that gets memory, gives it back, or makes a thread or a child, may fail.  Each such call,
+ * from the loader's first on, is refused from outside, alone or with all that follow.  The process must not crash, hang
+ * or lose a byte, and must work as before when calls succeed again.  Before main it may exit, with a message.  (glibc's
+ * loader crashes if its first mmap and all others fail.  This is no failure of hz3's if it also happens without hz3.)
  *
  *     faults [STEP [FIRST]]     every STEP-th call of each kind, from number FIRST on */
 #include <errno.h>
@@ -116,7 +115,7 @@ static bool is_crash_before_main(void)
     return !attempt->gate.begun && WIFSIGNALED(attempt->status);
 }
 
-/* Whether the process came as far as call number `first`. */
+/* Returns whether the process reached call number `first`. */
 static bool fail(const struct kind *kind, long first, long last)
 {
     run_attempt(kind, first, last, NULL);

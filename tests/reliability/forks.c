@@ -1,9 +1,9 @@
-/* Proves that a process may fork whatever its threads are doing, and that the children's heaps are whole: beside 32
- * threads that free what they and what others allocated, use stdio, end and start programs; from several threads at
+/* Proves that a process may fork whatever its threads are doing, and that the children's heaps are intact.  Beside it
+ * 32 threads free their own and others' blocks, use stdio, end, and start programs.  Forks come from several threads at
  * once, from destructors of threads, from exit handlers, and, in another process, from handlers of signals that come a
  * thousand times a second.
  *
- *     forks [FORKS [SEED [SECONDS]]]     so many forks at least; and so long under signals */
+ *     forks [FORKS [SEED [SECONDS]]]     at least FORKS forks, and SECONDS under signals */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,9 +77,9 @@ static void *fork_often(void *first)
     return NULL;
 }
 
-/* ---- what goes on beside ---- */
+/* ---- the other threads' work ---- */
 
-/* getline and the stream in memory allocate with the stream's lock held. */
+/* getline and open_memstream's stream allocate while they hold the stream's lock. */
 static void use_streams(uint64_t *random)
 {
     char *line = NULL, *copy = NULL;
@@ -95,7 +95,7 @@ static void use_streams(uint64_t *random)
     if (next_random(random) % 4 == 0) CHECK(fflush(NULL) == 0);
 }
 
-/* Comes twice: before and after the allocator's own destructor. */
+/* Runs twice, before and after the allocator's own destructor. */
 static void fork_at_thread_end(void *again)
 {
     churn(1, 10);
@@ -154,7 +154,7 @@ static void fork_and_count(int signal)
     errno = saved;
 }
 
-/* Without streams: libc's own locks let no handler fork that landed in them. */
+/* Uses no streams, as a fork in a handler that interrupts libc under its own locks would deadlock. */
 static void *live_under_signals(void *number)
 {
     struct letter *letter = mail_new_letter();

@@ -1,7 +1,7 @@
-/* Proves that hz3 serves what fits under whatever limit a process may have, and refuses the rest: of address space, in
- * twelve sizes; of stack, for the process and for its threads; of processes and threads; of what is locked.
+/* Proves that under any limit hz3 serves requests that fit, and refuses others.  The limits are twelve of address
+ * space, stacks of the process and its threads, the number of processes and threads, and locked memory.
  *
- *     limits ADDRESS_LIMIT [MOST]     the program tests/api/bite/address_limit; MiB */
+ *     limits ADDRESS_LIMIT [MOST]     the program tests/api/bite/address_limit, and the largest limit in MiB */
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
@@ -46,7 +46,7 @@ static void with_little_address_space(const char *program, size_t most)
 
 /* ---- stacks ---- */
 
-/* All that does not itself need much of a stack. */
+/* Makes calls that need little stack themselves. */
 static void *use_little_stack(void *unused)
 {
     for (size_t size = 1; size < MIB(2); size += size / 2 + 1) {
@@ -75,7 +75,7 @@ static void with_the_least_stack(void)
     tried++;
 }
 
-/* Of the main thread, and by default of others: the process begins with it. */
+/* The process starts with this limit, which is for the main thread and, by default, for others. */
 static int live_with_little_stack(void)
 {
     use_little_stack(NULL);
@@ -110,7 +110,7 @@ static void live_alone(void *unused)
     CHECK(getrlimit(RLIMIT_NPROC, &limit) == 0);
     CHECK(setrlimit(RLIMIT_NPROC, &(struct rlimit){0, limit.rlim_max}) == 0);
     CHECK(fork() == -1 && errno == EAGAIN);
-    CHECK(endure(LARGEST) == 1); /* the thread that it cannot start */
+    CHECK(endure(LARGEST) == 1); /* it cannot start its thread */
     give_back_by_oneself();
     CHECK(status_number("Threads:") == 1);
     CHECK(setrlimit(RLIMIT_NPROC, &limit) == 0);
@@ -124,7 +124,7 @@ static void live_locked(void *unused)
     struct busy busy[2];
     (void)unused;
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
-        CHECK(errno == ENOMEM || errno == EPERM); /* RLIMIT_MEMLOCK */
+        CHECK(errno == ENOMEM || errno == EPERM); /* by RLIMIT_MEMLOCK */
         return;
     }
     for (size_t i = 0; i < COUNT_OF(busy); i++) busy_start(&busy[i]);

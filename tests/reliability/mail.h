@@ -1,5 +1,5 @@
-/* Letters: blocks that pass from thread to thread, through one mailbox.  What a letter should hold is kept beside it,
- * never in it. */
+/* Letters are blocks that pass from thread to thread, through one mailbox.  A letter's expected content is kept beside
+ * it, never in it. */
 #include "support.h"
 
 enum { MAILBOX = 256 };
@@ -9,15 +9,15 @@ struct letter {
     size_t size;
 };
 
-/* Puts an empty letter into each place of the mailbox; before all else. */
+/* Puts an empty letter into each place of the mailbox.  Has to be called first. */
 void mail_start(void);
 struct letter *mail_new_letter(void);
 
-/* Frees what the letter held, which must still be there, and writes `size` bytes anew.  False: there was no memory, and
- * it is empty. */
+/* Checks and frees the letter's block, and writes a new one of `size` bytes.  Returns false if there was no memory;
+ * then the letter is empty. */
 bool mail_write(struct letter *letter, size_t size);
-/* One's own for whatever lies in one of the places. */
+/* Exchanges a letter for the one in some place of the mailbox. */
 struct letter *mail_exchange(struct letter *mine, uint64_t *random);
-/* What lies in the mailbox is nobody's at the moment of a fork: a child has all of it for itself, and writes it anew.
+/* For a child.  No thread owns the letters in the mailbox when the process forks, so the child may write all anew.
  */
 void mail_write_all(size_t size);

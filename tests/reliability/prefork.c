@@ -1,8 +1,8 @@
-/* Proves what docs/use/prefork.md says: a child that allocates and frees beside its parent's objects writes to little
- * of the memory that it shares with it, free memory included; and what was free in the parent goes back in the child,
- * too.
+/* Proves what docs/use/prefork.md says.  A child that allocates and frees beside its parent's objects writes to little
+ * of the memory that the two share, free memory included.  Memory that was free in the parent goes back in the child as
+ * well.
  *
- *     prefork write [CHILDREN]      where no pass of reclaim comes between, which writes to its books, too
+ *     prefork write [CHILDREN]      the decay time has to be long, as a pass of reclaim writes to shared tables
  *     prefork give_back [CHILDREN] */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void *make(size_t i)
     return memset(p, 1, size_of(i));
 }
 
-/* Bytes of pages that this process alone has. */
+/* Bytes of pages that only this process has. */
 static size_t written(void)
 {
     char text[4096];

@@ -1,9 +1,9 @@
-/* Proves that hz3 stands when the system refuses every second, tenth or hundredth of its calls by chance, thread
- * creation too, while threads allocate, pass blocks on to each other, start threads and end, and children are forked
- * that live on so: nothing crashes, hangs or changes by itself.  As soon as nothing is refused, every request is
- * served, in the children too.
+/* Proves that hz3 works if the system refuses every second, tenth or hundredth call at random, thread creation
+ * included.  Meanwhile threads allocate, pass blocks on, start threads and end, and children are forked that do the
+ * same.  Nothing crashes or hangs, and no block changes by itself.  Once no call is refused, every request is served,
+ * in the children too.
  *
- *     rates [SEED [SECONDS]]     for each of the three */
+ *     rates [SEED [SECONDS]]     SECONDS for each of the three rates */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -18,9 +18,9 @@
 
 enum { THREADS = 6, PASSED_ON = 400, LARGEST = KIB(200), PATIENCE = 40 };
 
-/* ---- the system: these stand before libc's ---- */
+/* ---- system calls: these functions replace libc's ---- */
 
-static unsigned one_in; /* calls is refused; 0: none */
+static unsigned one_in; /* one call in so many is refused; 0: none */
 static uint64_t seed, calls;
 static size_t *refused; /* shared with the children */
 
@@ -54,7 +54,7 @@ int mprotect(void *at, size_t bytes, int protection)
     return refuses() ? -1 : (int)syscall(SYS_mprotect, at, bytes, protection);
 }
 
-/* Linux may have unmapped what lies at `to` by the time it finds that it has no room. */
+/* If Linux refuses a move, it may have unmapped the target already. */
 void *mremap(void *from, size_t bytes, size_t to_bytes, int flags, ...)
 {
     va_list more;
@@ -74,7 +74,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return refuses() ? EAGAIN : real(thread, attributes, body, arg);
 }
 
-/* ---- what lives in it ---- */
+/* ---- the load ---- */
 
 static bool stop;
 

@@ -1,9 +1,9 @@
-"""What wears allocators down, at length: every row in every lane, as often tried as held.  Programs and what they try are
-in docs/testing.md.
+"""Loads that wear allocators down, at full length: every row in every lane has to hold in every trial.  The programs
+and what they try are in docs/testing.md.
 
     rows.py [--seed N] [--lane LANE]... [--row NAME]...
 
-The seed is printed; the same one repeats what threads do, though not when."""
+The seed is printed.  The same seed repeats what each thread does, but not the timing."""
 
 import argparse
 import os
@@ -24,15 +24,15 @@ from variants import variant  # noqa: E402
 @dataclass(frozen=True)
 class Row:
     name: str
-    program: str  # of tests/reliability; but what is linked with the lane
+    program: str  # in tests/reliability, or a file below tests that is linked with the lane
     arguments: tuple[str, ...] = ()  # {seed} stands for the seed
     environment: dict[str, str] = field(default_factory=dict)
     lanes: tuple[str, ...] = tuple(read().lanes)
-    seconds: float = 600  # it may take
+    seconds: float = 600  # the time limit
 
 
-WHOLE = ("scale", "fast", "classic")  # lanes whose suites run whole
-NOT_WIPING = tuple(lane for lane in read().lanes if lane != "secure")  # lanes in which a free writes to no object
+WHOLE = ("scale", "fast", "classic")  # lanes that run all suites
+NOT_WIPING = tuple(lane for lane in read().lanes if lane != "secure")  # lanes in which free writes to no object
 ROWS = [
     Row("faults", "faults", lanes=WHOLE),
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
@@ -48,7 +48,7 @@ ROWS = [
 
 
 def program(row: Row, lane: str) -> tuple[Path, dict[str, str]]:
-    """It, and what its environment needs to have it run on the lane."""
+    """Returns the program, and the environment in which it runs on the lane."""
     if row.program == "lanes/conserve.c":
         return variant(lane).program(row.program, "lanes/audit.c"), {}
     built = ROOT / "build/scale/tests/reliability" / f"reliability_{row.program}"
@@ -56,7 +56,7 @@ def program(row: Row, lane: str) -> tuple[Path, dict[str, str]]:
 
 
 def run(row: Row, lane: str, seed: int) -> bool:
-    """Prints the row; says what went wrong, and how to see it again."""
+    """Runs and prints the row.  Prints what went wrong, and how to repeat it."""
     path, environment = program(row, lane)
     command = [str(path), *(word.format(seed=seed) for word in row.arguments)]
     environment |= row.environment

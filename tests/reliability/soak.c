@@ -1,9 +1,9 @@
-/* Proves that a process may go on for as long as it likes: 16 threads, now and then replaced, keep as many blocks of
- * what sizes the phase has, pass them on to each other, and look whether each still holds what it held, while phases of
- * small and large ones follow each other.  After a fifth of the time resident memory grows by no more than a thousandth
- * a minute, and the mappings do not become more.
+/* Proves that memory does not grow with time.  16 threads, replaced now and then, keep a constant number of blocks,
+ * pass them on, and check their content.  The sizes depend on the phase; phases of small and of large ones alternate.
+ * After a fifth of the time resident memory grows by at most a thousandth a minute, and the number of mappings does not
+ * grow.
  *
- *     soak [SECONDS [SEED]]     the growth is judged from five minutes on: in less it is lost in the noise */
+ *     soak [SECONDS [SEED]]     growth is judged from five minutes on, as noise hides it in less */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { THREADS = 16, LETTERS = 100, LIFE = 20000, MOST_CYCLES = 10000, JUDGED_FROM = 300, FEW_MAPPINGS = 64 };
 #define PHASE_SECONDS 1.0
-#define MOST_GROWTH   0.001 /* a minute */
+#define MOST_GROWTH   0.001 /* per minute */
 static const size_t largest[] = {128, 1024, 8192, 131072};
 
 static struct seat {
@@ -37,7 +37,7 @@ static void *live(void *arg)
     return NULL;
 }
 
-/* ---- what is measured ---- */
+/* ---- measurement ---- */
 
 struct cycle {
     double minutes, resident;
@@ -56,7 +56,7 @@ static size_t count_mappings(void)
     return lines;
 }
 
-/* All phases once. */
+/* Runs all phases once. */
 static struct cycle run_cycle(double begun)
 {
     struct cycle cycle = {0};
@@ -76,7 +76,7 @@ static struct cycle run_cycle(double begun)
     return cycle;
 }
 
-/* By least squares, as a share of the mean. */
+/* The slope by least squares, divided by the mean. */
 static double growth_a_minute(const struct cycle *cycles, size_t count)
 {
     double n = (double)count, x = 0, y = 0, xx = 0, xy = 0;

@@ -1,5 +1,5 @@
-/* Proves that threads may come and go by the thousand, be there by the thousand, be cancelled anywhere, and end before
- * what others freed of theirs came home, and that none of it leaves more than a little behind.
+/* Proves that thousands of threads may start and end, in sequence or at once, may be cancelled anywhere, and may end
+ * before their objects that others freed come home.  Almost no memory is lost by that.
  *
  *     threads [THREADS [AT_ONCE [SEED]]] */
 #include <limits.h>
@@ -35,7 +35,7 @@ static void free_all(void **p, uint64_t id)
 
 /* ---- in sequence ---- */
 
-/* Frees what its predecessor left, and leaves as much. */
+/* Frees a block that its predecessor left, and leaves one of the same size. */
 static void *inherit(void *left)
 {
     void *p[OBJECTS];
@@ -48,7 +48,7 @@ static void *inherit(void *left)
     return left;
 }
 
-/* The first so many come to what there is to be had from then on. */
+/* The first `count` threads warm the heap up.  As many more must not grow it. */
 static void one_after_another(size_t count)
 {
     void *left = NULL;
@@ -91,7 +91,7 @@ static void live_as_a_child(void *unused)
     churn(1, 60);
 }
 
-/* A fork sees them all. */
+/* All threads exist when the process forks. */
 static void all_at_once(size_t count)
 {
     static pthread_t threads[MOST_AT_ONCE];
@@ -108,7 +108,7 @@ static void all_at_once(size_t count)
 static void *stashed[STASHED];
 static pthread_barrier_t turn;
 
-/* Ends without a look at what came home. */
+/* Ends without a refill, so that objects that came home stay in the stash. */
 static void *own(void *unused)
 {
     for (size_t i = 0; i < STASHED; i++) {
@@ -146,7 +146,7 @@ static void owners_end_with_full_stashes(void)
 
 static pthread_key_t key;
 
-/* Comes as long as libc lets it: the last times after the allocator's own destructor. */
+/* Runs in every round of destructors, the last times after the allocator's own. */
 static void free_late(void *object)
 {
     void *next = malloc(300);
@@ -161,7 +161,7 @@ static void free_belongings(void *p)
     free_all((void **)p, 4);
 }
 
-/* Is cancelled anywhere between, since no call of the allocator's is a place for that. */
+/* May be cancelled between any two calls, as no call of the allocator is a cancellation point. */
 static void *live_until_cancelled(void *number)
 {
     void *p[OBJECTS], *late = malloc(300);

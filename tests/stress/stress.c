@@ -1,12 +1,12 @@
-/* Proves that no block is handed out twice and no byte of a live one changes, while threads allocate, resize
- * and free blocks of all sizes and alignments, pass them on to each other, end, are replaced, and fork.
+/* Proves that no block is handed out twice and no byte of a live one changes by itself.  Meanwhile threads allocate,
+ * resize and free blocks of all sizes and alignments, pass them on, end, are replaced, and fork.
  *
  *     stress [SECONDS [THREADS [SEED [unforked]]]]
  *
- * "unforked" is for emulators of other processors, which do not stand a fork while threads start.
+ * "unforked" is for emulators of other processors, which fail if a process forks while threads start.
  *
- * What a block should hold is kept beside it, never in it: a block that has two owners is filled with two
- * patterns, and one of them will miss his. */
+ * A block's expected content is kept beside it, never in it.  If a block has two owners, each writes its own pattern,
+ * and one of them finds the other's. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +27,14 @@
 
 enum { MOST_THREADS = 256, LIVE = 400, MAILBOX = 512, LIFE = 20000 };
 
-/* Passes from thread to thread with its block, through the mailbox. */
+/* Describes a block, and passes with it from thread to thread through the mailbox. */
 struct shadow {
     void *p;
     size_t size;
     uint64_t id;
 };
 
-/* A place at the table: its blocks stay when the thread that sits there ends and another takes over. */
+/* The blocks of a thread.  When it ends, its successor takes them over. */
 struct handoff {
     pthread_t thread;
     uint64_t seed, operations;
@@ -91,7 +91,7 @@ static void drop(struct shadow *s)
     s->p = NULL;
 }
 
-/* Mine for whatever lies there. */
+/* Exchanges a block for the one in some place of the mailbox. */
 static void exchange(struct shadow **mine, uint64_t *seed)
 {
     *mine = __atomic_exchange_n(&mailbox[next_random(seed) % MAILBOX], *mine, __ATOMIC_ACQ_REL);
@@ -117,7 +117,7 @@ static void *sit(void *arg)
     return NULL;
 }
 
-/* What lies in the mailbox is nobody's at the moment of a fork: the child can take it all. */
+/* No thread owns the blocks in the mailbox when the process forks, so the child can take all. */
 static void empty_the_mailbox(void *arg)
 {
     (void)arg;
