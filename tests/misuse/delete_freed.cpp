@@ -1,4 +1,4 @@
-/* The misuse: delete of an object that delete has had already. */
+/* The misuse: delete of an object that was deleted before. */
 #include "misuse.h"
 
 struct Object {

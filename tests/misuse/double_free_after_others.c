@@ -1,4 +1,4 @@
-/* The misuse: a block freed again after so many others that its magazine has moved on. */
+/* The misuse: a block freed again after so many other frees that its magazine is no longer the thread's. */
 #include "misuse.h"
 
 int main(void)

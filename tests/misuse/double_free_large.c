@@ -1,4 +1,4 @@
-/* The misuse: a block with a span of its own freed twice. */
+/* The misuse: a large block freed twice. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: two threads free one block at the same instant, too large a block to be kept for the next. */
+/* The misuse: two threads free one block at the same time.  It is too large for the large cache. */
 #include "misuse.h"
 
 static void *p;

@@ -1,4 +1,4 @@
-/* The misuse: a block so small that it goes home to its heap, freed twice by a thread of another. */
+/* The misuse: a thread of another heap frees an object twice that is small enough to be sent home. */
 #include "misuse.h"
 
 static void *allocate(void *unused)
@@ -9,7 +9,7 @@ static void *allocate(void *unused)
 
 int main(void)
 {
-    free(malloc(32)); /* from here on this thread has a heap, and the next one another */
+    free(malloc(32)); /* this thread joins a heap, so the next one joins another */
     void *p = join_thread(start_thread(allocate, NULL));
     free(p);
     free(accuse(p));

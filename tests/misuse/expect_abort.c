@@ -1,12 +1,12 @@
-/* Proves of one program that it ends with SIGABRT and exactly one line on stderr: "hz3: ", words that match
- * the expression, the pointer that the program had accused on stdout, and where the call came from: somewhere in the
- * program.  Where the line names a thread, it is the program's only one.
+/* Proves that a program ends with SIGABRT and exactly one line on stderr.  The line has "hz3: ", words that match the
+ * expression, the pointer that the program printed before, and the caller, which must be in the program.  If the line
+ * names a thread, it must be the program's only one.
  *
  *     expect_abort EXPRESSION LIBRARY FLAG DETAIL PROGRAM [ARGUMENT...]
  *
- * DETAIL: "call"; or "thread", which has to be named then; "none", where the misuse is found later than the call; or
- * "maybe", where two calls race.
- * With a FLAG such as HZ3_FREE_CHECK=1 the run is skipped where the library's config string lacks it. */
+ * DETAIL: "call" requires the caller, and "thread" a thread.  "none" allows neither, for misuse that is found later.
+ * "maybe" allows a caller, for two calls that race.
+ * With a FLAG such as HZ3_FREE_CHECK=1 the test is skipped if the library's config string does not have it. */
 #include <fcntl.h>
 #include <regex.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* The misuse: a page freed that the program had mapped itself. */
+/* The misuse: free of a page that the program mapped itself. */
 #include <sys/mman.h>
 
 #include "misuse.h"

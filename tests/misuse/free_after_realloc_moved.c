@@ -1,4 +1,4 @@
-/* The misuse: the old place of a block freed after realloc moved it. */
+/* The misuse: a block's old address freed after realloc moved the block. */
 #include "misuse.h"
 
 int main(void)

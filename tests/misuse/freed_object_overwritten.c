@@ -1,4 +1,4 @@
-/* The misuse: an object written to after it was freed, where free objects are linked through themselves. */
+/* The misuse: an object written to after it was freed, in a build that links free objects through their memory. */
 #include "misuse.h"
 
 enum { COUNT = 64, SIZE = 64 };

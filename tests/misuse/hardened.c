@@ -1,6 +1,6 @@
-/* Proves of lane secure that the usable size is what was asked for; that a freed object waits for 64 further
- * frees, and comes back then; that two processes get their objects in different orders, and in 64 of them 28 bits of
- * where the heap lies vary; and that nobody may touch what lies before a run. */
+/* Proves about lane secure: the usable size is the size that was asked for; a freed object is used again only after 64
+ * further frees; two processes get objects in different orders; in 64 processes 28 bits of the heap's address vary; and
+ * the memory before a run is inaccessible. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -71,8 +71,8 @@ static void orders_differ(void)
     CHECK(strcmp(one.out, other.out) != 0);
 }
 
-/* Granules are chosen among 128, and these among multiples of 16 MiB.  That one of 28 fair coins shows a side less than
- * 10 times in 64 has a chance of one in ten million. */
+/* The heap starts in one of 128 granules after a random multiple of 16 MiB.  If all 28 bits are fair, the probability
+ * that one of them has a value less than 10 times in 64 is one in ten million. */
 static void bases_vary(void)
 {
     unsigned ones[64] = {0};
@@ -84,7 +84,7 @@ static void bases_vary(void)
     for (int bit = 16; bit < 45; bit++) CHECK(bit == 23 || (ones[bit] >= 10 && ones[bit] <= STARTS - 10));
 }
 
-/* The kernel looks for us. */
+/* write() fails if the kernel cannot read p. */
 static bool may_be_read(const char *p)
 {
     int pair[2];
@@ -96,7 +96,7 @@ static bool may_be_read(const char *p)
     return readable;
 }
 
-/* Runs of these have one granule. */
+/* Runs of these sizes have one granule. */
 static void runs_have_guards(void)
 {
     for (size_t size = 1; size < 4000; size += 1 + size / 8) {

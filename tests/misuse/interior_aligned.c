@@ -1,4 +1,4 @@
-/* The misuse: a pointer into an aligned block freed. */
+/* The misuse: free of a pointer into an aligned block. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: a pointer one page into a block with a span of its own freed. */
+/* The misuse: free of a pointer one page into a large block. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: a pointer into the last part of a block with a span of its own freed. */
+/* The misuse: free of a pointer into the last part of a large block. */
 #include "misuse.h"
 
 int main(void)

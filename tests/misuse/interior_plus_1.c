@@ -1,4 +1,4 @@
-/* The misuse: a pointer 1 byte into a small block freed. */
+/* The misuse: free of a pointer 1 byte into a small block. */
 #include "misuse.h"
 
 int main(void)

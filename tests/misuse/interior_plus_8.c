@@ -1,4 +1,4 @@
-/* The misuse: a pointer 8 bytes into a small block freed. */
+/* The misuse: free of a pointer 8 bytes into a small block. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Plays a program that ends as its argument says, to show what expect_abort believes and what it does not. */
+/* Ends as its argument says, to test what expect_abort accepts and refuses. */
 #include <stdio.h>
 #include <string.h>
 

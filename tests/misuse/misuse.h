@@ -1,5 +1,5 @@
-/* What every misuse uses: it accuses the pointer it is about to misuse, and itself, on stdout, for expect_abort to compare,
- * and the compiler cannot see that the pointer is bad. */
+/* Shared by all misuses.  accuse() prints the pointer and the process's id on stdout, which expect_abort compares,
+ * and hides from the compiler that the pointer is bad. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

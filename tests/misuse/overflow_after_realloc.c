@@ -1,4 +1,4 @@
-/* The misuse: a block that was made smaller, written to behind its new end, and resized again. */
+/* The misuse: a block is made smaller, written to beyond its new end, and resized again. */
 #include "misuse.h"
 
 int main(void)

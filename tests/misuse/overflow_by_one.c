@@ -1,4 +1,4 @@
-/* The misuse: one byte written behind a block's end, the 0 that ends a string, and the block freed. */
+/* The misuse: a string's final 0 is written one byte beyond a block's end, and the block is freed. */
 #include "misuse.h"
 
 int main(void)

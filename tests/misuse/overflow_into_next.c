@@ -1,4 +1,4 @@
-/* The misuse: the block's end written over as far as its slot goes, and the block freed. */
+/* The misuse: a block is written to beyond its end, up to the end of its slot, and freed. */
 #include "misuse.h"
 
 int main(void)

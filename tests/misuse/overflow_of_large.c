@@ -1,4 +1,4 @@
-/* The misuse: the same of a large block whose size is whole pages. */
+/* The misuse: a large block whose size is whole pages is written to beyond its end, and freed. */
 #include "misuse.h"
 
 int main(void)

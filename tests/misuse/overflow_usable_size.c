@@ -1,4 +1,4 @@
-/* The misuse: a block written to behind its end, and asked for its size. */
+/* The misuse: a block is written to beyond its end, and its usable size is asked for. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: an address in the kernel's half freed. */
+/* The misuse: free of an address in the kernel's half. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: an address freed that the processor does not have. */
+/* The misuse: free of a non-canonical address. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: a small number freed. */
+/* The misuse: free of a small number. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: a pointer to the stack freed. */
+/* The misuse: free of a pointer to the stack. */
 #include "misuse.h"
 
 int main(void)

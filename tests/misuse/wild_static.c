@@ -1,4 +1,4 @@
-/* The misuse: a pointer to static data freed. */
+/* The misuse: free of a pointer to static data. */
 #include "misuse.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The misuse: a freed block written to, and handed out again some time later. */
+/* The misuse: a freed block is written to, and handed out again later. */
 #include "misuse.h"
 
 int main(void)
