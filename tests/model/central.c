@@ -1,4 +1,4 @@
-/* Central, as the owner stash knows it: what is retired is home. */
+/* A stub of central for the owner stash.  It counts retired objects as home. */
 #include "house.h"
 #include "middle/central.h"
 

@@ -1,4 +1,4 @@
-/* src/os/gate.h out of line. */
+/* The inline functions of src/os/gate.h, out of line. */
 #include "os/gate.h"
 
 uint64_t hz3_os_now_ms(void)

@@ -1,4 +1,4 @@
-/* The gate: what is behind it belongs to a thread that forks from the drain until it opens the gate again. */
+/* The gate: from the drain until it opens the gate again, a thread that forks has everything behind it to itself. */
 #include "model.h"
 
 bool hz3_gate_enter(void);

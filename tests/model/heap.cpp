@@ -1,4 +1,4 @@
-/* A heap that threads share, its runs, and central: who takes, who retires, who purges, who leaves. */
+/* A heap that threads share, its runs, and central: threads take, retire, purge, and leave. */
 #include "model.h"
 
 #include "house.h"
@@ -20,7 +20,7 @@ template <unsigned threads> struct shared_heap : model::suite<shared_heap<thread
         hz3_lock_id = 98;
         model_house_start(model::ARENA, model::OBJECT_BYTES, RUN_OBJECTS);
         void *objects[3 * RUN_OBJECTS];
-        take(MAIN, objects, RUN_OBJECTS); /* what threads share is older than they are */
+        take(MAIN, objects, RUN_OBJECTS); /* shared state exists before the threads start */
         take(MAIN, objects + RUN_OBJECTS, RUN_OBJECTS);
         take(MAIN, objects + 2 * RUN_OBJECTS, RUN_OBJECTS);
         retire(MAIN, objects, 3 * RUN_OBJECTS - 1);

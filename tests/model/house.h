@@ -1,4 +1,4 @@
-/* What the protocols of objects need of the rest of the house, as the suites see it: model_* are theirs. */
+/* Stubs of the rest of hz3, for protocols about objects.  The suites define or call the functions model_*. */
 #ifndef HZ3_MODEL_HOUSE_H
 #define HZ3_MODEL_HOUSE_H
 
@@ -6,7 +6,7 @@
 
 enum { MODEL_CLASS = 1, MODEL_LOAD = 2 };
 
-/* Class infos, and a window whose every granule is of MODEL_CLASS. */
+/* Sets up class infos, and a window whose granules are all of MODEL_CLASS. */
 void model_house_start(uintptr_t arena, size_t object_bytes, unsigned objects_in_run);
 /* An object came home. */
 void model_home(void *object);

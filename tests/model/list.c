@@ -1,4 +1,4 @@
-/* src/variants/list.h with links that Relacy watches, out of line. */
+/* The inline functions of src/variants/list.h, out of line, with links that Relacy watches. */
 
 static inline void *hz3_link_get(void *object)
 {

@@ -1,4 +1,4 @@
-/* The list of objects: pushes of one and of several, drains of all, what a drain puts back. */
+/* The list of objects: pushes of one and of several, drains of all, and drains that put some back. */
 #include "model.h"
 
 unsigned model_count(void);
@@ -11,7 +11,8 @@ namespace
 
 enum { MAX = 4 };
 
-/* Thread 0 pushes two at once, thread 1 one after the other; the drainers after them put back what they do not need. */
+/* Thread 0 pushes two at once, thread 1 two in sequence.  The other threads drain, and put back what they do not need.
+ * */
 template <unsigned drainers> struct drains : model::suite<drains<drainers>, 2 + drainers> {
     model::objects object;
     unsigned taken = 0, refused = 0;
@@ -53,7 +54,7 @@ template <unsigned drainers> struct drains : model::suite<drains<drainers>, 2 + 
         }
     }
 
-    /* The first object stays; the others go back, by restore where that is possible. */
+    /* Keeps the first object, and puts the others back, by restore if possible. */
     void drain(unsigned self, bool put_back)
     {
         uint32_t count, before;

@@ -1,4 +1,4 @@
-/* src/os/lock.h out of line. */
+/* The inline functions of src/os/lock.h, out of line. */
 #include "os/lock.h"
 
 struct hz3_lock model_mutex;

@@ -9,7 +9,7 @@ void model_unlock(void);
 namespace
 {
 
-/* Each goes in twice; one, impatient, the second time only if nobody is inside. */
+/* Each thread locks twice.  One of them uses trylock the second time. */
 template <unsigned threads> struct mutex : model::suite<mutex<threads>, threads> {
     rl::var<unsigned> inside;
     unsigned times = 0;

@@ -1,4 +1,5 @@
-/* The engine behind base/atomic.h, and what the suites of all protocols share.  Included by one file of a program. */
+/* The implementation of base/atomic.h, and what the suites of all protocols share.  One file of a program includes it.
+ * */
 #ifndef HZ3_MODEL_H
 #define HZ3_MODEL_H
 
@@ -32,7 +33,7 @@ extern "C" char model_state_begin[], model_state_end[], model_locals_begin[], mo
 namespace model
 {
 
-/* ---- what an iteration begins with ---- */
+/* ---- the state at the start of an iteration ---- */
 
 inline unsigned iteration;
 
@@ -52,7 +53,7 @@ class image
 
 inline const image start(model_state_begin, model_state_end), locals_at_start(model_locals_begin, model_locals_end);
 
-/* The thread-local variables of the fiber that runs: kept over whatever may switch to another. */
+/* Saves the running fiber's thread-local variables while Relacy may switch to another fiber. */
 class locals
 {
   public:
@@ -75,12 +76,12 @@ class locals
     char saved_[1024];
 };
 
-/* ---- what Relacy knows of an atomic ---- */
+/* ---- Relacy's data about an atomic ---- */
 
 template <class T> class cells
 {
   public:
-    /* Those of former iterations went with their iteration. */
+    /* A slot of an earlier iteration counts as free. */
     static rl::atomic<T> &at(const void *address, T initial)
     {
         for (size_t i = (uintptr_t)address / sizeof(uint32_t);; i++) {
@@ -111,7 +112,7 @@ template <class T> class cells
         alignas(16) char storage[sizeof(rl::atomic<T>)];
     };
     static inline slot slots_[SLOTS];
-    /* Relacy's own allocator must not see it. */
+    /* A plain array, since Relacy must not see an allocation for it. */
     static inline struct list {
         slot *first[SLOTS];
         size_t n;
@@ -198,10 +199,10 @@ void fence(order o, place p)
 
 /* ---- suites ---- */
 
-/* What every suite derives from: an iteration begins with the state of the program's start, and so does each thread,
- * in run(number). */
+/* The base of every suite.  Each iteration, and each thread in run(number), begins with the state of the program's
+ * start. */
 template <class derived, unsigned threads> struct suite : rl::test_suite<derived, threads> {
-    static const bool exhaustive = false; /* random schedules; else all with at most two preemptions */
+    static const bool exhaustive = false; /* true: all schedules with at most two preemptions; false: random ones */
 
     suite()
     {
@@ -223,7 +224,8 @@ template <class derived, unsigned threads> struct suite : rl::test_suite<derived
     }
 };
 
-/* What somebody owns: to own it twice, or before it was published, is a data race or a failed assertion. */
+/* Something that one thread owns.  If it has two owners, or one before it was published, there is a data race or a
+ * failed assertion. */
 class property
 {
   public:
@@ -247,7 +249,7 @@ class property
     rl::var<unsigned> owner_;
 };
 
-/* Objects at addresses that nobody maps: their first words, the links, are here. */
+/* Objects at addresses that are not mapped.  Their first words, which are links, are kept here. */
 enum : uintptr_t { ARENA = (uintptr_t)32 << 40 };
 enum { OBJECTS = 32, OBJECT_BYTES = 16 << 10 };
 
@@ -321,7 +323,7 @@ namespace model
 
 /* ---- main ---- */
 
-/* Not rl::simulate: that compiles each suite for three schedulers. */
+/* rl::simulate would compile each suite for three schedulers. */
 template <class s> rl::test_result_e explore(rl::test_params params, bool quiet)
 {
     enum { threads = s::params::thread_count };
@@ -332,13 +334,13 @@ template <class s> rl::test_result_e explore(rl::test_params params, bool quiet)
     rl::ostringstream failed, unused;
     rl::test_result_e result = rl::run_test<s, scheduler>(params, failed, false);
     if (result == rl::test_result_success || quiet) return result;
-    params.initial_state = failed.str(); /* once more, to tell what happened */
+    params.initial_state = failed.str(); /* runs it once more, with its history */
     params.collect_history = true;
     return rl::run_test<s, scheduler>(params, unused, true);
 }
 
-/* PROGRAM ITERATIONS [RESULT...]: explores all suites, in rounds of more and more iterations, until one fails. Succeeds
- * if none did, or, where results are named, if one did with one of them. */
+/* PROGRAM ITERATIONS [RESULT...]: explores all suites, in rounds of more and more iterations, until one fails.  Without
+ * results it succeeds if none failed; with results, if one failed with one of them. */
 template <class... suites> int main(int argc, char **argv)
 {
     rl::iteration_t most = argc > 1 ? (rl::iteration_t)std::atoll(argv[1]) : 1000;

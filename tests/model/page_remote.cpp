@@ -1,4 +1,4 @@
-/* S121: objects noted in their runs, runs announced to their owner, and collected. */
+/* S121: objects are recorded in their runs, and runs are announced to their owner and collected. */
 #include "model.h"
 
 #include "house.h"

@@ -1,4 +1,4 @@
-/* The page pool: granules of the window, one for each run. */
+/* A stub of the page pool.  Each run gets one granule of the window. */
 #include "back/gauges.h"
 #include "back/pages.h"
 

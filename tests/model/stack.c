@@ -1,4 +1,4 @@
-/* src/middle/stack.h with nodes that are numbers, out of line. */
+/* The inline functions of src/middle/stack.h, out of line, with numbers as nodes. */
 #include "middle/stack.h"
 
 enum { NODES = 8 };

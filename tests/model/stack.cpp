@@ -1,4 +1,4 @@
-/* The tagged stack: transfer cache, empty magazines, central's magazines, owner stash. */
+/* The tagged stack, which the transfer cache, empty magazines, central's magazines and the owner stash use. */
 #include "model.h"
 
 unsigned model_count(void);
@@ -50,8 +50,8 @@ template <unsigned threads, unsigned steps> struct singles : model::suite<single
     }
 };
 
-/* One takes while the other takes the same node and gives it back, again and again, in the end over another than
- * before: the count is the same, and a short tag would be too.  Too rare for random schedules. */
+/* ABA: one thread takes while the other repeatedly takes the same node and puts it back, at last above another node.
+ * The count is then the same as before, and so would be a short tag.  This is too rare for random schedules. */
 struct again : model::suite<again, 2> {
     static const bool exhaustive = true;
     model::property node[4];
@@ -98,7 +98,7 @@ struct again : model::suite<again, 2> {
     }
 };
 
-/* Two push; one takes all that is there, and puts the first back. */
+/* Two threads push.  One takes all nodes, and puts the first back. */
 struct whole : model::suite<whole, 3> {
     model::property node[2 * 2 + 1];
     unsigned taken = 0;

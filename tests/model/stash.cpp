@@ -1,4 +1,4 @@
-/* The owner stash in both transports: senders, the owner, a thief, and threads that end meanwhile. */
+/* The owner stash with both transports: senders, the owner, a thief, and threads that end meanwhile. */
 #include "model.h"
 
 #include "house.h"
@@ -14,7 +14,7 @@ enum { OWNER = 0, HOME = 100, ALL = 8 };
 struct stash_base {
     model::objects object;
     unsigned kept = 0, home = 0;
-    uint32_t reclaim = 0; /* its lock id, and the last object that it sent home */
+    uint32_t reclaim = 0; /* reclaim's lock id; `collected` is the last object that it sent home */
     void *collected = NULL;
     static inline stash_base *current;
 
@@ -29,7 +29,7 @@ struct stash_base {
         hz3_unlock(lock);
     }
 
-    /* Whatever threads share is touched, so that it is older than they are. */
+    /* Accesses all shared state, so that it exists before the threads start. */
     void start()
     {
         hz3_lock_id = 98;
@@ -110,7 +110,7 @@ struct stash_base {
         keep(self, out, hz3_owner_stash_steal_batch(MODEL_CLASS, out, want));
     }
 
-    /* The end of a thread. */
+    /* What a thread's end does. */
     void leave()
     {
         if (!hz3_outbox) return;
@@ -122,13 +122,13 @@ struct stash_base {
 
     void finish()
     {
-        uint32_t counted = hz3_owner_stash_count(OWNER, MODEL_CLASS); /* before the look, which counts anew */
+        uint32_t counted = hz3_owner_stash_count(OWNER, MODEL_CLASS); /* before _objects, which counts anew */
         size_t left = hz3_owner_stash_objects(MODEL_CLASS);
         hz3_lock_id = 98;
         RL_ASSERT(!HZ3_S44_TRANSPORT_LIST || HZ3_S44_OWNER_STASH_COUNT || counted == left);
         RL_ASSERT(kept + home + left + hz3_transfer_objects(MODEL_CLASS) == ALL);
         RL_ASSERT(hz3_owner_stash_has_pending(OWNER, MODEL_CLASS) == (left > 0));
-        /* Instances have a number each for themselves, and two that book a rest do not make a whole. */
+        /* Each instance rounds what it counts as in flight, so the sum is exact only for an empty stash. */
         RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || left || hz3_owner_stash_in_flight(OWNER) == 0);
         hz3_owner_stash_trim(MODEL_CLASS, true);
         hz3_transfer_trim(MODEL_CLASS, true);
@@ -138,7 +138,7 @@ struct stash_base {
     }
 };
 
-/* Two send, the owner takes, and so does the first sender when it is done. */
+/* Two threads send.  The owner takes, and so does the first sender in the end. */
 struct take_and_steal : model::suite<take_and_steal, 3>, stash_base {
     void before()
     {
@@ -174,8 +174,8 @@ struct take_and_steal : model::suite<take_and_steal, 3>, stash_base {
     }
 };
 
-/* The owner ends while one sends and another takes: its magazine goes to the transfer cache, what it kept goes home,
- * its stash stays. */
+/* The owner ends while one thread sends and another takes.  Its magazine goes to the transfer cache, the objects it
+ * kept go home, and its stash stays. */
 struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
     void before()
     {
@@ -212,7 +212,7 @@ struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
     }
 };
 
-/* Two take, send again what they got, and take once more; a third sends all home, and some of it from there again. */
+/* Two threads take, send the objects again, and take once more.  A third sends all home, and some of that again. */
 struct reuse : model::suite<reuse, 3>, stash_base {
     void before()
     {

@@ -1,6 +1,6 @@
-/* The interface, as the model checker sees it: this header stands in front of src/base/atomic.h, and every operation goes to
- * Relacy (model.h).  An atomic has the size and layout of its type, so that structures and unions stay what they are;
- * what Relacy knows about it is kept beside, found by its address. */
+/* This header replaces src/base/atomic.h, and passes every operation to Relacy (model.h).  An atomic has the size and
+ * layout of its type, so that structures and unions do not change.  Relacy's own data about it is kept elsewhere, and
+ * is found by the atomic's address. */
 #ifndef HZ3_BASE_ATOMIC_H
 #define HZ3_BASE_ATOMIC_H
 
@@ -10,11 +10,11 @@
 #include "hz3_flags.h"
 
 template <class T> struct hz3_model_atomic {
-    T initial; /* what it holds when it is first touched in an iteration */
+    T initial; /* its value when an iteration first accesses it */
 };
 #define HZ3_ATOMIC(type) hz3_model_atomic<type>
 #define _Static_assert   static_assert
-/* Relacy's threads are fibers of one thread: model.h swaps what is in this section. */
+/* Relacy's threads are fibers of one thread, so model.h swaps the content of this section. */
 #define _Thread_local __attribute__((section("model_locals")))
 
 namespace model
@@ -27,7 +27,7 @@ struct place {
     unsigned line;
 };
 
-/* One atomic access; T is uint32_t, also for what is narrower, or uint64_t. */
+/* One atomic access.  T is uint32_t, also for narrower types, or uint64_t. */
 template <class T> T load(const void *at, T initial, order, place);
 template <class T> void store(const void *at, T initial, T v, order, place);
 enum rmw { EXCHANGE, ADD, SUB, OR, AND };
@@ -43,7 +43,7 @@ template <> struct cell<8> {
     typedef uint64_t type;
 };
 
-/* Between T and the cell it is kept in. */
+/* Converts between T and the type of its cell. */
 template <class T> struct typed {
     typedef typename cell<sizeof(T)>::type raw;
     static raw in(T v)
