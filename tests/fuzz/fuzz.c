@@ -1,13 +1,13 @@
-/* An input is a program for the allocator: operations of one byte, each with its operands, which four threads carry out
- * in turn, while the system refuses what the input says and time passes when it says.  Whatever the input,
+/* An input is a program for the allocator.  Its operations are one byte each, with operands, and four threads carry
+ * them out in turn.  The input also says which system calls are refused, and when time passes.  For any input:
  *
- *     a block is aligned, holds what was put there, beyond what was asked for, too, until it is freed, and takes it
- *     along; calloc's is zero;
- *     what fails, fails with ENOMEM, changes nothing, and only where the system had no room meanwhile; what shrinks
- * does not fail; what succeeds leaves errno alone; and once all is freed and collected no run is left, nothing is
- * cached, and no free page kept.
+ *     A block is aligned, and keeps its content until it is freed, up to its usable size and when it is resized.
+ *     calloc's blocks are zero.
+ *     A call fails only if the system refused memory meanwhile, with ENOMEM, and changes nothing then.  Shrinking does
+ * not fail.  Success leaves errno alone.  Once everything is freed and collected, there is no run, no cached object,
+ * and no free page that is kept.
  *
- * What a block should hold is kept beside it, never in it. */
+ * A block's expected content is kept beside it, never in it. */
 #include <errno.h>
 #include <semaphore.h>
 #include <string.h>
@@ -26,7 +26,7 @@ enum {
     ERRNO = 1234,
 };
 #define LIVE_MAX  MIB(64)
-#define MOVES_MIN KIB(512) /* as in back/large: blocks from here on are moved, not copied */
+#define MOVES_MIN KIB(512) /* as in back/large: blocks of this size and larger are moved, not copied */
 
 static struct block {
     char *p;
@@ -41,7 +41,7 @@ static char *lowest = (char *)UINTPTR_MAX, *highest; /* that any block ever reac
 static const uint8_t *input;
 static size_t left;
 
-/* A number of so many bytes; what is beyond the end is 0. */
+/* The next number of so many bytes.  Bytes beyond the input's end are 0. */
 static uint64_t take(unsigned bytes)
 {
     uint64_t number = 0;
@@ -58,7 +58,7 @@ static struct block *take_block(void)
     return &blocks[take(2) % BLOCKS];
 }
 
-/* The first from there on that is live, and no smaller; NULL: none is. */
+/* The first live block from there on with at least `least` usable bytes, or NULL. */
 static struct block *take_live(size_t least)
 {
     size_t from = take(2);
@@ -69,7 +69,7 @@ static struct block *take_live(size_t least)
     return NULL;
 }
 
-/* Close to a power of two, where things begin, or evenly spread between two; often small; 0; or more than there is. */
+/* A size close to a power of two, or evenly distributed between two; often a small one; 0; or one that is too large. */
 static size_t take_size(void)
 {
     enum { ZERO = 29, MOST, HALF };
@@ -88,7 +88,7 @@ static bool is_absurd(size_t size)
     return size > MIB(1) << 10;
 }
 
-/* ---- what a block holds ---- */
+/* ---- the content of blocks ---- */
 
 static size_t step_of(const struct block *block)
 {
@@ -116,7 +116,7 @@ static void failed(size_t size)
     CHECK(is_absurd(size) || system_had_no_room != before);
 }
 
-/* What a call that began gave for `size` bytes, if anything, is this block. */
+/* Checks and records the result p of a call for `size` bytes, as this block. */
 static void got(struct block *block, void *p, size_t size, size_t alignment)
 {
     if (!p) {
@@ -285,7 +285,7 @@ static struct actor {
     bool lives, ends;
 } actors[ACTORS];
 
-/* Carries out the input until it ends, or says whose turn is next: then returns what it says. */
+/* Carries out the input until it ends, or until it names the next thread.  Returns what it says about that (turn). */
 static unsigned act(void)
 {
     static void (*const operations[])(void) = {
@@ -300,7 +300,7 @@ static unsigned act(void)
     return 0;
 }
 
-static unsigned turn; /* bits 0 and 1: whose it is next; with bit 7 whom bits 2 and 3 name ends before */
+static unsigned turn; /* bits 0, 1: the next thread.  If bit 7 is set, the thread in bits 2, 3 ends first */
 
 static void *live_as(void *arg)
 {
@@ -370,7 +370,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (marked) system_mark((char *)((uintptr_t)lowest & -hz3_os.page), (size_t)(highest - lowest), false);
     marked = false;
     system_refuses = 0;
-    system_ms += 10000; /* what was refused is asked for again */
+    system_ms += 10000; /* so that hz3 repeats calls that were refused */
     check_nothing_left();
     return 0;
 }

@@ -1,9 +1,9 @@
-/* Runs inputs without a fuzzer: that of a file, or some made up by chance.
+/* Runs inputs without a fuzzer: one from a file, or random ones.
  *
  *     fuzz FILE
  *     fuzz random SEED COUNT
  *
- * hz3 is not started anew for each, so an input by chance may need those before it: SEED and COUNT repeat all. */
+ * hz3 is not started anew for each input, so a failure may depend on earlier ones.  SEED and COUNT repeat all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void run_file(const char *name)
     size_t size = fread(data, 1, sizeof data, file);
     CHECK(getc(file) == EOF && !ferror(file));
     fclose(file);
-    LLVMFuzzerTestOneInput((const uint8_t *)"##SI", 4); /* as AFL++ does first in each of its processes */
+    LLVMFuzzerTestOneInput((const uint8_t *)"##SI", 4); /* AFL++ does this first in each process */
     LLVMFuzzerTestOneInput(data, size);
 }
 

@@ -17,7 +17,7 @@ static bool refuses(void)
     return refused;
 }
 
-/* Of what hz3 maps itself the system may have too many mappings to cut one up, and no other complaint. */
+/* These are calls on hz3's own mappings.  They may only fail because a mapping cannot be split. */
 static int done(int status)
 {
     CHECK(status == 0 || errno == ENOMEM);
@@ -45,7 +45,7 @@ void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *
 void *__wrap_mremap(void *from, size_t bytes, size_t to_bytes, int flags, void *to)
 {
     if (!refuses()) return __real_mremap(from, bytes, to_bytes, flags, to);
-    if (refuses()) __real_munmap(to, to_bytes); /* Linux may have done so by the time it finds that it has no room */
+    if (refuses()) __real_munmap(to, to_bytes); /* Linux, too, may do so before it fails */
     errno = ENOMEM;
     return MAP_FAILED;
 }
@@ -72,7 +72,7 @@ uint64_t __wrap_hz3_os_now_ms(void)
     return system_ms;
 }
 
-/* A thread of its own would have a turn of its own. */
+/* There is no background thread, as an input could not say when it runs. */
 void __wrap_hz3_reclaim_allow_background(void);
 void __wrap_hz3_reclaim_allow_background(void) {}
 
