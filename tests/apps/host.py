@@ -1,4 +1,4 @@
-"""Runs programs on hz3 in a folder of their own, keeps what they say on stderr, and judges it."""
+"""Runs programs on hz3, each in a folder of its own, and checks that hz3 writes nothing to their stderr."""
 
 import os
 import re
@@ -18,7 +18,7 @@ PATH = os.pathsep.join([os.environ["PATH"], "/usr/sbin", "/sbin", *POSTGRES])
 
 
 def require(program, package):
-    """The program's full path; without it the test is skipped, by the name of what to install."""
+    """Returns the program's full path.  If it is missing, the test is skipped and names the package."""
     return shutil.which(program, path=PATH) or pytest.skip(f"{package} is not installed")
 
 
@@ -47,7 +47,7 @@ def answers(port):
 
 
 def assert_silent(stderr):
-    """hz3 has had nothing to say: no warning, no misuse."""
+    """Checks that hz3 has printed nothing, neither a warning nor a misuse."""
     assert not re.findall(rb"^hz3:.*$", stderr, re.MULTILINE)
 
 
@@ -64,7 +64,7 @@ class Host:
         return {"cwd": self.folder, "env": self.env, **as_user, **options}
 
     def run(self, *argv, **options):
-        """Runs to the end, which must be a good one; returns stdout."""
+        """Runs a program that must succeed, and returns its stdout."""
         done = subprocess.run(argv, capture_output=True, timeout=50, **self._popen_options(options))
         assert done.returncode == 0, f"{argv} ended with {done.returncode}: {done.stderr.decode(errors='replace')}"
         assert_silent(done.stderr)
@@ -75,7 +75,8 @@ class Host:
 
     @contextmanager
     def running(self, *argv, end=signal.SIGTERM, **options):
-        """A process on hz3; unless it ends by itself it gets `end`, and it must end well and leave nobody behind."""
+        """Starts a process on hz3.  Unless it ends by itself, it gets signal `end`.  It must succeed and leave no
+        child."""
         said = self.folder / f"{Path(argv[0]).name}.said"
         with said.open("wb") as log:
             options = self._popen_options({"stdout": log, "stderr": log, "start_new_session": True, **options})

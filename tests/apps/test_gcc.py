@@ -5,7 +5,7 @@ from host import children, require, wait_until
 
 
 def source():
-    """Enough functions, loops, switches and structs that the optimiser's own data takes more than 100 MiB."""
+    """A source with enough functions, loops, switches and structs that the optimiser needs more than 100 MiB."""
     yield "#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n"
     for n in range(600):
         cases = "".join(f"case {i}: x += s->f{i % 9} * {n + i}u; break;\n" for i in range(12))

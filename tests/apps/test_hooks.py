@@ -1,4 +1,5 @@
-"""Libraries that hook malloc, as heap profilers do: preloaded, they look up and open others before anything else runs."""
+"""Preloaded libraries that hook malloc, as heap profilers do.  They look up symbols and open libraries before hz3
+starts."""
 
 import os
 import shutil
@@ -8,7 +9,7 @@ import pytest
 
 from lab import ROOT
 
-# What heaptrack's library does, at its worst: at its first call and in its constructor.
+# This does what heaptrack's library does at worst, in its first call and in its constructor.
 HOOK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-"""Others that load, watch or place what a program has: auditors of the loader, sanitizers, valgrind, emulators, and
-runtimes that lay out the address space themselves."""
+"""Tools that load or watch programs: auditors of the loader, sanitizers, valgrind and emulators.  Also runtimes that
+lay out the address space themselves."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from test_hooks import PROGRAM, compiled, run
 
 from lab import ROOT
 
-LOADED = " app] this process ran on hz3"  # though what a sanitizer is in has the malloc of the sanitizer
+LOADED = " app] this process ran on hz3"  # though a program with a sanitizer uses the sanitizer's malloc
 
 
 def test_an_auditor_of_the_loader(preload, tmp_path, monkeypatch):
@@ -45,7 +45,7 @@ def test_valgrind(preload, tmp_path):
     app = compiled(tmp_path, "app", PROGRAM, "-pthread")
     done = run([program, "--error-exitcode=9", "--leak-check=full", app], [preload.library])
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    assert "total heap usage: 80,0" in done.stderr  # valgrind's own malloc served all 80,000 allocations, and not hz3's
+    assert "total heap usage: 80,0" in done.stderr  # valgrind's own malloc served all 80,000 allocations
 
 
 def test_an_emulated_program(preload, tmp_path):
@@ -63,14 +63,14 @@ def test_an_emulator(host):
 
 
 def test_luajit(host):
-    """It has to find its own heap in the lower 47 bits."""
+    """LuaJIT needs its own heap in the lower 47 bits of the address space."""
     command = [require("luajit", "luajit"), ROOT / "tests/programs/scripts/blocks.lua", "200000"]
     plain = subprocess.run(command, env=host.plain_env(), input=b"", capture_output=True, check=True).stdout
     with host.running(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as lua:
         assert lua.communicate()[0] == plain != b""
 
 
-# A memory of WebAssembly is 4 GiB of addresses and a guard behind them.
+# Each WebAssembly memory reserves 4 GiB of addresses and a guard behind them.
 WASM = """
 from wasmtime import Engine, Instance, Module, Store
 engine = Engine()

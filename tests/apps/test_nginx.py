@@ -28,7 +28,7 @@ http {
     }
 }
 """
-# Each thread of wrk has its own Lua; done() adds them up and prints what was right and what was not.
+# Each thread of wrk has its own Lua state.  done() adds them up and prints the numbers of right and wrong answers.
 WRK_SCRIPT = """
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
@@ -63,7 +63,7 @@ def files(host):
 
 @pytest.fixture(scope="module")
 def nginx(host, files):
-    """The running master; host.port is where it listens."""
+    """The running master process, which listens on host.port."""
     program, host.port = require("nginx", "nginx-light"), free_port()
     user = "user root;" if os.geteuid() == 0 else ""
     (host.folder / "nginx.conf").write_text(CONFIG % {"port": host.port, "user": user})

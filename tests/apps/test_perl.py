@@ -38,7 +38,7 @@ undef %seen; undef @words;
 
 
 def expected():
-    """The same, reckoned here."""
+    """What the script has to print, computed in Python."""
 
 
     x, words = 1, []

@@ -1,4 +1,4 @@
-"""PHP opens its extensions with RTLD_DEEPBIND, and their blocks pass into its own hands and back."""
+"""PHP opens its extensions with RTLD_DEEPBIND, and blocks pass between them and PHP."""
 
 import json
 import subprocess

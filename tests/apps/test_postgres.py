@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from host import Host, children, free_port, require, wait_until
 
-# What pgbench's transactions must leave true: whatever went through an account went through its teller and branch.
+# An invariant of pgbench's transactions: what changed accounts also changed tellers and branches.
 BALANCES = """
 SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(tbalance) FROM pgbench_tellers),
        (SELECT sum(bbalance) FROM pgbench_branches), (SELECT sum(delta) FROM pgbench_history),
        (SELECT count(*) FROM pgbench_history)
 """
-# Hash joins, aggregates, sorts, arrays, JSON and regular expressions; each answer can be reckoned by head.
+# Hash joins, aggregates, sorts, arrays, JSON and regular expressions.  The answers were worked out by hand.
 QUESTIONS = {
     "SELECT count(*), sum(a.i) FROM generate_series(1, 200000) a(i)"
     " JOIN generate_series(2, 300000, 2) b(i) USING (i)": "100000|10000100000",
@@ -31,7 +31,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def server(preload):
-    """PostgreSQL refuses root, and its own user must be able to reach the library."""
+    """A running PostgreSQL.  It refuses root, and the user that it runs as must be able to read the library."""
     programs = {name: require(name, "postgresql") for name in ("postgres", "initdb", "psql", "pgbench", "pg_isready")}
     with tempfile.TemporaryDirectory(prefix="hz3-postgres-") as folder:
         folder = Path(folder)

@@ -1,4 +1,4 @@
-"""Python's own tests, by the distribution's Python or, if that has no tests, by the one that runs this."""
+"""Python's own tests, run by the distribution's Python or, if it has none, by the Python that runs this."""
 
 import signal
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 CONTAINERS = "test_dict test_list test_bytes test_unicode test_set test_json test_gc test_weakref test_memoryview"
 THREADS = "test_thread test_threading test_threading_local test_queue"
 CLASSES = ("POSIXProcessTestCase", "ThreadPoolAsCompletedTest", "ThreadPoolInitializerTest", "ThreadPoolShutdownTest")
-# It compares with a search of its own that is wrong when both strings happen to be empty (python/cpython#105639).
+# This test's reference search is wrong if both strings happen to be empty (python/cpython#105639).
 NOT = "--ignore=test_find_periodic_pattern"
 RUNS = {
     "whole": [*THREADS.split(), *CONTAINERS.split()],
@@ -28,7 +28,7 @@ def python():
 
 
 def heed_interrupts():
-    """What a shell starts in the background ignores SIGINT, and test_threading fails there."""
+    """A shell's background processes ignore SIGINT, and test_threading fails then."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

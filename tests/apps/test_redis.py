@@ -21,7 +21,7 @@ def client(host):
 
 
 def fill(client):
-    """Every type, values from one byte to a megabyte; returns the plain strings."""
+    """Writes values of every type, from one byte to a megabyte.  Returns the plain strings."""
     dice = random.Random(1)
     strings = {b"s%d" % i: dice.randbytes(int(2 ** dice.uniform(0, 16))) for i in range(4000)}
     strings[b"big"] = dice.randbytes(1 << 20)
@@ -61,7 +61,7 @@ def test_background_save(client):
     digest = client.execute_command("DEBUG", "DIGEST")
     client.config_set("rdb-key-save-delay", 50)
     client.bgsave()
-    client.unlink(*client.keys())  # while the child saves, another thread frees what this one allocated
+    client.unlink(*client.keys())  # while the child saves, a background thread frees the main thread's objects
     assert client.info("persistence")["rdb_bgsave_in_progress"] == 1
     wait_until(lambda: not client.info("persistence")["rdb_bgsave_in_progress"], "BGSAVE")
     assert client.info("persistence")["rdb_last_bgsave_status"] == "ok"

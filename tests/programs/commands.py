@@ -1,4 +1,4 @@
-"""Programs that work and end, with their peak, and runtimes that work and then rest, with what they hold there."""
+"""Programs that end, judged by their peak memory, and runtimes that stay after their work, judged by what they hold."""
 
 import hashlib
 import re
@@ -14,13 +14,13 @@ from lab import ROOT, Json, LabError, programs
 from lab.stage import PATIENCE, REST, Command, Stage, cost, family, found, quietly, rss_kib, start
 
 SCRIPTS = ROOT / "tests/programs/scripts"
-# Of Python's own tests: what allocates in every way, in threads and in children.
+# Python's own tests that allocate in many ways, also in threads and in children.
 PYTHON_TESTS = ["test_dict", "test_list", "test_set", "test_json", "test_re", "test_weakref", "test_zlib",
                 "test_mmap", "test_bytes", "test_ctypes"]  # fmt: skip
 
 
 def ended(stage: Stage, command: Command) -> tuple[Json, str]:
-    """With what it said."""
+    """Runs a command to its end.  Returns its figures and its output."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         child = start(stage, command, stdout=out, stderr=errors)
         figures = cost(stage, command, child)
@@ -38,7 +38,7 @@ def hashed(stage: Stage, *command: str | Path) -> Json:
 
 
 def rested(stage: Stage, *command: str | Path) -> Json:
-    """Of a program that says one line, and ends when its input does."""
+    """Returns the figures of a program that prints one line after its work, and ends when its input does."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=stage.env, cwd=stage.folder, stdin=pipe, stdout=pipe) as process:
         try:
@@ -56,7 +56,7 @@ def rested(stage: Stage, *command: str | Path) -> Json:
 
 
 def script(name: str, *program: str) -> Callable[[Stage], Json]:
-    """A program with a script and an amount of work."""
+    """Runs a program on a script with an amount of work."""
     return lambda stage: rested(stage, found(program[0]), *program[1:], SCRIPTS / name, str(stage.work))
 
 
@@ -72,7 +72,7 @@ def go(stage: Stage) -> Json:
 
 
 def rocksdb(stage: Stage) -> Json:
-    """Keys written, read, deleted and compacted by two threads."""
+    """Two threads write, read, delete and compact keys."""
     shutil.rmtree(stage.path("rocksdb"), ignore_errors=True)
     asked = ["--benchmarks=fillrandom,readrandom,deleteseq,compact,readrandom", "--threads=2", "--seed=1", "--disable_wal",
              "--value_size=200", f"--num={stage.work}", f"--db={stage.path('rocksdb')}"]  # fmt: skip
@@ -81,7 +81,7 @@ def rocksdb(stage: Stage) -> Json:
 
 
 def sqlite(stage: Stage) -> Json:
-    """Rows inserted, joined and grouped; another program says what came of it, since SQLite keeps it back until its end."""
+    """Inserts, joins and groups rows.  SQLite buffers its output until it ends, so cksum prints the sum of it."""
     asked = [".output rows", *re.split(r"(?<=;)\s+", programs.tables(stage)), ".output stdout", ".shell cksum rows"]
     return rested(stage, found("sqlite3"), ":memory:", *(word for line in asked for word in ("-cmd", line)))
 
@@ -93,7 +93,7 @@ def python(stage: Stage) -> Json:
 
 
 def clang(stage: Stage) -> Json:
-    """hz3, built: clang, the linker, make and cmake."""
+    """Builds hz3 with clang, the linker, make and cmake."""
     folder = stage.path("built")
     shutil.rmtree(folder, ignore_errors=True)
     quietly(found("cmake"), "-S", ROOT, "-B", folder, f"-DCMAKE_C_COMPILER={found('clang-19')}", "-DHZ3_TESTS=OFF",
@@ -103,7 +103,7 @@ def clang(stage: Stage) -> Json:
 
 
 def git(stage: Stage) -> Json:
-    """A repository packed anew by four threads, and checked."""
+    """Packs a repository anew with four threads, and checks it."""
     origin = stage.once("repository.git", lambda folder: programs.write_repository(folder, stage.work))
     copy = stage.path("copy.git")
     shutil.rmtree(copy, ignore_errors=True)
@@ -115,7 +115,7 @@ def git(stage: Stage) -> Json:
 
 
 def ffmpeg(stage: Stage) -> Json:
-    """Pictures made, scaled, and coded by four threads."""
+    """Makes, scales and encodes pictures with four threads."""
     source = f"testsrc2=size=640x360:rate=25:duration={stage.work}"
     coded = ["-threads", "4", "-c:v", "mpeg4", "-flags", "+bitexact", "-f", "framemd5"]
     return hashed(
@@ -124,7 +124,7 @@ def ffmpeg(stage: Stage) -> Json:
 
 
 def imagemagick(stage: Stage) -> Json:
-    """A picture blurred, turned and sharpened, by as many threads as it likes."""
+    """Blurs, turns and sharpens a picture, with ImageMagick's own number of threads."""
     changes = ["-blur", "0x3", "-rotate", "30", "-unsharp", "0x2", "-resize", "60%", "-colors", "200", "-depth", "8"]
     source = ["-size", f"{stage.work}x{stage.work}", "gradient:red-blue", "-swirl", "90"]
     return hashed(stage, found("convert"), *source, *changes, "rgb:-")
@@ -138,7 +138,7 @@ def ghostscript(stage: Stage) -> Json:
 
 
 def stress_ng(stage: Stage) -> Json:
-    """Its malloc stressors, with threads, which check what they wrote."""
+    """Runs the malloc stressors with threads.  They verify what they wrote."""
     asked = ["--malloc", "2", "--malloc-pthreads", "2", "--malloc-bytes", "64k", "--malloc-max", "20000"]
     asked += ["--malloc-touch", "--malloc-zerofree"]
     asked += ["--malloc-ops", str(stage.work), "--verify", "--seed", "1", "--timeout", "60"]

@@ -1,10 +1,10 @@
-"""Real programs under stress, hz3 beside glibc: each has to run on hz3, to give glibc's answer, and to hold at most 1.1
-times its memory.
+"""Real programs under stress, on hz3 and on glibc.  Each has to run on hz3, to give the same answer as on glibc, and to
+hold at most 1.1 times as much memory.
 
     rows.py [--lane LANE] [--row NAME]... [--page FILE]
 
-prints a row for each program, and writes them to FILE as a page.  Where hz3 holds more than that, both are run twice more,
-and the medians count."""
+prints a row for each program, and writes them to FILE as a page.  If hz3 holds more, both are run twice more, and the
+medians count."""
 
 import argparse
 import shutil
@@ -63,12 +63,12 @@ HEAD = ["program", "tried", "held", "processes", "memory", "glibc MiB", "hz3 MiB
 
 
 def memory(runs: list[Json]) -> float:
-    """In MiB: after the load where there is an after, the peak elsewhere."""
+    """The median in MiB: after the load for programs that stay, otherwise at the peak."""
     return statistics.median(run.get("after_kib", run.get("peak_kib", 0)) for run in runs) / 1024
 
 
 class Trial:
-    """A program on both, as often as it takes."""
+    """Runs a program on both allocators, as often as asked."""
 
     def __init__(self, name: str, arms: dict[str, Arm], take: Taker):
         self.cell, self.arms, self.take = Cell([PREFIX + name, str(ROWS[name].work)], PREFIX + name), arms, take
@@ -97,7 +97,7 @@ def missing(row: Row) -> list[str]:
 
 
 def cells(name: str, arms: dict[str, Arm], take: Taker) -> tuple[list[str], str]:
-    """The row, and what is wrong with it."""
+    """Returns the row, and why it fails."""
     if packages := missing(ROWS[name]):
         return [name, "0", "0"], f"skipped: not installed: {', '.join(packages)}"
     begun, trial = time.monotonic(), Trial(name, arms, take)

@@ -1,4 +1,4 @@
-"""Servers under load, which then rest: what they hold in memory there, and what they answered."""
+"""Servers under load: what they answer, and how much memory they hold when they are idle afterwards."""
 
 import os
 import shutil
@@ -21,7 +21,8 @@ def answered(figures: Json, *answer: object) -> Json:
 
 
 def redis(stage: Stage) -> Json:
-    """Threads for input and output; keys of every type; half of them freed in the background while a child saves."""
+    """Redis with I/O threads and keys of every type.  Half of the keys are freed in the background while a child
+    saves."""
     path = stage.path("redis")
     for left in (path, stage.path("dump.rdb")):
         left.unlink(missing_ok=True)
@@ -63,12 +64,12 @@ def memcached(stage: Stage) -> Json:
 
 
 def postgres(stage: Stage) -> Json:
-    """A process of the server for each transaction."""
+    """The server forks a process for each transaction."""
     return answered(programs.postgres(stage, "-C"), "all committed")
 
 
 def mariadb(stage: Stage) -> Json:
-    """sysbench's reads and writes over eight connections, in two rounds."""
+    """sysbench reads and writes over eight connections, in two rounds."""
     data, path, user = stage.path("mariadb"), stage.path("mariadb.sock"), as_nobody(stage)
     shutil.rmtree(data, ignore_errors=True)
     where = [f"--datadir={data}", f"--socket={path}"]
@@ -95,7 +96,7 @@ def nginx(stage: Stage) -> Json:
 
 
 def apache(stage: Stage) -> Json:
-    """Pages that PHP makes, over four connections, while the server begins anew again and again."""
+    """PHP makes pages for four connections, while the server restarts several times."""
     www, port = stage.path("www-apache"), free_port()
     www.mkdir(exist_ok=True)
     shutil.copy(SCRIPTS / "work.php", www)
@@ -126,7 +127,7 @@ def apache(stage: Stage) -> Json:
         except OSError:
             return False
 
-    # In a session of its own, since at its end it sends SIGTERM to its whole group.
+    # setsid, since Apache sends SIGTERM to its whole process group when it ends.
     command: Command = [found("setsid"), found("apache2"), "-DFOREGROUND", "-f", stage.path("apache.conf")]
     try:
         figures = served(stage, command, ready, load)

@@ -1,4 +1,4 @@
-"""What the judge of the programs refuses."""
+"""The judge of the programs refuses what it should."""
 
 import pytest
 import rows

@@ -4,7 +4,7 @@ import java.util.concurrent.Future;
 import java.util.ArrayList;
 import java.util.zip.*;
 
-/** What the JVM has outside its heap: direct buffers, zlib's state, threads, compiled code.  Argument: how many times. */
+/** Uses the JVM's memory outside its heap: direct buffers, zlib's state, threads and compiled code.  Argument: rounds. */
 public class Work {
     static long work(int seed) throws DataFormatException {
         CRC32 sum = new CRC32();

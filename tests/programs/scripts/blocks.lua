@@ -1,5 +1,5 @@
--- Objects in LuaJIT's own heap, which is to have the lower 47 bits, and blocks of malloc's, a hundredth of them kept;
--- argument: how many.
+-- Objects in LuaJIT's own heap, which needs the lower 47 bits, and malloc's blocks, of which one in a hundred is kept.
+-- Argument: the number of blocks.
 local ffi = require("ffi")
 ffi.cdef("void *malloc(size_t); void free(void *); void *memset(void *, int, size_t);")
 local kept, sum, live = {}, 0, tonumber(arg[1]) / 100

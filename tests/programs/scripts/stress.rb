@@ -1,4 +1,4 @@
-# Objects and strings while every allocation collects garbage, then threads without that; argument: how many.
+# Objects and strings with a garbage collection at every allocation, then threads without.  Argument: how many.
 count = ARGV[0].to_i
 GC.stress = true
 kept = (0...count).map { |n| { n => "text #{n} " * (n % 7), list: [n] * (n % 50) } }

@@ -1,4 +1,4 @@
-# Interpreters that are cloned for each thread, with all their data; argument: how many times.
+# Each thread clones the interpreter with all its data.  Argument: the rounds.
 use strict;
 use warnings;
 use threads;

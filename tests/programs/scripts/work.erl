@@ -1,5 +1,5 @@
 #!/usr/bin/env escript
-%% Processes, binaries and tables, while Erlang's own allocators are off (+Mea min); argument: how many times.
+%% Processes, binaries and tables, with Erlang's own allocators off (+Mea min).  Argument: the rounds.
 -mode(compile).
 
 work(Seed) ->

@@ -1,4 +1,4 @@
-// Blocks of C's that goroutines allocate, hand on and free, on as many threads as Go likes; argument: how many.
+// Goroutines allocate C's blocks, hand them on and free them, with Go's own number of threads.  Argument: the blocks.
 package main
 
 // #include <stdlib.h>

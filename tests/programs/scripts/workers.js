@@ -1,4 +1,4 @@
-// Workers that come and go, with objects, buffers outside the heap, zlib and WebAssembly; argument: how many times.
+// Workers start and end.  They use objects, buffers outside the heap, zlib and WebAssembly.  Argument: the rounds.
 const { Worker, isMainThread, parentPort, workerData } = require("worker_threads");
 const { createHash } = require("crypto");
 const zlib = require("zlib");
