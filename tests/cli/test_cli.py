@@ -1,4 +1,4 @@
-"""bin/hz3, in a tree of its own with a stand-in library, and once with each real lane."""
+"""bin/hz3, in a tree of its own with a stub as library, and once with each real lane."""
 
 import json
 import os
@@ -48,7 +48,7 @@ class Tree:
 
 @pytest.fixture
 def tree(tmp_path, stand_in):
-    """What a clone looks like after both lanes were built."""
+    """A tree that looks like a clone in which two lanes were built."""
     tree = Tree(tmp_path / "clone", stand_in)
     tree.scale, tree.fast = tree.library("scale"), tree.library("fast")
     return tree

@@ -1,4 +1,4 @@
-"""hz3 conform says of any allocator which rows hold, and refuses what is none."""
+"""hz3 conform finds which rows hold on an allocator, and refuses a file that is no allocator."""
 
 import json
 import re
@@ -34,7 +34,7 @@ int posix_memalign(void **p, size_t alignment, size_t size)
     return block ? (*p = block, 0) : ENOMEM;
 }
 """
-BROKEN = {  # by the toy, of what glibc holds
+BROKEN = {  # rows that hold on glibc, and not on the toy
     "api.errors/products_that_overflow_are_ENOMEM",
     "api.aligned/posix_memalign_refuses_with_EINVAL",
     "misuse.interior_plus_1",
@@ -58,7 +58,7 @@ def failing(outcomes):
 @pytest.mark.timeout(300)
 def test_each_row_that_an_allocator_does_not_hold_is_told(tmp_path):
     toy = compile_c(TOY, tmp_path / "toy.so")
-    rows = ("--rows", "api.*", "--rows", "misuse.*")  # the others take minutes, and time decides in some of them
+    rows = ("--rows", "api.*", "--rows", "misuse.*")  # others take minutes, and some depend on time
     done = tried(*rows, "--json", tmp_path / "table.json", SCALE, "glibc", toy)
     assert done.returncode == 1 and done.stderr == ""
     table = json.loads((tmp_path / "table.json").read_text())

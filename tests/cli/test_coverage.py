@@ -1,4 +1,4 @@
-"""tools/coverage.py: sums by room and by floor; refusals of which a branch was not taken."""
+"""tools/coverage.py: sums by room and by floor, and refusals with a branch that was not taken."""
 
 import sys
 from pathlib import Path

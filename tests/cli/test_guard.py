@@ -1,4 +1,4 @@
-"""HZ3_GUARD: what is said of each misuse of a guarded block, and that right programs run as ever."""
+"""HZ3_GUARD: the message on each misuse of a guarded block, and that correct programs run as usual."""
 
 import re
 import subprocess

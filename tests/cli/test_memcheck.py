@@ -1,4 +1,4 @@
-"""Under valgrind, asked as docs/use/misuse.md says, memcheck sees each block that hz3 gives out, and no other."""
+"""Under valgrind, called as docs/use/misuse.md says, memcheck sees each block that hz3 hands out, and no other."""
 
 import os
 import re
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module", params=["preloaded", "linked"])
 def memcheck(request, preload, tmp_path_factory):
-    """memcheck(*words): what memcheck says of the program."""
+    """memcheck(*words): runs the program under memcheck, and returns memcheck's output."""
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed")
     program, archive = tmp_path_factory.mktemp("memcheck") / "program", f"libhakozuna_hz3_{preload.lane}.a"

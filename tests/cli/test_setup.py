@@ -1,4 +1,4 @@
-"""tools/setup.sh installs Debian packages for root, and for whoever asks it to; others are told which command would."""
+"""tools/setup.sh installs Debian packages for root, and for users who ask it to.  Others get the command that would."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ COMMAND = "sudo apt-get install --no-install-recommends gcc libc6-dev make cmake
 
 @pytest.fixture
 def machine(tmp_path):
-    """Runs setup.sh where there is neither a compiler nor a build tool; what it did is in the file `done`."""
+    """Runs setup.sh without a compiler or a build tool.  The commands that it ran are in the file `done`."""
     tools, bin, done = tmp_path / "tree/tools", tmp_path / "bin", tmp_path / "done"
     tools.mkdir(parents=True)
     shutil.copy(ROOT / "tools/setup.sh", tools)
@@ -21,7 +21,7 @@ def machine(tmp_path):
         (bin / name).symlink_to(shutil.which(name))
 
     def command(name, text):
-        assert not (bin / name).is_symlink()  # or the machine's own command would be overwritten
+        assert not (bin / name).is_symlink()  # otherwise this would overwrite the machine's own command
         (bin / name).write_text(f"#!/bin/sh\n{text}\n")
         (bin / name).chmod(0o755)
 
@@ -53,7 +53,7 @@ def test_a_user_who_asks_for_it_has_them_installed_by_sudo(machine):
     assert "sudo env DEBIAN_FRONTEND=noninteractive apt-get" in done
     assert [line for line in done.splitlines() if line.startswith("apt-get") and line.endswith(
         " install -y --no-install-recommends gcc libc6-dev make cmake")]
-    assert result.returncode == 1 and COMMAND in result.stderr  # this apt-get brought nothing
+    assert result.returncode == 1 and COMMAND in result.stderr  # this apt-get installs nothing
 
 
 def test_root_need_not_ask(machine):

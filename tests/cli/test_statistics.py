@@ -1,4 +1,4 @@
-"""Statistics at exit tell processes apart: by a line's head, or by a file each."""
+"""Statistics at exit of several processes can be told apart, by the head of each line or by a file for each process."""
 
 import os
 import re
