@@ -1,4 +1,4 @@
-"""Builds of hz3, beside those in build/ by CMake, in build/ by make."""
+"""Builds hz3 by CMake in folders of the tests', and by make in build/."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def build(directory, *arguments):
 
 
 def make(*words, cwd=ROOT):
-    """What whoever runs the tests under make has set holds here too, but for the jobs, which cannot be shared."""
+    """Runs make with the variables of the make that runs the tests, but without its job server."""
     flags = re.sub(r"-j\d*|--jobserver-\S+", "", os.environ.get("MAKEFLAGS", ""))
     return subprocess.run(["make", *words], cwd=cwd, capture_output=True, text=True,
                           env={**os.environ, "MAKEFLAGS": flags})

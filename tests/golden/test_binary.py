@@ -1,4 +1,4 @@
-"""The binaries are what the house promises: fast paths within their budgets, symbols, TLS, config string."""
+"""The binaries are as documented: fast paths within their budgets, symbols, TLS, config string."""
 
 import re
 import subprocess
@@ -10,9 +10,9 @@ from lab.registry import read
 from variants import variant
 
 LIMIT = {"hz3_malloc": 13, "hz3_free": 16}
-CHECK = {"hz3_malloc": 7, "hz3_free": 10}  # what HZ3_FREE_CHECK may add
-ADOPT_MIN = 3  # what it may add to the free of a class that is adopted
-OWNER = 8  # what it adds to a free that may have to go home: two loads of owners, a comparison, and the way to them
+CHECK = {"hz3_malloc": 7, "hz3_free": 10}  # HZ3_FREE_CHECK may add so many
+ADOPT_MIN = 3  # HZ3_ADOPT_MIN may add so many to a free of a class that is adopted
+OWNER = 8  # and to a free that may have to go home: two owners are loaded and compared
 
 
 def output(*command):
@@ -41,7 +41,7 @@ def instructions(library, function):
 
 
 def hits(library, function):
-    """The ways from the entry to a return, the shortest first; each a list of instructions."""
+    """The paths from the entry to a return, the shortest first.  Each is a list of instructions."""
     code = instructions(library, function)
     order = list(code)
     following = dict(pairwise(order))
@@ -67,7 +67,7 @@ def hits(library, function):
 def test_fast_paths_stay_within_their_budget(library, function):
     flags = dict(re.findall(r"(HZ3_\w+)=(\d+)", config(library)))
     if flags["HZ3_SECURE"] == "1":
-        pytest.skip("what its entries do besides has no budget")
+        pytest.skip("lane secure's checks have no budget")
     paths = hits(library, function)
     budget = LIMIT[function] + (flags["HZ3_FREE_CHECK"] == "1") * CHECK[function]
     goes_home = function == "hz3_free" and (flags["HZ3_ADOPT"] != "1" or flags["HZ3_ADOPT_MIN"] != "0")
@@ -93,7 +93,7 @@ def test_exports_are_exactly_those_of_the_version_script(library, root):
     script = (root / "src/api/exports.map").read_text()
     wanted = set(re.findall(r"[\w]+(?=;)", script.split("global:")[1].split("local:")[0]))
     exported = {line.split()[-1] for line in output("nm", "-D", "--defined-only", str(library)).splitlines()}
-    assert {name for name in exported if not name.startswith("_vgw")} == wanted  # those are for valgrind: src/api/memcheck.c
+    assert {name for name in exported if not name.startswith("_vgw")} == wanted  # for valgrind: src/api/memcheck.c
 
 
 def test_static_tls_is_small(library):

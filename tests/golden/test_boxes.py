@@ -1,4 +1,4 @@
-"""A flag that is accepted changes the code; a box that is off is not there."""
+"""Each value of a flag that the build accepts changes the code.  A box that is off adds no code."""
 
 import re
 import shutil
@@ -9,11 +9,11 @@ import pytest
 from lab import ROOT
 from variants import Refused, matrix, run, variant
 
-# The same meaning in another shape, of which the compiler makes the same code.  There is none at present.
+# Flips that only rewrite the source, so that the compiler makes the same code.  There is none at present.
 RESHAPINGS = {}
 
 
-@pytest.mark.timeout(3600)  # it may be the first to need all the builds
+@pytest.mark.timeout(3600)  # if it runs first, it has to make all the builds
 def test_every_accepted_flip_changes_the_code(request):
     plain, same = {}, set()
     for one in matrix(request.config.getoption("--long")):

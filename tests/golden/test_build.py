@@ -1,4 +1,4 @@
-"""The build refuses what the registry does not know, and builds what it does, with both compilers."""
+"""The build refuses flags that are not in the registry, and builds those that are, with both compilers."""
 
 import os
 import re
@@ -61,7 +61,7 @@ def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
 
 
 def relations(root, directory, lane, flags):
-    """Configures so; the flags that came of it, and what the compiler says of them."""
+    """Configures a build.  Returns the flags that result, and the compiler's messages about them."""
     done = configure(root, directory, f"-DHZ3_LANE={lane}", f"-DHZ3_DEFS_EXTRA={flags}")
     assert done.returncode == 0, done.stderr
     header = (directory / "generated/hz3_flags.h").read_text()

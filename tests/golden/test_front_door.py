@@ -1,4 +1,4 @@
-"""What strangers meet first: one version everywhere, forms and workflows that work, commands that there are."""
+"""What newcomers see first: the same version everywhere, valid forms and workflows, and commands that exist."""
 
 import re
 import shutil
@@ -84,7 +84,7 @@ def test_every_command_that_contributors_are_told_is_a_target():
 
 
 def test_hooks_are_tools_that_setup_brings():
-    (local,) = YAML().load(ROOT / ".pre-commit-config.yaml")["repos"]  # so that nothing is fetched
+    (local,) = YAML().load(ROOT / ".pre-commit-config.yaml")["repos"]  # so that nothing is downloaded
     assert local["repo"] == "local"
     for hook in local["hooks"]:
         assert hook["language"] == "system" and re.compile(hook.get("files", "")) and re.compile(hook.get("exclude", ""))

@@ -1,4 +1,4 @@
-"""What make install leaves, in which names and forms others can use it, and where it refuses to write at all."""
+"""What make install installs, by which names and forms others can use it, and where it refuses to write anything."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def test_every_lane_has_a_plain_name_beside_the_work_orders_names(prefix):
             assert f"[{library.name}]" in said("readelf", "-dW", library)
             for name in (f"{plain}{form}.so", f"libhakozuna_hz3_{lane}{form.replace('-', '_')}.so"):
                 assert (prefix / "lib" / name).samefile(library)
-                assert os.readlink(prefix / "lib" / name).count("/") == 0  # so that the tree can be moved
+                assert os.readlink(prefix / "lib" / name).count("/") == 0  # relative, so that the tree can be moved
         assert (prefix / f"lib/libhakozuna_hz3_{lane}.a").samefile(prefix / f"lib/{plain}.a")
 
 
@@ -109,7 +109,7 @@ def test_find_package_has_the_shared_and_the_static_form(prefix, tmp_path):
 
 def test_hz3_stays_lane_scale_whatever_was_installed_last(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
-    for lane, kind in (("scale", "None"), ("fast", "Debug")):  # not optimized: half the time
+    for lane, kind in (("scale", "None"), ("fast", "Debug")):  # without optimization they build in half the time
         done = configure(root, tmp_path / lane, f"-DHZ3_LANE={lane}", f"-DCMAKE_BUILD_TYPE={kind}",
                          f"-DCMAKE_INSTALL_PREFIX={prefix}", f"-DCMAKE_INSTALL_LIBDIR={prefix}/lib")
         assert done.returncode == 0, done.stderr
@@ -153,7 +153,7 @@ def test_a_project_can_have_it_as_a_part_and_installs_what_runs(root, tmp_path):
 
 @pytest.fixture
 def as_user():
-    """How to run a command as somebody who may not write everywhere."""
+    """The words before a command that run it as a user who may not write everywhere."""
     if os.geteuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -163,7 +163,7 @@ def as_user():
 
 @pytest.mark.parametrize("locked", ["", "usr/lib", "usr/lib/pkgconfig"])
 def test_an_install_that_cannot_write_everything_writes_nothing(as_user, prefix, locked):
-    """As make install asks before it copies what it staged; the last of these folders lies in others that can be written."""
+    """make install checks this before it copies anything.  The last of these folders is inside writable ones."""
     with tempfile.TemporaryDirectory() as place:
         tree, stage = Path(place) / "tree", Path(place) / "stage"
         Path(place).chmod(0o755)
@@ -188,7 +188,7 @@ def test_make_install_asks_first(tmp_path):
     done = make("install", "PREFIX=/usr", f"DESTDIR={file}")
     assert done.returncode != 0 and done.stdout == ""
     assert done.stderr.splitlines()[0] == f"hz3: nothing is installed: {file} cannot be written to"
-    assert len(done.stderr.splitlines()) == 2  # and make's own
+    assert len(done.stderr.splitlines()) == 2  # the second is make's own
     assert [*tmp_path.iterdir()] == [file]
 
 
@@ -229,7 +229,7 @@ def test_the_manual_has_every_function_verb_and_option(prefix, root):
 
 
 def test_the_container_preloads_what_it_installs(prefix):
-    """What packaging/Dockerfile says is true of a tree that make install left at its prefix."""
+    """The paths in packaging/Dockerfile exist in a tree that make install made with its prefix."""
     lines = (ROOT / "packaging/Dockerfile").read_text()
     installed = re.search(r"^RUN make -C \S+ install PREFIX=(\S+) ", lines, re.M)[1]
     library, folder = re.search(rf"^COPY --from=hz3 {installed}/(\S+) (\S+/)$", lines, re.M).groups()

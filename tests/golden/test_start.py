@@ -1,4 +1,4 @@
-"""Starting is cheap: what only files tell is read when the heap grows, and the loader has little to map."""
+"""Starting is cheap: hz3 reads the system's files only when the heap grows, and the loader has little to map."""
 
 import re
 import shutil
@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-MOST_CALLS = 13  # that a process makes more than without hz3; those of the loader are among them
+MOST_CALLS = 13  # by which a process with hz3 may exceed one without, the loader's calls included
 
 
 def calls(program, tmp_path, library=None):
-    """The system calls of a program until it ends, a line each."""
+    """The system calls of a program until it ends, one in each line."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     preload = ["-E", f"LD_PRELOAD={library}"] if library else []
@@ -29,7 +29,7 @@ def files_of_the_system(lines):
 
 def test_a_process_that_does_nothing_makes_few_calls(library, tmp_path):
     more = calls(["/bin/true"], tmp_path, library)
-    most = MOST_CALLS + ("secure" in str(library))  # which says of a granule before the heap that it is somebody else's
+    most = MOST_CALLS + ("secure" in str(library))  # it marks a granule before the heap as not its own
     assert len(more) - len(calls(["/bin/true"], tmp_path)) <= most, "\n".join(more)
 
 
