@@ -1,4 +1,4 @@
-"""Debian's packages, the crate and the wheel, as a stranger gets them: made, installed where nothing else is, and used."""
+"""Debian's packages, the crate and the wheel are made, installed in an otherwise empty place, and used there."""
 
 import os
 import re
@@ -77,7 +77,7 @@ def test_they_install_in_a_clean_root_and_serve_programs(debs, tmp_path):
     for deb in debs.glob("*.deb"):
         shutil.copy(deb, folder)
     (folder / "test.sh").write_text(IN_THE_ROOT)
-    # Built against libhz3-dev, which needs a compiler to be of use: unpacked beside the root, not installed in it.
+    # The clean root has no compiler, so libhz3-dev is unpacked outside, and the program is built there.
     for name in ("libhz3", "libhz3-dev"):
         (deb,) = debs.glob(f"{name}_*.deb")
         run("dpkg-deb", "-x", deb, tmp_path / "dev")
