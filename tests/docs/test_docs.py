@@ -1,4 +1,4 @@
-"""The documentation keeps its form: short where it should be, no dead links, no figures where the design is told."""
+"""The documentation keeps its form: bounded lengths, no dead links, and no performance figures in the design pages."""
 
 import re
 from pathlib import Path
@@ -22,13 +22,13 @@ def words(text: str) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """Without what is code."""
+    """The text without code."""
     text = re.sub(r"^ *(```|~~~).*?^ *\1.*?$", "", text, flags=re.M | re.S)
     return re.sub(r"(`+).*?\1", "", re.sub(r"(?<=\n\n)(?: {4}.*\n)+", "", text))
 
 
 def anchors(text: str) -> set[str]:
-    """Of its headings, as GitHub makes them."""
+    """The anchors of its headings, as GitHub makes them."""
     found: dict[str, int] = {}
     for heading in re.findall(r"^#+ +(.*?) *$", re.sub(r"^ *```.*?^ *```", "", text, flags=re.M | re.S), re.M):
         shown = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading)
@@ -38,7 +38,7 @@ def anchors(text: str) -> set[str]:
 
 
 def links(text: str) -> list[str]:
-    """Those that lead to other files of the project, or to a heading."""
+    """The links to files of the project, or to a heading."""
     found = re.findall(r"\]\(([^()\s]+)(?: \"[^\"]*\")?\)", prose(text)) + re.findall(r"^\[[^\]]+\]: +(\S+)", prose(text), re.M)
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 

@@ -1,4 +1,4 @@
-"""The memory figures hz3 promises, from the benchmark programs that the judge uses too."""
+"""The memory figures that hz3 promises, measured with the benchmark programs that the lab's judge uses, too."""
 
 import os
 import re
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def figures(command, preload=None, **environment):
-    """One run's key=value words."""
+    """The key=value words that one run prints."""
     program, *arguments = command.split()
     env = {**os.environ, **environment, **({"LD_PRELOAD": str(preload.library)} if preload else {})}
     done = subprocess.run([ROOT / "out" / program, *arguments], env=env, capture_output=True, text=True, check=True)
@@ -32,7 +32,7 @@ def test_pages_without_a_live_object_go_home_while_the_process_sleeps(preload):
 
 
 def test_what_waits_in_the_transfer_cache_goes_home_too(preload):
-    """So little of each class that nearly all of it fits there."""
+    """There are so few objects of each class that nearly all fit into the transfer cache."""
     assert float(figures("bench_fragment_idle 128", preload)["end_share"]) <= 0.20
 
 
@@ -53,7 +53,7 @@ def test_two_thousand_threads_are_cheap_and_leave_little(preload):
 
 
 def test_a_producer_and_its_consumer_pass_the_same_memory_round(preload):
-    """In flight: 8 rings of 4096 objects of 520 bytes at most, 17 MiB."""
+    """At most 8 rings of 4096 objects of 520 bytes are in flight, 17 MiB."""
     assert int(figures("bench_prodcons 1 8 400000 16 1024 --touch ends", preload)["peak_kib"]) < 2 * 17 * 1024
 
 
@@ -63,7 +63,7 @@ def test_a_soft_limit_is_heeded_at_once(preload):
 
 
 def test_without_background_thread_or_soft_limit_a_sleeper_keeps_it(preload):
-    """The control: what gives the memory back above is what it says."""
+    """The control: without these two, the memory does not go back."""
     free = figures("bench_burst_idle 128 1000 4 1", preload, HZ3_DECAY="60s", HZ3_BACKGROUND="0")
     assert float(free["end_share"]) > 0.5
 
@@ -101,7 +101,7 @@ def faults(command, preload, thp):
 
 
 @pytest.mark.parametrize("thp, times", [
-    ("dense", 2),  # which begins with small pages, and serves nobody with large ones
+    ("dense", 2),  # it begins with small pages, and gives no large block huge ones
     ("always", 3),
 ])
 def test_a_growing_heap_gets_huge_pages(preload, thp, times):

@@ -1,6 +1,7 @@
-"""hz3 on other C libraries, processors, byte orders and page sizes: the stress test, linked statically with it.
+"""hz3 on other C libraries, processors, byte orders and page sizes, by the stress test, which is linked statically with
+it.
 
-Other processors are emulated, so this says that it works there, and nothing of how fast."""
+Other processors are emulated, so this shows that hz3 works there, but not how fast it is."""
 
 import os
 import re
@@ -18,7 +19,7 @@ from variants import ROOT, run
 class Target:
     compiler: str
     emulator: str | None = None
-    page_sizes: tuple[int, ...] = ()  # that it is asked for
+    page_sizes: tuple[int, ...] = ()  # with which the emulator is run
 
 
 TARGETS = {
@@ -30,7 +31,7 @@ RUNS = [(name, page_size) for name, target in TARGETS.items() for page_size in t
 
 
 def missing(target):
-    """What is not installed, by name."""
+    """The names of what is not installed."""
     if tools := [tool for tool in (target.compiler, target.emulator) if tool and not shutil.which(tool)]:
         return " and ".join(tools)
     done = subprocess.run([target.compiler, "-E", "-"], input="#include <stdlib.h>\n", text=True, capture_output=True)
@@ -39,7 +40,7 @@ def missing(target):
 
 @pytest.fixture(scope="module", params=["scale", "classic"])
 def program(request, tmp_path_factory):
-    """Builds the stress test for a target, once."""
+    """Builds the stress test once for each target."""
     built = {}
 
     def build(name):
@@ -48,7 +49,7 @@ def program(request, tmp_path_factory):
         target, folder = TARGETS[name], tmp_path_factory.mktemp(name)
         run(Path("cmake"), "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux",
             f"-DCMAKE_C_COMPILER={target.compiler}", f"-DHZ3_LANE={request.param}",
-            "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O2", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF")  # Release, but for -g
+            "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O2", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF")  # no -g
         run(Path("cmake"), "--build", folder, f"-j{os.cpu_count()}", "--target", "hz3_static", seconds=120)
         built[name] = folder / "stress"
         run(Path(target.compiler), "-static", "-O2", "-fno-builtin", "-D_GNU_SOURCE",
@@ -73,4 +74,4 @@ def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size, windo
     figures = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", said)}
     if page_size and figures["page_size"] != page_size:
         pytest.skip(f"this {target.emulator} cannot have pages of {page_size} bytes")
-    assert figures["fresh_run"] > 10 and figures["purged"] > 0, said  # it was hz3 that served, and it gave pages back
+    assert figures["fresh_run"] > 10 and figures["purged"] > 0, said  # hz3 served, and gave pages back

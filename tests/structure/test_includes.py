@@ -1,4 +1,4 @@
-"""The floors of src: nobody includes a file of a floor above, no rooms include each other in a circle, no file is long.
+"""The floors of src: no file includes one of a floor above, no rooms include each other in a circle, no file is long.
 
 A room is a header and the source of its name."""
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 FLOORS = ["base", "os", "back", "middle", "front", "reclaim", "watch", "api"]
-BESIDE = {"variants": "middle"}  # stands on the same floor
+BESIDE = {"variants": "middle"}  # folders that count as the same floor
 FILES = sorted(path for path in SRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
 LINES = 400
-# Lines where a flag decides, outside base and variants: it may only become less.
+# The number of lines where a flag decides, outside base and variants.  It may only be lowered.
 DECISIONS = 25
 FLAGS = re.findall(r"^HZ3_FLAG\((\w+),", (SRC / "base/flags.def").read_text(), re.M)
 FLAG = rf"\b(?:{'|'.join(FLAGS)}|HZ3_BOXES_ON|HZ3_STASH_\w+)\b"
@@ -19,7 +19,7 @@ DECIDES = r"^#if|\bif \(|&&|\|\||\?"
 
 
 def included(path):
-    """The files of src that it includes; compiler.h and hz3_flags.h lie elsewhere."""
+    """The files of src that it includes.  compiler.h and hz3_flags.h are elsewhere."""
     names = re.findall(r'^#include "(.*?)"', path.read_text(), re.M)
     return [file for name in names for file in (SRC / name, path.parent / name) if file.is_file()]
 

@@ -1,6 +1,6 @@
-"""hz3 under limits and settings of the kernel that a test must not change on its host: on Debian's kernel, all cases in
-one boot.  The machine is emulated, since a /dev/kvm that is there need not boot this kernel; its processor is an old one,
-since newer ones' vectors are emulated far more slowly.  All this says nothing of how fast."""
+"""hz3 under limits and settings of the kernel that a test must not change on its host.  All cases run in one boot of
+Debian's kernel.  The machine is emulated, since /dev/kvm may be unable to boot this kernel.  Its processor is an old
+one, since vector instructions of newer ones are emulated far more slowly.  Times are not judged."""
 
 import json
 import os
@@ -19,22 +19,22 @@ KERNEL = ROOT / "build/vm/vmlinuz"
 LIBRARY = ROOT / "libhakozuna_hz3_scale.so"
 UNSHARE = shutil.which("unshare")
 REDIS = [shutil.which(f"redis-{program}") for program in ("server", "benchmark", "cli")]
-LIMIT = 256 << 20  # as init has it
+LIMIT = 256 << 20  # the 256M of init
 
 HZ3 = f"env LD_PRELOAD={LIBRARY}"
 SAY = f"{HZ3} HZ3_VERBOSE=1 {ROOT}/out/bench_startup 1"
-# With the decay out of the way only the soft limit gives memory back.
+# With so long a decay time, only the soft limit gives memory back.
 TIGHT = f"limited memory.max {HZ3} HZ3_DECAY=60s"
-# 205 MiB live at most, as glibc's peak shows.
+# 204 MiB are live on average: 96 blocks of 256 KiB to 4 MiB.
 LARGE = f"{ROOT}/out/bench_large 4 120 24 {256 << 10} {4 << 20} --touch all"
-# 133 MiB live at most; half of what the first phase frees lies in runs that are still in use.
+# At most 133 MiB are live.  Half of what the first phase frees is in runs that are still in use.
 SMALL = f"{ROOT}/out/bench_phase_change 130 512 4096 64 2"
-# 143 MiB live at most; small objects are freed, then large ones made.
+# At most 143 MiB are live.  Small objects are freed before large ones are allocated.
 TURN = f"{ROOT}/out/bench_phase_change 130 16384 65536 32 4"
-# A container sees its own group as the root of all.
+# A container sees its own group as the root.
 CONTAINER = f"""{UNSHARE} -Cm sh -c 'umount /sys/fs/cgroup; mount -t cgroup2 cgroup /sys/fs/cgroup; exec "$@"' sh"""
 THP = "sys/kernel/mm/transparent_hugepage"
-# khugepaged fills again what was given back: 32 MiB a second, where by default it is 16 in ten.
+# khugepaged fills purged memory again, at 32 MiB a second instead of the default 16 MiB in ten seconds.
 EAGER = " ".join(f"under {THP}/khugepaged/{pause}_sleep_millisecs 500" for pause in ("scan", "alloc"))
 HUGE = f"{EAGER} under {THP}/enabled always"
 BURST, FRAGMENT = f"{ROOT}/out/bench_burst_idle 400 1000 4 12", f"{ROOT}/out/bench_fragment_idle 256 16 4096 64 14"
@@ -64,7 +64,7 @@ CASES = {
     "after asked": HUGE_PAGES,
     "redis": f"sh {HERE}/redis {LIBRARY}",
 }
-# Tests of ctest, by what they have to stand.
+# Tests of ctest, by the setting under which they run.
 SUITES = {
     "under proc/sys/vm/overcommit_memory 2": ["api.sizes", "api.release", "bite.first_call", "bite.overcommit"],
     "under proc/sys/vm/max_map_count 1000": ["api.release", "bite.map_count"],
@@ -84,7 +84,7 @@ def suite():
 
 
 def pack(folder, script):
-    """The root file system: each of our files that the script names lies where it lies here, as do its libraries."""
+    """Packs the root file system.  The tree's files that the script names, and their libraries, have the same paths."""
     files = {word for word in re.split(r"[\s=]", script) if word.startswith(f"{ROOT}/")} | {UNSHARE, *REDIS}
     linked = subprocess.run(["ldd", *files], capture_output=True, text=True).stdout
     for file in [*files, *re.findall(r"(/\S+) \(0x", linked)]:
@@ -101,7 +101,7 @@ def pack(folder, script):
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    """Boots, and returns each case's exit status and what it said."""
+    """Boots, and returns each case's exit status and output."""
     if os.uname().machine != "x86_64":
         pytest.skip("only an x86-64 machine is emulated")
     here = {"qemu-system-x86": shutil.which("qemu-system-x86_64"), "busybox-static": shutil.which("busybox"),
@@ -112,7 +112,7 @@ def machine(tmp_path_factory):
     script = "".join(f"run '{name}' {command}\n" for name, command in cases.items())
     (folder / "initrd").write_bytes(pack(folder / "root", script))
     options = ("console=ttyS0 loglevel=1 panic=-1 transparent_hugepage=madvise "
-               "tsc=reliable clocksource=tsc")  # with another clock each look at it is a system call
+               "tsc=reliable clocksource=tsc")  # with other clocks, reading the time is a system call
     qemu = ["qemu-system-x86_64", "-accel", "tcg", "-smp", "2", "-m", "1G", "-nodefaults", "-display", "none", "-no-reboot",
             "-serial", "stdio", "-kernel", KERNEL, "-initrd", folder / "initrd", "-append", options]
     done = subprocess.run(qemu, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=550)
@@ -154,11 +154,11 @@ def test_without_a_soft_limit_it_does_not(machine):
 @pytest.mark.parametrize("setting, name", SUITE)
 def test_it_stands(machine, setting, name):
     status, said = machine[f"{setting} {name}"]
-    assert status == 0, said  # a skip is no success here
+    assert status == 0, said  # a skipped test counts as failed here
 
 
 def test_redis_says_where_its_memory_is_in_a_container(machine):
-    """As docs/use/containers.md shows it."""
+    """The example in docs/use/containers.md."""
     status, said = machine["redis"]
     found = numbers(said)
     assert (status, found["oom_kill"], found["high"]) == (0, 0, 0), said
@@ -180,7 +180,7 @@ def huge_pages(machine, before, after):
     ("fragment_idle, asked", 0.15),
 ])
 def test_an_idle_process_gives_huge_pages_back_for_good(machine, case, share):
-    """The shares that tests/figures asks for; where nothing is kept a fourth is live."""
+    """The shares are those of tests/figures.  In "nothing kept" a fourth is live."""
     assert huge_pages(machine, "before", "after") > (400 + 256 + 120) / 2 / 2  # half of all that was touched
     assert huge_pages(machine, "after", "after asked") > (400 + 256) / 2 / 2
     status, said = machine[case]

@@ -4,7 +4,7 @@ import java.util.concurrent.Future;
 import java.util.ArrayList;
 import java.util.zip.*;
 
-/** Uses the JVM's memory outside its heap: direct buffers, zlib's state, threads and compiled code.  Argument: rounds. */
+/** Uses the JVM's memory outside its heap: direct buffers, zlib, threads and compiled code.  Argument: rounds. */
 public class Work {
     static long work(int seed) throws DataFormatException {
         CRC32 sum = new CRC32();
