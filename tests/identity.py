@@ -1,4 +1,4 @@
-"""Which hz3 a running process has, read from the memory of that very process."""
+"""Reads from a running process's memory which hz3 it has."""
 
 import os
 import re
@@ -10,7 +10,8 @@ CONFIG = re.compile(rb"hz3-config: (version=[^\0]*)\0")
 
 @contextmanager
 def _eyes_of_its_user(pid):
-    """Root without CAP_SYS_PTRACE, as in a container, may look into another user's process only as that user."""
+    """Takes the identity of the process's user.  Root without CAP_SYS_PTRACE, as in a container, can read the process
+    only as that user."""
     owner = os.stat(f"/proc/{pid}")
     if os.geteuid() != 0:
         yield
@@ -39,7 +40,7 @@ def _mapped_config(pid):
 
 
 def config_of(pid, seconds=5.0):
-    """Waits as long as the process may still be between fork and the end of exec."""
+    """Waits until hz3 is mapped, as the process may still be between fork and the end of exec."""
     deadline = time.monotonic() + seconds
     while not (config := _mapped_config(pid)):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-/* Proves, before main, that hz3 serves this process: a preload that did not take must not pass a test. */
+/* Proves, before main, that hz3 serves this process.  Otherwise tests could pass although the preload failed. */
 #include <dlfcn.h>
 #include <string.h>
 
