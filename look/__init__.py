@@ -1,12 +1,12 @@
-"""Looks into running processes from outside: hz3 stats, explain, top, profile, flows, doctor, exporter.  Needs Python
-alone; only OpenMetrics (--prom, exporter) comes from prometheus-client, the screen of top from textual, and pprof's
-format from protobuf.  Nothing runs in the process that is looked into, but what --start asks for."""
+"""Looks into running processes from outside: hz3 stats, explain, top, profile, flows, doctor, exporter.  It needs only
+Python, but OpenMetrics (--prom, exporter) needs prometheus-client, top needs textual, and pprof's format protobuf.  No
+code runs in the process that is looked into, and only --start and --stop write to it."""
 
 
 class LookError(Exception):
-    """What the user is told, in one line."""
+    """An error message for the user, in one line."""
 
 
 def shown(text: str) -> str:
-    """A process names itself as it likes: nothing that it says may act on a terminal."""
+    """Escapes characters that act on a terminal, as a process's name may have any."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

@@ -1,4 +1,4 @@
-"""The verbs."""
+"""The subcommands."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def gather(pid: int, make: Callable[[Process], T]) -> T:
-    """What is read while threads change it may make no sense for once."""
+    """Reads again if the result makes no sense, as threads change the data meanwhile."""
     with Process(pid) as process:
         for _ in range(TRIES):
             try:
@@ -50,7 +50,7 @@ def show_explain(arguments: argparse.Namespace) -> str:
 
 
 def show_top(arguments: argparse.Namespace) -> str:
-    gather(arguments.pid, stats.read)  # what cannot be read is said before the screen is taken
+    gather(arguments.pid, stats.read)  # so that an error is printed before the screen is taken over
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LookError("top needs a terminal; hz3 stats prints the figures once")
     try:
@@ -129,7 +129,7 @@ def rate(text: str) -> int:
 
 
 def on_hz3() -> Iterator[int]:
-    """Processes with a library of hz3's name."""
+    """The processes that have mapped a library of hz3's name."""
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/maps", errors="replace") as maps:
@@ -145,7 +145,7 @@ def exporter(arguments: argparse.Namespace) -> str:
         for pid in arguments.pids or sorted(on_hz3()):
             try:
                 found.append(gather(pid, stats.read))
-            except LookError:  # it ended, or is no longer ours to read
+            except LookError:  # it ended, or may no longer be read
                 continue
         return found
 

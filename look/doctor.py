@@ -1,4 +1,4 @@
-"""hz3 doctor: what of a process, or of a program and this machine, stands in hz3's way, a line each."""
+"""hz3 doctor: what in a process, or in a program and this machine, keeps hz3 from working well.  One line for each."""
 
 import os
 import re
@@ -18,7 +18,7 @@ ALLOCATORS = re.compile(
 )
 LIBC = re.compile(r"/(libc\.so|libc-|ld-linux|ld-musl|libc\.musl)")
 HUGE_PAGES = {"always": "of everything", "madvise": "on request"}
-NEAR = 4  # of max_map_count, of a group's limit: so much of it in use is worth a word
+NEAR = 4  # how close to max_map_count, or to a group's limit, is worth a line
 
 
 class Finding(NamedTuple):
@@ -81,7 +81,7 @@ def mappings(used: int) -> Finding:
 
 
 def group(membership: str) -> Finding:
-    """The least room that its control groups leave, up to the root."""
+    """The least room that its control group and those above leave."""
     line = re.search(r"^0::(/.*)$", membership, re.M)
     path, least = line[1].rstrip("/") if line else "", None
     while True:
@@ -108,7 +108,7 @@ def group(membership: str) -> Finding:
 
 
 def tls(environment: str) -> Finding:
-    """Of NAME=VALUE, each ended by a zero byte."""
+    """environment: NAME=VALUE, each ended by a zero byte."""
     names = {word.partition("=")[0] for word in environment.split("\0")}
     tight = "LD_AUDIT" in names and "glibc.rtld.optional_static_tls" not in environment
     return Finding(

@@ -1,4 +1,4 @@
-"""What an ELF object says of itself, in a process's memory or in a file: its interpreter, and which names it defines."""
+"""Reads an ELF object, in a process's memory or in a file: its interpreter, and the names that it defines."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ LOAD, DYNAMIC, INTERPRETER, HEADERS = 1, 2, 3, 6  # PT_
 STRINGS, SYMBOLS, DEBUG, HASH, GNU_HASH = 5, 6, 21, 4, 0x6FFFFEF5  # DT_
 AUX_HEADERS, AUX_COUNT, AUX_SECURE = 3, 5, 23  # AT_
 SYMBOL, HEADER, WORD = struct.Struct("IBBHQQ"), struct.Struct("IIQQQQQQ"), struct.Struct("Q")
-MOST = 10000  # of anything that is linked in a chain
+MOST = 10000  # the most elements of a chain that are followed
 Read = Callable[[int, int], bytes]
 
 
@@ -30,7 +30,8 @@ def _segments(data: bytes) -> list[Segment]:
 
 
 class Image:
-    """read: by addresses as the object was linked; shift: what the loader may have added to those in its dynamic section."""
+    """read: takes addresses as linked.  shift: what the loader may have added to the addresses in the dynamic
+    section."""
 
     def __init__(self, read: Read, dynamic: int, shift: int = 0):
         self._read = read
@@ -73,7 +74,7 @@ class Image:
 
 
 class File:
-    """ValueError: it is not ELF of this machine's kind."""
+    """Raises ValueError if the file is not ELF of this machine's kind."""
 
     def __init__(self, path: str):
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -114,7 +115,7 @@ def auxiliary(process: Process) -> dict[int, int]:
 
 
 def loaded(process: Process) -> list[tuple[str, Image]]:
-    """The objects of a process in the order in which the loader looks names up in them; none where it has no loader."""
+    """A process's objects, in the order in which the loader looks names up.  Empty if the process has no loader."""
     values = auxiliary(process)
     at, count = values[AUX_HEADERS], values[AUX_COUNT]
     segments = _segments(process.read(at, HEADER.size * min(count, MOST)))

@@ -1,7 +1,7 @@
-"""hz3 explain: the sum that ends in RSS.
+"""hz3 explain: resident memory by its use, in rows that add up to RSS.
 
-Which pages are resident comes from the kernel (pagemap, smaps), what they are used for from hz3.  A run's resident bytes
-are those of live objects, as far as there are so many; then, at its end, of objects never handed out; the rest is free."""
+The kernel (pagemap, smaps) says which pages are resident, and hz3 what they are used for.  A run's resident bytes count
+as objects never handed out, at its end, then as live ones, as far as there are so many, and the rest as free."""
 
 import time
 from collections import Counter
@@ -14,9 +14,9 @@ from look.process import PAGE, Mapping, Process
 from look.stats import human
 
 TOP = 5
-WORTH = 0.05  # of RSS: less is not worth advice
+WORTH = 0.05  # a smaller share of RSS is not worth advice
 ADVICE_MAX = 3
-MUCH = 16 << 20  # hz3_pages_much(): what the background thread is worth
+MUCH = 16 << 20  # hz3_pages_much(): from here on the background thread gives memory back
 
 
 class Hole(NamedTuple):
@@ -41,7 +41,7 @@ class Sum(NamedTuple):
 
 
 class Pages:
-    """The resident bytes of parts of one range."""
+    """Counts the resident bytes of parts of one range."""
 
     def __init__(self, process: Process, start: int, size: int):
         self.start = start // PAGE
@@ -55,7 +55,7 @@ class Pages:
 
 
 def heap(figures: Figures) -> tuple[Counter[str], list[Hole]]:
-    """Resident bytes by use; the classes' free objects."""
+    """Returns the heap's resident bytes by use, and the free objects of each class."""
     at, of = figures.layout, Counter[str]()
     run, large, dirty, purging = (at.at(f"kind.{kind}") for kind in ("run", "large", "dirty", "purging"))
     live, holes = Counter[int](), Counter[int]()
@@ -97,7 +97,7 @@ def heap(figures: Figures) -> tuple[Counter[str], list[Hole]]:
 
 
 def rounding(figures: Figures) -> int:
-    """The most that rounding up to size classes can make of the live objects: hz3 does not keep what was asked for."""
+    """An upper bound on the bytes lost to rounding up to size classes.  hz3 does not store the requested sizes."""
     below, most = 0, 0
     for c in figures.classes[1:-1]:
         most += c.live() * max(0, c.size - below - 1)
@@ -106,7 +106,7 @@ def rounding(figures: Figures) -> int:
 
 
 def others(figures: Figures, mappings: list[Mapping]) -> Counter[str]:
-    """Resident bytes of mappings by kind; of those that hold a part of the heap, as a whole."""
+    """Resident bytes of mappings by kind.  Mappings with a part of the heap count whole as "heap"."""
     at, of = figures.layout, Counter[str]()
     heaps = [(window.base, window.frontier * GRANULE) for window in figures.windows]
     tables = [part for window in figures.windows for part in window.tables] + [(figures.area, len(figures.magazines))]
@@ -145,7 +145,7 @@ def others(figures: Figures, mappings: list[Mapping]) -> Counter[str]:
 
 
 def when(figures: Figures) -> str:
-    """Says when what waits goes back."""
+    """When the memory that waits goes back."""
     at = figures.layout
     decay, dirty = at.value("decay_ms"), at.at("kind.dirty")
     now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1000)
@@ -188,7 +188,7 @@ def read(process: Process) -> Sum:
     of, holes = heap(figures)
     apart = others(figures, process.smaps())
     rss = process.resident()
-    # Of a large block that was only read, every page is the one page of zeroes: present, but not resident.
+    # Pages of a large block that were only read are the shared page of zeroes, which is present but not in RSS.
     of["large"] = max(0, of["large"] - max(0, sum(of.values()) - apart["heap"]))
     beside = max(0, apart["heap"] - sum(of.values()))
     in_flight = of["outgoing"] + of["stash"] + of["transfer"] + of["central"]

@@ -1,6 +1,6 @@
-"""What hz3 counts in a process, gathered from its memory: the figures of src/watch/stats.c, and more by class.
+"""hz3's statistics of a process, read from its memory: the figures of src/watch/stats.c, and more by class.
 
-All of it is read while threads run: any value may be a little older than the next."""
+They are read while threads run, so values may be of slightly different times."""
 
 import struct
 from typing import NamedTuple
@@ -21,14 +21,14 @@ SOURCES = (
     "overflow",
     "retired",
 )
-PUBLIC = {"stash": "owner_stash", "held": "held_run", "fresh": "fresh_run"}  # where stats.c has another name
+PUBLIC = {"stash": "owner_stash", "held": "held_run", "fresh": "fresh_run"}  # names in stats.c, if different
 OWNERS_MAX, INSTANCES_MAX = 256, 64
 THREADS_MAX = 1 << 20
-_NUMBER, _COUNT = (1 << 26) - 1, (1 << 10) - 1  # of src/middle/stack.h
-_LIST_COUNT_AT = 44  # of src/middle/list.h
+_NUMBER, _COUNT = (1 << 26) - 1, (1 << 10) - 1  # as in src/middle/stack.h
+_LIST_COUNT_AT = 44  # as in src/variants/list.h
 
 
-# Where free objects wait above the runs.  outgoing: on its way home, with the thread that freed it.
+# Where free objects wait above the runs.  outgoing: in the outbox of the thread that freed them.
 PLACES = ("thread", "outgoing", "stash", "transfer", "central")
 
 
@@ -47,9 +47,9 @@ class Class:
     """A size class, in objects."""
 
     def __init__(self, size: int, objects: int, out: int):
-        self.size = size  # bytes of one
+        self.size = size  # bytes of an object
         self.objects = objects  # in a run
-        self.out = out  # of its runs: with the program, or cached
+        self.out = out  # objects out of the runs: live or cached
         self.cached = dict.fromkeys(PLACES, 0)
         self.runs = self.capacity = 0  # capacity: objects of all runs
 
@@ -94,7 +94,7 @@ class Figures:
         at = self.layout
         self.bins = at.at("classes") + 2
         infos, heaps = at.array("class", self.bins), at.value("heaps")
-        # In this order: what is retired was taken.
+        # `retired` is read first, as every retired object was taken before.
         retired = at.array("central", self.bins)
         taken = [0] * self.bins
         data = at.array("heap", heaps)
@@ -111,19 +111,19 @@ class Figures:
         ]
 
     def _magazine(self, number: int) -> int:
-        """Where it is among those that were read, or -1."""
+        """Its offset in self.magazines, or -1."""
         offset = (number - 1) * self.layout.at("magazine.size")
         return offset if 0 <= offset < len(self.magazines) else -1
 
     def _count(self, offset: int) -> int:
-        """Of a magazine that rests."""
+        """Objects in a magazine that is not in use, whose header has its top."""
         at = self.layout
         return max(
             0, at.field("magazine.top", self.magazines, offset) - at.field("magazine.floor", self.magazines, offset)
         )
 
     def _chain(self, number: int, most: int) -> int:
-        """Objects in magazines that are linked."""
+        """Objects in a chain of magazines."""
         objects, most = 0, min(most, len(self.magazines) // self.layout.at("magazine.size"))
         while most and (offset := self._magazine(number)) >= 0:
             objects += self._count(offset)
@@ -135,7 +135,7 @@ class Figures:
         return self._chain(head & _NUMBER, head >> 26 & _COUNT)
 
     def _up_to(self, top: int) -> int:
-        """Objects in a magazine that is in use, by its top."""
+        """Objects in a magazine that a thread uses, from its top pointer."""
         size = self.layout.at("magazine.size")
         offset = (top & -size) - self.area
         if not 0 <= offset < len(self.magazines):
@@ -199,7 +199,7 @@ class Figures:
                 self._sum(data, at.at("thread.bins") + at.at("bins.stats"))
                 self._outbox(struct.unpack(ORDER + "Q", process.read(at.field("thread.outbox", data), 8))[0])
             except ValueError:
-                continue  # it has ended meanwhile
+                continue  # the thread has ended meanwhile
             self.thread_at.append(address)
         slots = at.array("handoff", at.at("handoffs"))
         for slot in range(at.at("handoffs")):
@@ -311,7 +311,7 @@ class Figures:
             own += GRANULE
         return found
 
-    # ---- sums, in the words of docs/use/statistics.md ----
+    # ---- sums, with the names of docs/use/statistics.md ----
 
     def gauge(self, name: str) -> int:
         return self.layout.value(f"gauge.{name}")
@@ -320,7 +320,7 @@ class Figures:
         return len(self.magazines) + sum(window.metadata for window in self.windows)
 
     def totals(self) -> dict[str, int]:
-        """Bytes."""
+        """The sums, in bytes."""
         at, sizes = self.layout, self.classes[1:-1]
         by_place = {place: sum(c.cached[place] * c.size for c in sizes) for place in PLACES}
         cached = sum(by_place.values())

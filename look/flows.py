@@ -1,4 +1,5 @@
-"""Who frees whose memory, out of a heap profile: as a list, as a heatmap in the terminal and as one in a page."""
+"""Which threads free which threads' memory, by a heap profile: as a list, and as a heatmap in the terminal or a
+page."""
 
 from collections import defaultdict
 from html import escape
@@ -8,14 +9,14 @@ from look import shown
 from look.profile import Cell, Profile
 from look.stats import human
 
-SIDE = 12  # threads in a heatmap; those that move least are one row and one column
+SIDE = 12  # threads in a heatmap; the others, which move least, share one row and one column
 REST = "(rest)"
 SHADES = " ░▒▓█"
-NEARLY_ALL, MUCH = 0.95, 0.5  # of the bytes
+NEARLY_ALL, MUCH = 0.95, 0.5  # shares of the bytes
 
 
 class Flow(NamedTuple):
-    """From the threads of one name to those of another."""
+    """Memory that threads of one name allocated and threads of another freed."""
 
     by: str
     to: str
@@ -25,7 +26,7 @@ class Flow(NamedTuple):
 
 
 def of(profile: Profile) -> list[Flow]:
-    """Those of most bytes first."""
+    """The flows, those of most bytes first."""
     cells: defaultdict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in profile.freed:
         cells[profile.name_of(cell.by), profile.name_of(cell.to)].append(cell)
@@ -46,7 +47,7 @@ def _median_age(cells: list[Cell]) -> int:
 
 
 def matrix(flows: list[Flow]) -> tuple[list[str], dict[tuple[str, str], float]]:
-    """Names of threads, those that move most first, and the bytes from each to each."""
+    """Returns the threads' names, those that move most bytes first, and the bytes from each to each."""
     moved: defaultdict[str, float] = defaultdict(float)
     for flow in flows:
         for name in {flow.by, flow.to}:
@@ -60,12 +61,13 @@ def matrix(flows: list[Flow]) -> tuple[list[str], dict[tuple[str, str], float]]:
 
 
 def own_share(profile: Profile) -> float:
-    """Of the bytes freed, by the very thread that allocated them."""
+    """The share of the freed bytes that the allocating thread itself freed."""
     return profile.bytes(cell for cell in profile.freed if cell.by == cell.to) / profile.bytes(profile.freed)
 
 
-# Of a producer and a consumer 64K take a third more instructions than the default, 1M 3 % more, and neither less memory;
-# of threads that free their own, neither takes more (bench_prodcons, bench_random_mixed_mt_remote; docs/use/profiling.md).
+# With a producer and a consumer 64K costs a third more instructions than the default, 1M 3 %, and neither saves memory.
+# With threads that free their own, neither costs more (bench_prodcons, bench_random_mixed_mt_remote;
+# docs/use/profiling.md).
 OWN = " HZ3_TRANSFER_CACHE=64K costs no time then, since what waits there would be for other threads."
 FLOWS = (
     " Leave HZ3_TRANSFER_CACHE at 1M or more (lane memory has 64K): what threads free waits there for those that"
@@ -74,7 +76,7 @@ FLOWS = (
 
 
 def advice(profile: Profile) -> str:
-    """Which lane and which options suit, and why."""
+    """Recommends a lane and options, with the reason."""
     own, by, to = own_share(profile), {cell.by for cell in profile.freed}, {cell.to for cell in profile.freed}
     one_way = profile.bytes(cell for cell in profile.freed if cell.to not in by or cell.by not in to)
     if own >= NEARLY_ALL:
@@ -126,7 +128,7 @@ def as_text(profile: Profile) -> str:
 
 
 def _heatmap(flows: list[Flow], width: int) -> list[str]:
-    """A row for each thread that allocates, a column for each that frees, in the same order."""
+    """A row for each allocating thread, and a column for each freeing one, in the same order."""
     names, cells = matrix(flows)
     most = max(cells.values())
     lines = [f"{'allocated by':>{width}}  freed by, in the same order"]

@@ -1,4 +1,4 @@
-"""Where hz3 keeps what it counts: the lists that its library carries (src/base/layout.h), read from the process."""
+"""Where hz3 keeps its data: the lists in its library (src/base/layout.h), read from the process."""
 
 import re
 import struct
@@ -14,7 +14,7 @@ CONFIG = re.compile(rb"hz3-config: version=([^\0 ]+) lane=([^\0 ]+)([^\0]*)\0")
 ORDER = "<" if sys.byteorder == "little" else ">"
 HEAD = struct.Struct(ORDER + "16sQQIIQ")  # magic, self, config, version, rooms, places
 ROW = struct.Struct(ORDER + "QQQ")  # name, at, size
-SCAN_MAX = 64 << 20  # of a mapping: no library's constants are longer
+SCAN_MAX = 64 << 20  # larger mappings are not searched; no library has as many constants
 ROWS_MAX, NAME_MAX, CONFIG_MAX, CONFIGS_MAX = 1000, 64, 16384, 10
 NUMBERS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
@@ -24,7 +24,7 @@ def _number(data: bytes, at: int, size: int) -> int:
 
 
 class Layout:
-    """The names of one process's hz3.  A name that its lane has not is not in it."""
+    """The layout of one process's hz3.  It lacks names that the process's lane does not have."""
 
     def __init__(self, process: Process, mapping: Mapping, address: int):
         self.process, self.address, self.library = process, address, mapping.name
@@ -57,24 +57,24 @@ class Layout:
         return name in self.places and self.places[name][1] > 0
 
     def at(self, name: str) -> int:
-        """An address, an offset or a number."""
+        """The address, the offset or the number with this name."""
         return self.places[name][0]
 
     def size(self, name: str) -> int:
         return self.places[name][1]
 
     def value(self, name: str) -> int:
-        """Of an object."""
+        """The value of an object."""
         at, size = self.places[name]
         return _number(self.process.read(at, size), 0, size)
 
     def field(self, name: str, data: bytes, base: int = 0) -> int:
-        """Of a structure at data[base]."""
+        """The value of a field of the structure at data[base]."""
         at, size = self.places[name]
         return _number(data, base + at, size)
 
     def fields(self, name: str, data: bytes, count: int, base: int = 0) -> tuple[int, ...]:
-        """Of a structure's array of words, the first so many."""
+        """The first `count` words of an array in the structure at data[base]."""
         return struct.unpack_from(f"{ORDER}{count}Q", data, base + self.places[name][0])
 
     def array(self, name: str, count: int) -> bytes:
@@ -82,7 +82,7 @@ class Layout:
 
 
 def _config(data: bytes) -> re.Match[bytes] | None:
-    """The first that is one; not more than a few are tried."""
+    """The first config string in data.  Only a few candidates are tried."""
     at = -1
     for _ in range(CONFIGS_MAX):
         if (at := data.find(b"hz3-config: ", at + 1)) < 0:
@@ -93,7 +93,7 @@ def _config(data: bytes) -> re.Match[bytes] | None:
 
 
 def _candidates(process: Process) -> Iterator[Mapping]:
-    """Constants of files; hz3's own library first, then whatever it may be linked into."""
+    """Mappings of files' constants: hz3's own library first, then files that it may be linked into."""
     files = [
         m
         for m in process.maps
@@ -105,14 +105,14 @@ def _candidates(process: Process) -> Iterator[Mapping]:
 
 
 def find(process: Process, everywhere: bool = True) -> Layout:
-    """Unless everywhere, only in libraries of hz3's name."""
+    """Finds the layout, everywhere or only in libraries of hz3's name."""
     older = None
     for mapping in _candidates(process):
         if not everywhere and "hz3" not in mapping.name.rsplit("/", 1)[-1]:
             break
         try:
             data = process.read(mapping.start, mapping.end - mapping.start)
-        except ValueError:  # a file that was made shorter
+        except ValueError:  # the file was truncated
             continue
         at = data.find(MAGIC)
         while at >= 0:

@@ -1,4 +1,4 @@
-"""The figures as OpenMetrics, written and served by prometheus-client."""
+"""The statistics as OpenMetrics, written and served by prometheus-client."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from look import LookError
 from look.stats import MEANING
 
 LABELS = ("pid", "program")
-COUNTERS = ("purged",)  # of what is in bytes; the refills are all
+COUNTERS = ("purged",)  # among the figures in bytes; all refills are counters
 OBJECTS = {"live": "with the program", "cached": "free, waiting for the next malloc", "free": "free, in runs in use"}
 
 
@@ -22,7 +22,7 @@ def _bytes(name: str) -> tuple[type[GaugeMetricFamily] | type[CounterMetricFamil
 
 
 class Processes(Collector):
-    """Of each process one sample of each metric; a figure that its lane has not is left out."""
+    """One sample of each metric for each process.  Figures that its lane does not have are left out."""
 
     def __init__(self, read: Any):
         self._read = read
@@ -75,7 +75,7 @@ def text(stats: dict[str, Any]) -> str:
 
 
 def serve(address: str, read: Any) -> tuple[Any, Any]:
-    """address: [HOST]:PORT or PORT; where no host is named, this machine's own programs only are answered."""
+    """address: [HOST]:PORT or PORT.  Without HOST only programs on this machine can connect."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise LookError(f"--listen takes HOST:PORT, not '{address}'")

@@ -1,4 +1,4 @@
-"""A heap profile in pprof's own format (profile.proto of github.com/google/pprof), which its tools read."""
+"""Writes a heap profile in pprof's format (profile.proto of github.com/google/pprof)."""
 
 import gzip
 
@@ -6,7 +6,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from look.profile import OF_ALLOCATOR, Cell, Profile
 
-# What is used of it: message -> field -> number and kind.  A capital letter is a message; "*": repeated.
+# The part of it that is used: message -> field -> number and type.  Capitalized types are messages; "*": repeated.
 FIELDS = {
     "ValueType": {"type": "1 int64", "unit": "2 int64"},
     "Label": {"key": "1 int64", "str": "2 int64", "num": "3 int64", "num_unit": "4 int64"},
@@ -74,7 +74,7 @@ class _Writer:
 
 
 def write(profile: Profile, path: str) -> None:
-    """Values of each sample: objects and bytes allocated, and of these what was live when the profile was written."""
+    """Each sample has the objects and bytes allocated, and those still live when the profile was written."""
     writer = _Writer(profile)
     made = writer.made
     for kind, unit in (

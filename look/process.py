@@ -1,4 +1,4 @@
-"""A process's memory and mappings, as the kernel shows them to its user and to root."""
+"""Reads a process's memory and mappings, as the kernel shows them to the process's user and to root."""
 
 import os
 import re
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from look import LookError, shown
 
 PAGE = os.sysconf("SC_PAGESIZE")
-PATIENCE = 60  # seconds for one process: what it says of itself may lead in circles
-MOST = 1 << 30  # bytes read at once, pages looked at: what is said to be larger is taken for nonsense
+PATIENCE = 60  # seconds for one process, as its data may be circular
+MOST = 1 << 30  # the most bytes or pages read at once; larger requests come from wrong data
 PAGES_AT_ONCE = 1 << 20
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+ *(.*)")
@@ -31,7 +31,7 @@ class Mapping(NamedTuple):
 
 
 class Process:
-    """Opened once: another process that gets the number later is never mistaken for it."""
+    """It is opened once, so a later process with the same number is never mistaken for it."""
 
     def __init__(self, pid: int):
         self.pid = pid
@@ -85,7 +85,7 @@ class Process:
             return os.readlink(name, dir_fd=self._folder)
 
     def read(self, address: int, size: int) -> bytes:
-        """Exactly so many bytes; ValueError where they are not all mapped."""
+        """Reads exactly so many bytes.  Raises ValueError if they are not all mapped."""
         if time.monotonic() > self._ends:
             raise LookError(f"process {self.pid} takes longer than {PATIENCE} s to read")
         if not 0 <= size <= MOST or not 0 <= address < 1 << 63:
@@ -117,11 +117,11 @@ class Process:
                 os.close(memory)
 
     def string(self, address: int, most: int) -> bytes:
-        """Without its NUL; cut off where it is longer."""
+        """Reads a string, without its NUL, and at most `most` bytes of it."""
         text = b""
         while b"\0" not in text and len(text) < most:
             at = address + len(text)
-            text += self.read(at, min(64, PAGE - at % PAGE))  # what follows need not be mapped
+            text += self.read(at, min(64, PAGE - at % PAGE))  # the next page may be unmapped
         return text.split(b"\0", 1)[0][:most]
 
     def _mappings(self, name: str) -> list[Mapping]:
@@ -142,15 +142,15 @@ class Process:
         return self._mappings("maps")
 
     def smaps(self) -> list[Mapping]:
-        """With what of each is resident; the kernel looks at each page, so this takes longer."""
+        """The mappings with their resident bytes.  It takes longer, as the kernel looks at each page."""
         return self._mappings("smaps")
 
     def resident(self) -> int:
-        """As the kernel counts it."""
+        """RSS, as the kernel counts it."""
         return int(self.text("statm").split()[1]) * PAGE
 
     def pages(self, start: int, end: int) -> bytes:
-        """Of each page of [start, end): 1 if it is present, else 0."""
+        """A byte for each page of [start, end): 1 if it is present, else 0."""
         first, last = start // PAGE, -(-end // PAGE)
         if not 0 <= last - first <= MOST:
             raise ValueError("no such pages")

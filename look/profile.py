@@ -1,7 +1,7 @@
-"""The heap profile, out of the file that HZ3_PROFILE leaves or out of a running process: weighted, named and summed up.
+"""The heap profile, from a file that HZ3_PROFILE wrote or from a running process: weighted, symbolized and summed up.
 
-One byte in `rate` chose the allocation it lies in, so that one of s bytes was chosen with a probability of
-1 - exp(-s / rate); it stands for as many as the inverse of that."""
+One byte in `rate` is sampled, so an allocation of s bytes is sampled with a probability of 1 - exp(-s / rate).  Each
+sample counts as many allocations as the inverse of that."""
 
 import math
 import re
@@ -20,19 +20,19 @@ from look.stats import human
 
 HEAD = "hz3 heap profile 1"
 OURS = re.compile(r"/lib(hakozuna_)?hz3[^/]*\.so")
-# Of the allocator itself, where it is linked in.
+# The allocator's own functions, if it is linked into the program.
 OF_ALLOCATOR = (
     r"hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace"
 )
 TOP = 10
 NAMING_TIME = 60  # seconds for one file
-STACKS_AT, OTHERS = 1, 1  # stacks are numbered from 1 on; the thread that stands for those without a number
+STACKS_AT, OTHERS = 1, 1  # the first stack's number; the number that all threads without one share
 MAX_RATE = 1 << 40  # bytes
 AGE_MAX, FREED_MAX = 32, 1 << 21
 
 
 class Cell(NamedTuple):
-    """So many samples of one kind; to == 0: not freed yet."""
+    """A number of samples of one kind.  to == 0: not freed yet."""
 
     samples: int
     stack: int
@@ -71,7 +71,7 @@ class Profile:
         return next((m for m in self.mappings if m.start <= address < m.end), None)
 
     def calls(self, stack: int) -> list[int]:
-        """Of the stack's return addresses those outside a library of hz3's, each one less: inside the call."""
+        """The stack's return addresses outside hz3's library, each minus 1, so that it is inside the call."""
         addresses = [address - 1 for address in self.stacks[stack]]
         while addresses and (mapping := self.mapping_of(addresses[0])) and OURS.search(mapping.name):
             del addresses[0]
@@ -82,7 +82,7 @@ class Profile:
 
 
 def read(path: str) -> Profile:
-    """What is there, where the end is missing."""
+    """Reads a file.  If its end is missing, the rest is returned."""
     try:
         with open(path, errors="replace") as file:
             text = file.read()
@@ -107,7 +107,7 @@ def read(path: str) -> Profile:
 
 
 def _checked(profile: Profile) -> Profile:
-    """Whoever wrote it may have written anything.  What has no stack, or no sense, is left out."""
+    """The file may hold anything.  Samples without a stack, or with senseless values, are left out."""
 
     def sane(cell: Cell) -> bool:
         return (
@@ -191,7 +191,7 @@ def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
             cell = Cell(*(at.field(name, data, base) for name in names))
             (profile.freed if cell.to else profile.allocated).append(cell)
     size, left = at.at("profile.sample.size"), at.size("profile.samples") // at.at("profile.sample.size")
-    i = at.value("profile.freed")  # what nobody has added up yet
+    i = at.value("profile.freed")  # freed samples that are not summed up yet
     while i and left and len(profile.freed) < FREED_MAX:
         data, left = at.process.read(tables + at.at("profile.samples") + i * size, size), left - 1
         stack, byte_count, by, to, born, died, i = (
@@ -201,7 +201,7 @@ def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
 
 
 def want(process: Process, rate: int) -> None:
-    """The process samples at this rate from some slow call of malloc or free on; 0: no more."""
+    """Sets the process's rate, or 0 to stop.  It takes effect at the next slow call of malloc or free."""
     at = find(process)
     if not at.has("profile.wanted"):
         raise LookError(f"process {process.pid} has an hz3 without heap profiles")
@@ -212,7 +212,7 @@ def want(process: Process, rate: int) -> None:
 
 
 def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
-    """By addr2line, where it is installed and the file has symbols; else module+offset."""
+    """Names from addr2line, if it is installed and the file has symbols; otherwise module+offset."""
     found, by_file = {}, defaultdict(list)
     for address in addresses:
         mapping = profile.mapping_of(address)
@@ -240,7 +240,7 @@ def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
 
 
 def _load_bias(path: str, mapping: Mapping) -> int | None:
-    """What the loader added to the addresses in the file: by the program header of the mapping.  None: it is no file."""
+    """What the loader added to the file's addresses, by the mapping's program header.  None if it is no file."""
     try:
         for segment in File(path).segments:
             if segment.kind == LOAD and segment.offset <= mapping.offset < segment.offset + max(segment.size, 1):
@@ -254,7 +254,7 @@ def _load_bias(path: str, mapping: Mapping) -> int | None:
 
 
 def as_text(profile: Profile) -> str:
-    """The stacks that hold most, each by its innermost calls."""
+    """The stacks that hold most memory, each as its innermost calls."""
     live, total = profile.live(), profile.allocated
     of_stack: defaultdict[tuple[int, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for i, cells in enumerate((live, total)):

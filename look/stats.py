@@ -1,4 +1,4 @@
-"""hz3 stats: the figures of a running process."""
+"""hz3 stats: the statistics of a running process."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def by_class(c: Class) -> dict[str, int]:
-    """Objects, and bytes of one."""
+    """A class's row: numbers of objects, and an object's size in bytes."""
     live, cached = c.live(), c.all_cached()
     return {"size": c.size, "runs": c.runs, "live": live, "cached": cached, "free": max(0, c.capacity - live - cached)}
 

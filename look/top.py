@@ -1,4 +1,4 @@
-"""hz3 top: the figures of a process, again and again.  The screen is textual's."""
+"""hz3 top: the statistics of a process, updated each second, on a screen made with textual."""
 
 import time
 from collections.abc import Callable
@@ -20,12 +20,12 @@ COLUMNS = {
     "cached": 9,
     "free": 10,
     "free bytes": 10,
-}  # 80 with their gaps
+}  # 80 columns with their gaps
 Stats = dict[str, Any]
 
 
 def rates(before: Stats | None, now: Stats, seconds: float) -> str:
-    """What came and went in a second since the last look."""
+    """The rates per second since the last reading."""
     if before is None or seconds <= 0:
         return ""
     changes = {name: (n - before["refills"].get(name, 0)) / seconds for name, n in now["refills"].items()}
@@ -67,7 +67,7 @@ class Top(App[None]):
         self._before: Stats | None = None
         self._at, self._order = 0.0, "free bytes"
         self.error: LookError | None = None
-        # Not looked up by name: a timer may still fire while the screen goes.
+        # These are kept, not looked up by name, as a timer may fire while the screen is removed.
         self._summary, self._rates = Static(markup=False), Static(id="rates", markup=False)
         self._table: DataTable[Text] = DataTable(cursor_type="none")
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# hz3 stats, hz3 explain, ...: every hz3-VERB that looks into processes is a link to this file, or, installed, a copy
-# beside __main__.py.
+# hz3 stats, hz3 explain, ...: every hz3-VERB that looks into processes is a link to this file or, where hz3 is
+# installed, a copy of it beside __main__.py.
 set -eu
 verb=${0##*/hz3-}
 here=$(dirname -- "$(readlink -f -- "$0")")
