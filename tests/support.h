@@ -29,8 +29,7 @@ __attribute__((noreturn)) void skip_test(const char *why);
 #endif
 enum { ANY_MALLOC = HZ3_TEST_STANDIN };
 
-/* The least alignment of a block of this size: 16 with hz3; with any malloc that of the largest type that fits into it.
- * */
+/* The least alignment of a block of this size: 16 with hz3, otherwise that of the largest type that fits in. */
 size_t least_alignment(size_t size);
 
 /* Returns p, but the compiler can no longer deduce anything about it. */
