@@ -1,4 +1,5 @@
-/* What the recorder stands before: every function that allocates or frees, and the program's own mappings. */
+/* The functions that the recorder replaces: all that allocate or free, and mmap and munmap for the program's mappings.
+ * */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,19 +22,19 @@ static struct {
     void (*free)(void *);
     void *(*mmap)(void *, size_t, int, int, int, off_t);
     int (*munmap)(void *, size_t);
-    const void *base; /* of the allocator's library */
+    const void *base; /* where the allocator's library is mapped */
     const char *name;
 } next;
 
 /* ---- start ---- */
 
-/* dlsym may allocate before malloc is found; nothing of it is freed. */
+/* Serves dlsym, which may allocate before malloc is found.  It is never freed. */
 static _Alignas(16) unsigned char bootstrap[BOOTSTRAP];
 static size_t bootstrapped;
 
 static void *from_bootstrap(size_t size)
 {
-    size_t at = bootstrapped, rounded = (size + 31) / 16 * 16; /* 16 before it, for its size */
+    size_t at = bootstrapped, rounded = (size + 31) / 16 * 16; /* 16 bytes before the block hold its size */
     if (size > BOOTSTRAP || BOOTSTRAP - at < rounded) return NULL;
     bootstrapped += rounded;
     memcpy(bootstrap + at, &size, sizeof size);
@@ -58,7 +59,8 @@ static void find_next(void)
     }
 }
 
-/* False while the functions are looked for.  The environment is there a little later than the first calls. */
+/* False while the functions are looked up.  Recording begins once the environment is set, which is after the first
+ * calls. */
 static bool ready(void)
 {
     static bool finding, begun;
@@ -83,7 +85,7 @@ __attribute__((constructor)) static void start(void)
     ready();
 }
 
-/* ---- what the program calls ---- */
+/* ---- the program's calls ---- */
 
 #define INSIDE(call) (trace_inside++, call)
 
@@ -102,7 +104,7 @@ EXPORT void *malloc(size_t size)
 
 EXPORT void *calloc(size_t count, size_t size)
 {
-    if (!ready()) return from_bootstrap(count * size); /* by dlsym: small */
+    if (!ready()) return from_bootstrap(count * size); /* dlsym's sizes are small */
     return acquired(TRACE_CALLOC, INSIDE(next.calloc(count, size)), count * size, 0);
 }
 
@@ -176,8 +178,8 @@ EXPORT void *pvalloc(size_t size)
     return memalign(page, size ? more / page * page : page);
 }
 
-/* An allocator may have operators of its own, which would be called past malloc.  Where there is no memory, the C++
- * library's throws. */
+/* An allocator's own operators would bypass malloc, so they are replaced.  Without memory the C++ library's operator is
+ * called, which throws. */
 static void *throwing(size_t size, size_t alignment)
 {
     void *p = alignment ? memalign(alignment, size) : malloc(size);

@@ -1,4 +1,4 @@
-/* From a trace, of which it believes nothing, to calls that need no more thought. */
+/* Turns a trace, which is not trusted, into calls that can be played without further checks. */
 #define _GNU_SOURCE
 #include "compose.h"
 
@@ -15,12 +15,12 @@
 
 struct chunk {
     const unsigned char *events, *end;
-    uint64_t start_ns, next; /* of its thread, or 0 */
+    uint64_t start_ns, next; /* the thread's next chunk, or 0 */
 };
 
 struct reader {
     const struct chunk *chunks;
-    uint64_t chunk; /* that is read, or 0 at the end */
+    uint64_t chunk; /* the one that is read, or 0 at the end */
     const unsigned char *at;
     uint64_t time, address;
 };
@@ -60,7 +60,7 @@ static void enter(struct reader *r, uint64_t chunk)
     r->time = r->chunks[chunk].start_ns;
 }
 
-/* False at the end. */
+/* Returns false at the end. */
 static bool next_event(struct reader *r, struct event *e)
 {
     if (r->chunk == 0) return false;
@@ -83,7 +83,7 @@ static bool next_event(struct reader *r, struct event *e)
 
 struct trace {
     struct trace_head head;
-    struct chunk *chunks; /* from 1 */
+    struct chunk *chunks; /* numbered from 1 */
     uint64_t chunk_count, bytes, cpu_us, peak_kib, *first, *last;
     bool ended;
 };
@@ -101,7 +101,7 @@ static void check_head(struct trace *t, uint64_t bytes)
     t->head.program[sizeof t->head.program - 1] = t->head.allocator[sizeof t->head.allocator - 1] = 0;
 }
 
-/* Bytes of the chunk, or 0 where its end is missing. */
+/* Returns the chunk's bytes, or 0 if its end is missing. */
 static uint64_t take_chunk(struct trace *t, uint64_t at, uint64_t bytes)
 {
     struct trace_chunk head;
@@ -154,7 +154,7 @@ static struct trace read_trace(void)
 
 /* ---- ordering: from events to calls ---- */
 
-/* A thread whose next event is known.  Of a realloc, the old object goes before the new one comes: that is two steps.
+/* A thread and its next event.  A realloc takes two steps: the old object ends before the new one begins.
  */
 struct head_of_thread {
     struct reader reader;
@@ -166,7 +166,7 @@ struct head_of_thread {
 struct addresses {
     struct place {
         uint64_t address, size;
-        uint32_t object; /* or NONE: it was freed */
+        uint32_t object; /* the live one, or NONE */
         bool used, mapped;
     } *places;
     uint64_t mask;
@@ -183,7 +183,7 @@ static struct place *place_of(struct addresses *a, uint64_t address)
     }
 }
 
-/* When its next step was; of two at the same time what goes is first, since its address may come again at once. */
+/* The time of its next step.  At equal times frees come first, since an address may be used again at once. */
 static uint64_t key(const struct head_of_thread *h)
 {
     const struct event *e = &h->event;
@@ -204,7 +204,8 @@ static void sink(struct head_of_thread **heap, uint64_t count, uint64_t at)
 
 static uint64_t live, most; /* bytes */
 
-/* The object, if it is one that the call can end; of munmap no more goes than there is. */
+/* Ends the object at the address and returns it, or NONE if the call cannot end it.  munmap's size is limited to the
+ * mapping's. */
 static uint32_t leaves(struct addresses *a, uint64_t address, struct call *call)
 {
     struct place *place = place_of(a, address);
@@ -219,7 +220,7 @@ static uint32_t leaves(struct addresses *a, uint64_t address, struct call *call)
 static uint32_t comes(struct addresses *a, const struct event *e, struct score *score)
 {
     struct place *place = place_of(a, e->address);
-    live += e->size; /* and where the free of what was there was not seen, that stays */
+    live += e->size; /* an object whose free was not recorded stays live */
     if (live > most)
         REFUSE("%llu MiB are live in it at once, more than this machine has", (unsigned long long)live >> 20);
     place->size = e->size;
@@ -227,7 +228,7 @@ static uint32_t comes(struct addresses *a, const struct event *e, struct score *
     return place->object = (uint32_t)score->objects++;
 }
 
-/* False when the event needs another step. */
+/* Returns false if the event needs another step. */
 static bool step(struct head_of_thread *h, struct addresses *a, struct score *score)
 {
     const struct event *e = &h->event;
@@ -246,7 +247,7 @@ static bool step(struct head_of_thread *h, struct addresses *a, struct score *sc
     return true;
 }
 
-/* Counts what the threads have, and believes nothing after it. */
+/* Counts the threads' calls, and checks all events, so that later passes need not. */
 static uint64_t count(const struct trace *t, struct thread *threads, uint64_t *began)
 {
     uint64_t calls = 0;
@@ -272,7 +273,7 @@ static void order(const struct trace *t, const struct thread *threads, struct sc
 {
     struct addresses a = {.mask = 15};
     while (a.mask < 2 * score->calls)
-        a.mask = a.mask << 1 | 1; /* an event has one address, or two of which one is known */
+        a.mask = a.mask << 1 | 1; /* each event adds at most one new address */
     a.mask = a.mask << 1 | 1;
     a.places = memory((a.mask + 1) * sizeof *a.places, MAP_PRIVATE, -1);
     struct head_of_thread *heads = memory(THREADS * (sizeof *heads + sizeof heads), MAP_PRIVATE, -1);

@@ -1,4 +1,4 @@
-/* What is played: made from a trace by the process that reads it, in shared memory, for the one that plays it. */
+/* The calls to play.  One process makes them from a trace in shared memory, and another plays them. */
 #ifndef HZ3_TRACE_COMPOSE_H
 #define HZ3_TRACE_COMPOSE_H
 
@@ -13,16 +13,16 @@
 #define NONE UINT32_MAX
 
 struct call {
-    uint64_t time; /* ns from the first one of all */
+    uint64_t time; /* ns since the first call */
     uint64_t size : 48, kind : 8, align : 8;
-    uint32_t object, old; /* numbers, or NONE: allocated before the recording */
+    uint32_t object, old; /* numbers, or NONE, as for one that was allocated before the recording */
 };
 
 struct thread {
-    uint64_t first, calls; /* among all calls */
+    uint64_t first, calls; /* its first call's index, and their number */
 };
 
-/* What the playing process finds in the shared memory; then the threads, then the calls. */
+/* The start of the shared memory.  After it come the threads, and then the calls. */
 struct score {
     uint64_t threads, calls, objects, bytes, end_ns, cpu_us, peak_kib;
     char program[sizeof((struct trace_head *)0)->program], allocator[sizeof((struct trace_head *)0)->allocator];
@@ -32,10 +32,11 @@ extern const char *trace_file;
 
 #define REFUSE(format, ...) (fprintf(stderr, "hz3: %s: " format "\n", trace_file, ##__VA_ARGS__), exit(1))
 
-/* As mmap, of zeros where file is -1; or ends the process. */
+/* Maps the file, or with -1 zeroed memory.  Ends the process if that fails. */
 void *memory(size_t bytes, int flags, int file);
 
-/* Reads trace_file; the memory that begins with a score.  Ends the process, with one line, where it is no trace. */
+/* Reads trace_file.  Returns the file of memory that begins with a score.  Ends the process, with one line, if it is no
+ * trace. */
 int compose(void);
 
 #endif

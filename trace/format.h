@@ -1,11 +1,11 @@
-/* A trace: a head, then chunks, each of one thread's events in their order.  Numbers have their lowest byte first.
+/* A trace is a head and then chunks.  Each chunk has events of one thread in their order.  Numbers are little-endian.
  *
- * An event: the time since the one before and its kind, in one number; then what its kind needs, each in 7 bits a byte,
- * the last without the eighth.  Addresses are what they differ by from the thread's last one.  A chunk can be read
- * alone: it says when it begins, and its first address differs from 0.
+ * An event has the time since the one before and its kind, in one number, and then the numbers of its kind.  Each
+ * number has 7 bits in a byte; the last byte's eighth bit is 0.  Addresses are relative to the thread's previous one.
+ * A chunk can be read alone: it has its start time, and its first address is relative to 0.
  *
- * An address says which object it is, since the times do: malloc's is taken after the call, free's before, so that of
- * two objects at one address the times do not overlap, whichever threads had them. */
+ * An address and a time identify an object.  malloc's time is taken after the call, and free's before, so the times of
+ * two objects at one address do not overlap, whichever threads had them. */
 #ifndef HZ3_TRACE_FORMAT_H
 #define HZ3_TRACE_FORMAT_H
 
@@ -27,23 +27,23 @@ struct trace_head {
     char magic[8];
     uint64_t version, base_kib; /* anonymous memory when recording began */
     char program[16], allocator[208];
-    uint64_t check; /* of all before it */
+    uint64_t check; /* the checksum of all before it */
 };
 
 struct trace_chunk {
-    uint64_t magic, check; /* of what follows it here */
+    uint64_t magic, check; /* the checksum of the fields after it */
     uint64_t events_check;
-    uint64_t bytes;  /* of events; none where the program ends, through exit */
-    uint64_t thread; /* in the order of their first events, from 0 */
+    uint64_t bytes;  /* of events; 0 where the program ends by exit */
+    uint64_t thread; /* numbered from 0, in the order of their first events */
     uint64_t start_ns;
-    uint64_t cpu_us, peak_kib; /* of the process, so far; the latter anonymous memory, without the recorder's */
+    uint64_t cpu_us, peak_kib; /* of the process so far; the peak is anonymous memory without the recorder's */
 };
 
 enum trace_kind {
     TRACE_MALLOC, /* size, address */
     TRACE_CALLOC,
-    TRACE_ALIGNED, /* the power of two that it is aligned to, size, address */
-    TRACE_REALLOC, /* ns that it took, old address, size, address */
+    TRACE_ALIGNED, /* the alignment's logarithm to base 2, size, address */
+    TRACE_REALLOC, /* its duration in ns, old address, size, address */
     TRACE_FREE,    /* address */
     TRACE_MMAP,    /* size, address: private, anonymous and writable memory of the program's own */
     TRACE_MUNMAP,
@@ -54,7 +54,7 @@ enum trace_kind {
 
 #define TRACE_CHECKED offsetof(struct trace_chunk, events_check)
 
-/* FNV-1a's step, on words. */
+/* A checksum by the step of FNV-1a, on words. */
 static inline uint64_t trace_check(const void *from, size_t bytes)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -67,17 +67,17 @@ static inline uint64_t trace_check(const void *from, size_t bytes)
     return sum;
 }
 
-/* Most addresses end in three zero bits: these become the top ones. */
+/* Most addresses end in three zero bits.  These become the top bits, so that differences are small. */
 static inline uint64_t trace_address(uint64_t address)
 {
     return address >> 3 | address << 61;
 }
 
 struct trace_memory {
-    uint64_t peak, anonymous, other; /* KiB: resident at the most, and now */
+    uint64_t peak, anonymous, other; /* KiB: the peak of resident memory, and its two parts now */
 };
 
-/* What the kernel says of the process.  Neither allocates nor is a point where a thread can be cancelled. */
+/* The kernel's figures of the process.  This does not allocate, and is no cancellation point. */
 static inline struct trace_memory trace_memory(void)
 {
     char text[4096];
@@ -103,7 +103,7 @@ static inline uint64_t trace_cpu_us(void)
            (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-/* Of anonymous memory alone; what is of files and shared only grows, nearly. */
+/* The peak of anonymous memory alone.  The other part hardly ever shrinks, so its size now is subtracted. */
 static inline uint64_t trace_peak(struct trace_memory memory)
 {
     return memory.peak > memory.other ? memory.peak - memory.other : 0;

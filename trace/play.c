@@ -1,13 +1,12 @@
-/* The player: play FILE makes the calls of a trace on whatever allocator is preloaded, with as many threads, and prints
- * one line of what they cost.  play --facts FILE only says what is in the trace.
+/* The player.  play FILE makes the calls of a trace on the preloaded allocator, with as many threads as the program,
+ * and prints one line with their cost.  play --facts FILE only prints what is in the trace.
  *
- * It first turns the trace, of which it believes nothing, into calls that need no more thought, in memory that is
- * shared and so is not counted as the allocator's; then it begins anew, as a process that has that memory and nothing
- * else.
+ * It first turns the trace, which is not trusted, into calls that need no further checks.  They are in shared memory,
+ * which is not counted as the allocator's.  Then it executes itself again, as a process that has only that memory.
  *
- * What is played: each thread's calls in their order.  A call on an object waits until the object is there; nothing
- * else between threads is ordered, but none is more than AHEAD before its time, so that pauses last as long as they
- * did.  The first byte of a block, the last, and one in each page between are written when it is allocated. */
+ * Each thread makes its calls in their order.  A call on an object waits until the object exists.  Otherwise threads
+ * are not ordered, but no call is made more than AHEAD before its time, so that pauses last as long as they did.  When
+ * a block is allocated, its first and last byte and one in each page between are written. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,7 +44,7 @@ static struct timespec start;
 static sem_t ended;
 static size_t page;
 
-/* Sleeps where the time is further ahead than it may be. */
+/* Sleeps if the call's time is more than AHEAD in the future. */
 static uint64_t keep_time(uint64_t time, uint64_t known)
 {
     if (time <= known + AHEAD) return known;
@@ -90,7 +89,7 @@ static void make(const struct call *call)
 {
     if (call->object != NONE) {
         char *p = allocate(call);
-        if (!p && call->size == 0) p = malloc(1); /* where an allocator has nothing of size 0 */
+        if (!p && call->size == 0) p = malloc(1); /* an allocator may return NULL for size 0 */
         if (!p) REFUSE("the allocator had no memory for %llu bytes", (unsigned long long)call->size);
         touch(p, call->size);
         atomic_store_explicit(&objects[call->object], p, memory_order_release);
@@ -121,7 +120,7 @@ static int by_time(const void *one, const void *other)
     return (mine > others) - (mine < others);
 }
 
-/* Starts the others when they came; the first is played by the main thread, which allocators may treat otherwise. */
+/* Starts the other threads at their times.  The main thread, which allocators may treat specially, plays the first. */
 static void *start_threads(void *ordered)
 {
     const struct thread **next = ordered;
@@ -139,7 +138,7 @@ static void *start_threads(void *ordered)
     return NULL;
 }
 
-/* As every program of the lab ends its line: who served malloc. */
+/* Prints which library serves malloc, as all programs of the lab do at the end of their line. */
 static void print_server(void)
 {
     Dl_info of_malloc = {0}, of_free = {0};
@@ -152,7 +151,7 @@ static void print_server(void)
     printf(" alloc=%s alloc_path=\"%s\" config=\"%s\"\n", name ? name + 1 : path, path, config ? config() : "");
 }
 
-/* What a trace calls itself may be anything. */
+/* Replaces unusual characters, as a program's name in a trace may have any. */
 static void print_word(const char *key, const char *word)
 {
     printf(" %s=", key);

@@ -1,9 +1,9 @@
-/* The recorder: preloaded before an allocator, it passes every call on (calls.c) and writes down what it was.
+/* The recorder.  It is preloaded before an allocator, passes every call on (calls.c), and records it.
  *
- * Each thread writes into a buffer of its own, without locks; a full one becomes a chunk of the trace, by one write of
- * a file that is opened for it: the program may have closed or reused any descriptor that it does not know.  A forked
- * child and a program that is started have traces of their own.  What stands in buffers is lost where a process ends by
- * a signal, _exit or exec.  Whatever fails ends the recording, with one line, and not the program. */
+ * Each thread writes into its own buffer, without locks.  A full buffer becomes a chunk of the trace, by one write to a
+ * file that is opened each time, since the program may close or reuse descriptors that it does not know.  Forked
+ * children and programs that are started have their own traces.  What is in buffers is lost if a process ends by a
+ * signal, _exit or exec.  A failure ends the recording with one line, and never the program. */
 #define _GNU_SOURCE
 #include "record.h"
 
@@ -23,9 +23,9 @@ enum { STREAM = 32 << 10, LONGEST = 64, NAMES = 100, NS = 1000000000 };
 struct stream {
     struct stream *next;
     uint64_t last_ns, last_address;
-    int rounds; /* of destructors */
+    int rounds; /* rounds of destructors so far */
     _Atomic uint64_t used;
-    struct trace_chunk chunk; /* the events follow it in the file, too */
+    struct trace_chunk chunk; /* the events follow it, here as in the file */
     unsigned char events[];
 };
 #define BUFFER (STREAM - sizeof(struct stream))
@@ -33,13 +33,13 @@ struct stream {
 __thread unsigned trace_inside;
 static __thread struct {
     struct stream *stream;
-    bool closed;     /* the thread's last destructors run */
-    uint64_t number; /* from 1 */
+    bool closed;     /* the thread is in its last round of destructors */
+    uint64_t number; /* from 1, or 0: none yet */
 } me __attribute__((tls_model("initial-exec")));
 
 enum { OFF, ON, ENDING };
 static _Atomic int state;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows, and of the file */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all that follows, and the file */
 static struct stream *streams;
 static uint64_t threads, own_kib, own_peak_kib;
 static pthread_key_t key;
@@ -61,7 +61,8 @@ static void fail(int error)
     dprintf(STDERR_FILENO, "hz3: record: cannot write %s: %s; the trace ends here\n", path, strerror(error));
 }
 
-/* The name that was asked for is the first process's; another's has the program and its number in it. */
+/* The first process gets the name that was asked for.  The names of others also have the program and the process's
+ * number. */
 static long create(void)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW;
@@ -88,7 +89,7 @@ static bool write_all(long file, const void *from, size_t bytes)
     return true;
 }
 
-/* A limit on the size of files kills, unless its signal is blocked. */
+/* Blocks SIGXFSZ, by which a limit on the size of files would end the program. */
 static bool append(const void *from, size_t bytes)
 {
     sigset_t limit, before;
@@ -125,7 +126,7 @@ static void write_out(struct stream *s)
     if (state != OFF && bytes > 0) write_chunk(&s->chunk, bytes);
 }
 
-/* Once the process ends, what was in buffers is written already. */
+/* When the process is ending, buffers are written already.  late: write it nevertheless. */
 static void flush(struct stream *s, bool late)
 {
     int error = errno;
@@ -147,7 +148,7 @@ static void number(struct stream *s)
 
 static struct stream *new_stream(void)
 {
-    const int touched = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE; /* that what is subtracted is there */
+    const int touched = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE; /* resident, as its size is subtracted */
     struct stream *s = mmap(NULL, STREAM, PROT_READ | PROT_WRITE, touched, -1, 0);
     if (s == MAP_FAILED) return fail(errno), NULL;
     pthread_mutex_lock(&lock);
@@ -161,8 +162,8 @@ static struct stream *new_stream(void)
     return s;
 }
 
-/* A thread ends.  Other keys' destructors may still free: ours is run again after them, as often as it may be, and what
- * is called after that is written at once. */
+/* A thread ends.  Destructors of other keys may still free, so this one sets its key again for every round.  Calls
+ * after the last round are written at once. */
 static void end_thread(void *stream)
 {
     struct stream *s = stream;
@@ -184,7 +185,7 @@ static void end_thread(void *stream)
     trace_inside--;
 }
 
-/* In the child, which is alone: its trace begins here. */
+/* Runs in the child, which has one thread.  Its trace begins here. */
 static void forked(void)
 {
     trace_inside++;
@@ -203,7 +204,7 @@ static void forked(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    /* A handler may have interrupted whoever holds the lock, and called exit. */
+    /* If a signal handler called exit, its thread may have been interrupted inside, with the lock held. */
     if (state != ON || trace_inside) return;
     trace_inside++;
     pthread_mutex_lock(&lock);
@@ -236,7 +237,7 @@ static unsigned char *put_address(unsigned char *to, struct stream *s, const voi
 {
     uint64_t mine = trace_address((uintptr_t)address), differs = mine - s->last_address;
     s->last_address = mine;
-    return put(to, differs << 1 ^ -(differs >> 63)); /* small where it is small and negative, too */
+    return put(to, differs << 1 ^ -(differs >> 63)); /* small also if the difference is negative */
 }
 
 static void encode(struct stream *s, const struct trace_event *e)
