@@ -48,8 +48,7 @@ uint64_t next_random(uint64_t *state)
     return mixed(mixed(*state += 0x9e3779b97f4a7c15u));
 }
 
-/* __builtin_memcpy, as the tests are built with -fno-builtin, and a call for each word would take most of their time.
- * */
+/* __builtin_memcpy, as the tests are built with -fno-builtin, and a call for each word would take too long. */
 static uint64_t word_at(uint64_t id, size_t at)
 {
     return mixed(mixed(id + 1) + at);

@@ -1,5 +1,4 @@
-/* The functions that the recorder replaces: all that allocate or free, and mmap and munmap for the program's mappings.
- * */
+/* The functions that the recorder replaces: all that allocate or free, and mmap and munmap. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

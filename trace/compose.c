@@ -273,7 +273,7 @@ static void order(const struct trace *t, const struct thread *threads, struct sc
 {
     struct addresses a = {.mask = 15};
     while (a.mask < 2 * score->calls)
-        a.mask = a.mask << 1 | 1; /* each event adds at most one new address */
+        a.mask = a.mask << 1 | 1; /* an event adds at most one address that is not known */
     a.mask = a.mask << 1 | 1;
     a.places = memory((a.mask + 1) * sizeof *a.places, MAP_PRIVATE, -1);
     struct head_of_thread *heads = memory(THREADS * (sizeof *heads + sizeof heads), MAP_PRIVATE, -1);

@@ -11,8 +11,7 @@ namespace
 
 enum { MAX = 4 };
 
-/* Thread 0 pushes two at once, thread 1 two in sequence.  The other threads drain, and put back what they do not need.
- * */
+/* Thread 0 pushes two at once, thread 1 two in sequence.  The others drain, and put back what they do not need. */
 template <unsigned drainers> struct drains : model::suite<drains<drainers>, 2 + drainers> {
     model::objects object;
     unsigned taken = 0, refused = 0;

@@ -1,5 +1,4 @@
-/* The implementation of base/atomic.h, and what the suites of all protocols share.  One file of a program includes it.
- * */
+/* The implementation of base/atomic.h, and what all suites share.  One file of a program includes it. */
 #ifndef HZ3_MODEL_H
 #define HZ3_MODEL_H
 
