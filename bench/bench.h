@@ -1,10 +1,10 @@
-/* What every benchmark program shares: parameters, clock, random numbers, threads, latencies, RSS, and the one
- * line of key=value words that it prints.  A program begins with its question, which is in usage and line.
+/* Shared by all benchmark programs: parameters, clock, random numbers, threads, latencies, RSS, and the one
+ * line of key=value words that each prints.  A program begins with its question, which is in usage and line.
  *
- * The programs link no allocator; LD_PRELOAD chooses it, and the line says which one really served malloc.
- * Nothing here calls malloc: what a program needs for itself comes from bench_map, is touched before the
- * work starts, and is taken off every RSS figure (own_kib in the line), so that an RSS is the allocator's
- * (plus some hundred KiB of libc and stacks, the same for all). */
+ * The programs link no allocator.  LD_PRELOAD chooses it, and the line says which one served malloc.
+ * Nothing here calls malloc.  A program's own memory comes from bench_map, is touched before the work starts,
+ * and is subtracted from every RSS figure (own_kib in the line).  So RSS is the allocator's, plus some hundred
+ * KiB of libc and stacks, which are the same for all. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -39,7 +39,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void bench_die(con
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
-    _exit(1); /* not exit: half a line on stdout would look like a result */
+    _exit(1); /* exit would flush half a line to stdout, which would look like a result */
 }
 
 /* ---- clock and random numbers ---- */
@@ -51,7 +51,7 @@ static inline uint64_t bench_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* splitmix64: any seed is good, so a thread's seed is simply its number. */
+/* splitmix64.  Any seed is good, so a thread's seed is its number. */
 static inline uint64_t bench_random(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -66,11 +66,11 @@ static inline uint64_t bench_scale(uint32_t random_bits, uint64_t n)
     return random_bits * n >> 32;
 }
 
-/* ---- memory of our own, and RSS ---- */
+/* ---- the program's own memory, and RSS ---- */
 
 static _Atomic uint64_t bench_own_bytes;
 
-/* Zeroed, touched, page-aligned memory that no allocator sees. */
+/* Zeroed, touched and page-aligned memory, mapped past the allocator. */
 static inline void *bench_map(size_t bytes)
 {
     bytes = (bytes + 4095) & ~(size_t)4095;
@@ -93,20 +93,20 @@ static inline uint64_t bench_proc_kib(const char *path, const char *field)
     return strtoull(found + strlen(field), NULL, 10) - atomic_load(&bench_own_bytes) / 1024;
 }
 
-/* The walk over the page tables is exact; the counters behind statm lag by some pages per core. */
+/* smaps_rollup walks the page tables and is exact.  The counters behind statm lag by some pages per core. */
 static inline uint64_t bench_rss_kib(void)
 {
     return bench_proc_kib("/proc/self/smaps_rollup", "Rss:");
 }
 
-/* Not ru_maxrss: that one survives exec and would show the RSS of whoever started us.  The kernel keeps it
- * from counters that lag a little, so it may lie some hundred KiB below an exact RSS. */
+/* ru_maxrss survives exec, so it would include the parent's RSS.  The kernel takes VmHWM from counters that lag
+ * a little, so it may be some hundred KiB below an exact RSS. */
 static inline uint64_t bench_peak_kib(void)
 {
     return bench_proc_kib("/proc/self/status", "VmHWM:");
 }
 
-/* RSS over time, for programs whose question it is. */
+/* RSS over time, for programs that ask about it. */
 #define BENCH_SAMPLES 512
 
 static uint64_t bench_start_ns;
@@ -115,7 +115,7 @@ static struct {
     uint64_t ms, kib;
 } bench_sample[BENCH_SAMPLES];
 
-/* Keeps RSS with the time since the start, and returns it. */
+/* Records RSS with the time since the start, and returns it. */
 static inline uint64_t bench_sample_rss(void)
 {
     uint64_t kib = bench_rss_kib();
@@ -134,12 +134,12 @@ static inline void bench_print_samples(void)
 
 /* ---- latencies ----
  *
- * With the switch BENCH_LATENCY every call is timed and falls into histograms of the calling thread, which are
- * taken over by other threads when it ends.  Without it a call costs one branch more. */
+ * With the switch BENCH_LATENCY every call is timed and counted in histograms of the calling thread.  When it
+ * ends, other threads take these over.  Without the switch a call costs one branch more. */
 
 #define BENCH_LATENCY "--latency"
 
-enum bench_call { BENCH_MALLOC, BENCH_FREE, BENCH_CALLS }; /* what gives memory; what takes it back */
+enum bench_call { BENCH_MALLOC, BENCH_FREE, BENCH_CALLS }; /* calls that allocate; calls that free */
 
 struct bench_latencies {
     struct histogram of[BENCH_CALLS];
@@ -202,7 +202,7 @@ static inline void bench_print_percentiles(const char *what, const struct histog
     printf(" %s_max_ns=%llu", what, (unsigned long long)h->max);
 }
 
-/* clock_ns is what timing itself adds to every latency, and is not taken off. */
+/* clock_ns is what timing adds to every latency.  It is not subtracted. */
 static inline void bench_print_latencies(void)
 {
     static struct histogram sum[BENCH_CALLS], empty;
@@ -220,13 +220,13 @@ static inline void bench_print_latencies(void)
 
 /* ---- parameters and the line ---- */
 
-/* A row is a positional number or an option ("--name"), and usage, parser and printed line are made from it.
- * With words ("none|first") its value is the index of one of them; an option without words is a switch. */
+/* A row is a positional number or an option ("--name").  Usage, parser and printed line are made from the rows.
+ * With words ("none|first") the value is the index of one of them.  An option without words is a switch. */
 struct bench_param {
     const char *name;
     const char *words;
-    uint64_t value;    /* its default, where it is not required */
-    uint64_t min, max; /* of a number; no max means UINT32_MAX, so that a product of two never overflows */
+    uint64_t value;    /* the default, unless it is required */
+    uint64_t min, max; /* of a number; 0 as max means UINT32_MAX, so that a product of two never overflows */
     bool required;
 };
 
@@ -241,7 +241,7 @@ static inline bool bench_is_option(const struct bench_param *p)
     return p->name[0] == '-';
 }
 
-/* Copies the index-th of words to out; false where there are fewer. */
+/* Copies the index-th of words to out.  Returns false if there are fewer. */
 static inline bool bench_word(const char *words, uint64_t index, char out[16])
 {
     for (; index > 0; index--) {
@@ -253,7 +253,7 @@ static inline bool bench_word(const char *words, uint64_t index, char out[16])
     return true;
 }
 
-/* Ends a run that cannot be what was asked for.  Not by exit, which would print the half line on stdout. */
+/* Ends a run that cannot do what was asked for.  exit would flush half a line to stdout. */
 __attribute__((noreturn, format(printf, 1, 2))) static inline void bench_refuse(const char *format, ...)
 {
     va_list args;
@@ -289,7 +289,7 @@ static inline void bench_parse_number(struct bench_param *p, const char *text)
                      (unsigned long long)max, text);
 }
 
-/* The row that argument belongs to; *position is the row after the last positional one that was given. */
+/* The row of this argument.  *position is the row after the last positional one that was given. */
 static inline struct bench_param *bench_param_of(const char *argument, size_t *position)
 {
     struct bench_param *params = bench_program.params;
@@ -327,10 +327,10 @@ static inline const char *bench_basename(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Reads the parameters and begins the line; the program adds its figures with printf. */
+/* Reads the parameters and begins the line.  The program adds its figures with printf. */
 static inline void bench_start(int argc, char **argv, struct bench_param *params, size_t count)
 {
-    /* Without a buffer of ours stdio would take one from the allocator under test. */
+    /* Otherwise stdio would allocate its buffer from the allocator under test. */
     static char buffer[16384];
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     bench_program.name = bench_basename(argv[0]);
@@ -358,13 +358,13 @@ static inline const char *bench_library_of(const char *function)
     return info.dli_fname;
 }
 
-/* An op is a call that gives memory or takes it back. */
+/* An op is a call that allocates or frees. */
 static inline void bench_print_ops(uint64_t ops, double seconds)
 {
     printf(" seconds=%.6f ops=%llu ops_per_s=%.0f", seconds, (unsigned long long)ops, (double)ops / seconds);
 }
 
-/* The most that was live, of objects of every size from min to max, and how much more was resident than that. */
+/* The peak of live memory, for objects of every size from min to max, and the ratio of resident memory to it. */
 static inline void bench_print_live_peak(uint64_t objects, uint64_t min, uint64_t max)
 {
     double live = (double)objects * (double)(min + max) / 2 / 1024;
@@ -372,7 +372,7 @@ static inline void bench_print_live_peak(uint64_t objects, uint64_t min, uint64_
     if (objects) printf(" peak_per_live_ratio=%.4f", (double)bench_peak_kib() / live);
 }
 
-/* Which build served, where the library can tell. */
+/* The config string of the library, if it has one. */
 static inline const char *bench_config(void)
 {
     static const char *const names[] = {"hz3_config_string", "limit_config_string"};
@@ -384,7 +384,7 @@ static inline const char *bench_config(void)
     return "";
 }
 
-/* Whether the library is in the mode that a function of its own, named by BENCH_MODE, tells of. */
+/* Whether the library is in a certain mode, by a function of its own that BENCH_MODE names. */
 static inline void bench_print_mode(void)
 {
     const char *name = getenv("BENCH_MODE");
@@ -393,7 +393,7 @@ static inline void bench_print_mode(void)
     if (tells) printf(" mode=%s", tells() ? "on" : "off");
 }
 
-/* Ends the line with latencies, RSS, and the proof of who served malloc and free. */
+/* Ends the line with latencies, RSS, and the library that served malloc and free. */
 static inline void bench_finish(void)
 {
     uint64_t peak = bench_peak_kib(), end = bench_rss_kib();
@@ -408,7 +408,7 @@ static inline void bench_finish(void)
     if (fflush(stdout) != 0) bench_die("bench: cannot write the line");
 }
 
-/* ---- allocating as a program would ---- */
+/* ---- allocation as in programs ---- */
 
 #define BENCH_TOUCH       1 /* what touching writes */
 #define BENCH_TOUCH_WORDS "none|first|all|ends"
@@ -436,7 +436,7 @@ static inline void *bench_alloc(size_t size, enum bench_touch touch)
     return p;
 }
 
-/* An object that is live still has what bench_alloc wrote. */
+/* Checks that a live object still has what bench_alloc wrote. */
 static inline void bench_check(const void *p, size_t size, enum bench_touch touch)
 {
     const char *byte = p;
@@ -466,7 +466,7 @@ static inline uint64_t bench_random_size(uint32_t random_bits, uint64_t min, uin
 #define BENCH_IDLE_MAX   60
 #define BENCH_IDLE_HERTZ 4
 
-/* Sleeps, calling nothing of the allocator, and watches RSS; end_share is what remains of the peak. */
+/* Sleeps without calling the allocator, and records RSS.  end_share is the share of the peak that remains. */
 static inline void bench_idle(uint64_t seconds)
 {
     uint64_t rss = 0;
@@ -504,11 +504,11 @@ static inline pthread_t bench_spawn(void *(*body)(void *), void *arg)
     return thread;
 }
 
-/* Runs body(0) .. body(count - 1) on threads that start together; returns the seconds from the first start to
- * the last end.  Each thread reads the clock itself: the main thread may wake late where cores are few. */
+/* Runs body(0) .. body(count - 1) on threads that start together.  Returns the seconds from the first start to
+ * the last end.  Each thread reads the clock, as the main thread may wake late on few cores. */
 static inline double bench_run_threads(uint64_t count, void (*body)(uint64_t id))
 {
-    static struct bench_thread *threads; /* kept for the next time */
+    static struct bench_thread *threads; /* kept for the next call */
     static uint64_t room;
     if (count > room) threads = bench_map((room = count) * sizeof *threads);
     pthread_barrier_t barrier;

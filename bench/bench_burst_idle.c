@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "After a burst, does an idle process give its memory back?"
-/* Threads make `mib` MiB of `size`-byte objects, all touched; one other thread frees them all; then nobody
- * calls the allocator any more and RSS is watched.  All threads stay alive, asleep: what they
+/* Threads make `mib` MiB of `size`-byte objects, all touched, and one other thread frees them all.  Then no
+ * thread calls the allocator any more, and RSS is recorded.  All threads stay alive, asleep, so what they
  * cache counts. */
 #include "bench.h"
 #include "helper.h"
@@ -13,7 +13,7 @@ static struct bench_param param[] = {
     [IDLE_S] = {.name = "idle_s", .value = 10, .min = 1, .max = BENCH_IDLE_MAX},
 };
 
-static void **objects; /* [thread][share]; from bench_map, so not in any figure */
+static void **objects; /* [thread][share]; from bench_map, so in no figure */
 static uint64_t share;
 
 static void make(uint64_t thread)

@@ -1,7 +1,7 @@
 #define BENCH_QUESTION "How fast do objects pass down a chain of threads, each of which makes new ones from old?"
-/* A pipeline: the first stage makes `iters` objects of random size; every later one takes an object from the
- * stage before it, makes one of its own for the stage after it, and frees what it took; the last only frees.
- * Neighbours are joined by a bounded ring; who finds it full or empty yields. */
+/* A pipeline.  The first stage makes `iters` objects of random size.  Every later one takes an object from the
+ * stage before it, makes a new one for the stage after it, and frees what it took.  The last only frees.
+ * Bounded rings join the stages; a thread that finds one full or empty yields. */
 #include <sched.h>
 
 #include "object.h"

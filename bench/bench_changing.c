@@ -1,7 +1,7 @@
 #define BENCH_QUESTION "Does a program that changes from small to medium to large objects keep the memory of all three?"
-/* In each phase one thread makes `mib` MiB of touched objects, small (16 to 512 bytes), medium (1 to 32 KiB) and large
- * (64 KiB to 1 MiB) in turn, and then frees those of the phase before, all but one in `keep_one_in` of them, in random
- * order.  Nothing idles.  overhead_ratio is RSS over live bytes in the last phase, at its fullest. */
+/* In each phase one thread makes `mib` MiB of touched objects: small (16 to 512 bytes), medium (1 to 32 KiB) and large
+ * (64 KiB to 1 MiB) ones in turn.  Then it frees those of the phase before, all but one in `keep_one_in`, in random
+ * order.  It is never idle.  overhead_ratio is RSS over live bytes at the peak of the last phase. */
 #include "bench.h"
 #include "bulk.h"
 

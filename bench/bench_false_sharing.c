@@ -1,9 +1,9 @@
 #define BENCH_QUESTION "Do threads that write only to objects of their own slow each other down?"
-/* They do where objects of two threads lie in one cache line.  active (known from cache-thrash): a thread makes
- * an object, adds one to each of its bytes `writes` times, and frees it, again and again.  passive (known from
- * cache-scratch): the same, but each first frees an object that the main thread made, one beside the other, and
- * so may be handed its neighbours' lines.  Every thread keeps its last object; sharing_threads says how many of
- * those have a line in common with another's. */
+/* They do if objects of two threads lie in one cache line.  active (known from cache-thrash): a thread makes an
+ * object, adds one to each of its bytes `writes` times, frees it, and repeats this.  passive (known from
+ * cache-scratch): the same, but each thread first frees an object that the main thread made beside the others',
+ * and so may get its neighbours' lines.  Every thread keeps its last object.  sharing_threads is the number of
+ * those that have a line in common with another's. */
 #include <sched.h>
 
 #include "bench.h"
@@ -20,7 +20,7 @@ static struct bench_param param[] = {
 };
 
 struct seat {
-    _Alignas(BENCH_CACHE_LINE) unsigned char *object; /* given at first, kept at last */
+    _Alignas(BENCH_CACHE_LINE) unsigned char *object; /* first the main thread's, at the end the last one */
 };
 
 static struct seat *seats;
@@ -45,7 +45,7 @@ static void work(uint64_t id)
         scribble(p);
     }
     seats[id].object = p;
-    /* A thread that ended now would leave the lines beside its object to one that has hardly begun. */
+    /* If a thread ended now, one that starts late could get the lines beside its object. */
     atomic_fetch_add(&finished, 1);
     while (atomic_load(&finished) < param[THREADS].value) sched_yield();
 }

@@ -1,7 +1,7 @@
 #define BENCH_QUESTION "Does an idle process give back the pages between a few survivors?"
-/* One thread makes `mib` MiB of touched objects of random sizes, frees all but one in `keep_one_in`, chosen
- * at random, in random order, and then no longer calls the allocator; RSS is watched.  live_share is what the
- * survivors' own bytes are of the peak: no allocator can go below it. */
+/* One thread makes `mib` MiB of touched objects of random sizes, and frees all but one in `keep_one_in`, chosen
+ * at random, in random order.  Then it no longer calls the allocator, and RSS is recorded.  live_share is the
+ * survivors' share of the peak, below which no allocator can go. */
 #include "bench.h"
 #include "bulk.h"
 

@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "Do buffers that grow by small reallocs leave more behind than they hold?"
-/* One thread has `buffers` buffers and picks one at random again and again, which grows by 1 to `step` bytes, touched,
- * until all hold `kib` KiB.  overhead_ratio is the peak RSS over what is live then. */
+/* One thread has `buffers` buffers.  It repeatedly picks one at random and grows it by 1 to `step` bytes, which it
+ * touches, until all have `kib` KiB.  overhead_ratio is the peak RSS over what is live at the end. */
 #include "bench.h"
 
 enum { BUFFERS, KIB, STEP };

@@ -1,9 +1,9 @@
 #define BENCH_QUESTION "Is memory that one thread allocated and another freed there for a third to use?"
-/* An owner makes `mib` MiB of touched objects, a second thread frees them all, a third makes as many again;
- * the second stays alive, asleep.  again_ratio is RSS after the third over RSS after the owner: 1 means all
- * of it was used again, 2 none.  From then on the owner is asleep (sleep), or has ended before the second thread
- * begins (dead), or it is the main thread, and the second has never allocated before it frees (never); in the
- * other two cases it has, so that the allocator knows it. */
+/* An owner makes `mib` MiB of touched objects, a second thread frees them all, and a third makes as many again.
+ * The second stays alive, asleep.  again_ratio is RSS after the third over RSS after the owner: 1 means that all
+ * memory was used again, 2 that none was.  In case `sleep` the owner is asleep meanwhile, and in case `dead` it
+ * has ended before the second thread begins.  In case `never` the owner is the main thread, and the second thread
+ * has never allocated before it frees; in the other two it has. */
 #include "bench.h"
 #include "helper.h"
 
@@ -16,7 +16,7 @@ static struct bench_param param[] = {
 };
 
 enum { FIRST, SECOND, THIRD, HELPERS };
-static void **objects; /* from bench_map, so not in any figure */
+static void **objects; /* from bench_map, so in no figure */
 static uint64_t count;
 
 static void make_all(uint64_t id)

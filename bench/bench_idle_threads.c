@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "What do threads that only wait cost the ones that work?"
-/* `idle` threads allocate and free a few objects, and wait.  A second later `busy` threads work, each in ws slots of
- * its own. */
+/* `idle` threads allocate and free a few objects, and wait.  A second later `busy` threads work, each with its own ws
+ * slots. */
 #include "churn.h"
 #include "helper.h"
 
@@ -17,7 +17,7 @@ static struct bench_param param[] = {
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
 };
 
-#define FEW 16 /* slots and iterations of a thread before it waits */
+#define FEW 16 /* the slots and iterations of an idle thread */
 
 static void **slots; /* [busy][ws] */
 static _Atomic uint64_t ops;
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         helper_hire(&helpers[i], i);
         helper_do(&helpers[i], do_little);
     }
-    sleep(1); /* so that an allocator may see that they wait */
+    sleep(1); /* so that the allocator can notice that they wait */
     double seconds = bench_run_threads(busy, work);
     for (uint64_t i = 0; i < idle; i++) helper_dismiss(&helpers[i]);
     bench_print_ops(ops, seconds);

@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "How fast are malloc and free of big blocks?"
-/* Known from malloc-large.  Every thread has `live` blocks of random size; an iteration frees a random one and
- * makes another in its place.  Both ends of a block are written, or with --touch all of it. */
+/* Known from malloc-large.  Every thread has `live` blocks of random size.  An iteration frees a random one and
+ * makes another in its place.  Both ends of a block are written, or all of it with --touch all. */
 #include "object.h"
 
 enum { THREADS, ITERS, LIVE, MIN, MAX, TOUCH, LATENCY };

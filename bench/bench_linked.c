@@ -1,8 +1,8 @@
 #define BENCH_QUESTION "How fast are whole structures of linked objects built, handed to other threads, and torn down?"
 /* Known from mstress.  Each round starts new threads.  A thread builds `trees` binary trees of `nodes` nodes of
- * random size.  It keeps every other one until it has built all and then tears them down; the rest it leaves in
- * random places that all threads share, and tears down what it finds there: a tree of another thread, perhaps a
- * dead one.  The main thread tears down what the last round left. */
+ * random size.  It keeps every other tree until it has built all, and then tears them down.  The others it leaves
+ * in random places that all threads share, and tears down the trees that it finds there.  These may be of threads
+ * that have ended.  The main thread tears down the trees that the last round left. */
 #include "object.h"
 
 #define PLACES 64 /* for each thread */
@@ -23,7 +23,7 @@ static struct object **kept; /* [thread][tree] */
 static _Atomic uint64_t freed;
 static uint64_t round_now;
 
-/* The shares of both sides are random, so that the depth stays small. */
+/* Splits the nodes at random between both sides, so that the depth stays small. */
 static struct object *build(uint64_t nodes, uint64_t *state)
 {
     if (nodes == 0) return NULL;
@@ -34,7 +34,7 @@ static struct object *build(uint64_t nodes, uint64_t *state)
     return root;
 }
 
-/* Returns how many nodes there were.  A node goes before its children, so that a circle ends at a broken seal. */
+/* Returns the number of nodes.  A node is freed before its children, so that a circle ends at a broken seal. */
 static uint64_t tear_down(struct object *root)
 {
     if (!root) return 0;

@@ -1,7 +1,7 @@
 #define BENCH_QUESTION "What does a thread that allocates a little cost, and what is left when it has ended?"
-/* `threads` threads live at once, each with a few small touched objects; per_thread_kib is the growth of RSS,
- * stack included, divided among them.  They free their objects and end; left_share is how much of that growth
- * is still there a second later. */
+/* `threads` threads live at once, each with a few small touched objects.  per_thread_kib is the growth of RSS,
+ * stack included, for each of them.  Then they free their objects and end.  left_share is the share of that
+ * growth that is left a second later. */
 #include "bench.h"
 #include "helper.h"
 
@@ -12,7 +12,7 @@ static struct bench_param param[] = {
     [SIZE] = {.name = "size", .value = 100, .min = 1},
 };
 
-static void **objects; /* [thread][object]; from bench_map, so not in any figure */
+static void **objects; /* [thread][object]; from bench_map, so in no figure */
 
 static void make(uint64_t thread)
 {

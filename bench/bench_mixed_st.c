@@ -1,5 +1,5 @@
 #define BENCH_QUESTION "How fast are malloc and free on one thread, with a working set of ws objects of random size?"
-/* --dist uniform: every size from min to max is as likely.  --dist app: small objects prevail, as in
+/* --dist uniform: every size from min to max is equally likely.  --dist app: most objects are small, as in
  * programs: 80 % are min-256, 15 % 257-2048, 5 % 2049-max. */
 #include "churn.h"
 

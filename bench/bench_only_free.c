@@ -1,6 +1,6 @@
 #define BENCH_QUESTION "How fast is a thread that frees what others made, and does nothing else?"
-/* Known from xmalloc.  Makers fill batches of objects of random size and put them into one bounded queue under a
- * lock; freers take batches out and free the objects and the batch, which is an object too.  Other than in
+/* Known from xmalloc.  Makers fill batches with objects of random size, and put them into one bounded queue under
+ * a lock.  Freers take batches out, and free the objects and the batch, which is an object too.  Unlike in
  * bench_prodcons objects come in bulk, and any freer may get any maker's. */
 #include "object.h"
 
@@ -36,7 +36,7 @@ static void queue_put(struct object *batch)
     pthread_cond_signal(&queue.not_empty);
 }
 
-/* NULL when nothing will come any more. */
+/* Returns NULL when all batches were taken and no more will come. */
 static struct object *queue_take(void)
 {
     struct object *batch = NULL;

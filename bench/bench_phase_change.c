@@ -1,9 +1,9 @@
 #define BENCH_QUESTION "When a program turns to larger objects, is the memory of its smaller ones used again?"
 /* In each phase one thread makes `mib` MiB of touched objects of random sizes, then frees all but one in
- * `keep_one_in` of them, chosen at random, in random order.  The first phase has objects of min to max bytes,
- * each later one objects four times as large, which fit between the survivors of the earlier ones only where
- * the allocator joins what is free.  Nothing idles.  overhead_ratio is the largest quotient of RSS and live
- * bytes, each phase at its fullest; growth_ratio is RSS of the last phase over that of the first. */
+ * `keep_one_in` of them, chosen at random, in random order.  The first phase has objects of min to max bytes.
+ * Objects of each later one are four times as large, and fit between earlier survivors only if the allocator
+ * joins free memory.  The thread is never idle.  overhead_ratio is the largest quotient of RSS and live bytes at
+ * the peaks of the phases; growth_ratio is RSS of the last phase over that of the first. */
 #include "bench.h"
 #include "bulk.h"
 

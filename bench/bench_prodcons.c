@@ -1,14 +1,14 @@
 #define BENCH_QUESTION "How fast do objects pass from threads that only malloc to threads that only free?"
-/* Each producer makes iters objects of random size and deals them out to the consumers in turn, through one
- * bounded ring for each pair; it skips a consumer whose ring is full and yields when all are.  What lies in the rings
- * is live, and the more the faster the producers are: read live_peak_kib beside peak_kib. */
+/* Each producer makes iters objects of random size and sends them to the consumers in turn, through one bounded
+ * ring for each pair.  It skips a consumer whose ring is full, and yields when all are.  Objects in the rings are
+ * live, and there are more of them the faster the producers are, so read live_peak_kib beside peak_kib. */
 #include <sched.h>
 
 #include "bench.h"
 #include "ring.h"
 
 #define RING_SLOTS  4096
-#define WATCH_EVERY 256 /* objects of the first producer */
+#define WATCH_EVERY 256 /* objects that the first producer sends */
 
 enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH, LATENCY };
 static struct bench_param param[] = {
@@ -23,7 +23,7 @@ static struct bench_param param[] = {
 
 static struct ring *rings; /* [consumer][producer] */
 static _Atomic uint64_t producers_done, freed;
-static uint64_t live_peak; /* objects in all rings, at most, as the first producer saw it */
+static uint64_t live_peak; /* the most objects in all rings that the first producer saw */
 
 static void watch_rings(void)
 {
@@ -64,7 +64,7 @@ static void consume(uint64_t consumer)
 {
     uint64_t total = 0;
     for (bool last = false; !last;) {
-        /* Read before the look: what the last producer sent is then seen by this look. */
+        /* This is read first, so that the last producer's objects are seen afterwards. */
         last = atomic_load(&producers_done) == param[PRODUCERS].value;
         uint64_t count = free_arrivals(consumer);
         total += count;

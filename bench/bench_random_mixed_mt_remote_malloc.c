@@ -1,11 +1,11 @@
 #define BENCH_QUESTION "How fast are malloc and free where threads free each other's objects?"
-/* Every thread has ws slots.  An iteration picks one at random: an empty slot is filled with an object of
- * random size, a full one is emptied, and the object is freed here or, with a chance of remote_pct %, sent to
- * a random other thread, which frees it.  Threads look for arrivals every DRAIN_EVERY iterations.  A sender
- * whose ring is full frees the object itself (an overflow), or with --matched waits, taking arrivals
- * meanwhile.  The ring_slots of a receiver are divided among its senders.  One thread alone has nobody to
- * send to: all frees are local.  What lies in rings is live, and how much that is goes by who runs when: read
- * live_peak_kib beside peak_kib. */
+/* Every thread has ws slots.  An iteration picks one at random.  An empty slot is filled with an object of random
+ * size.  A full one is emptied, and the object is freed here or, with a probability of remote_pct %, sent to a
+ * random other thread, which frees it.  Threads look for arrivals every DRAIN_EVERY iterations.  If a ring is
+ * full, its sender frees the object itself (an overflow), or with --matched waits and takes arrivals meanwhile.
+ * The ring_slots of a receiver are divided among its senders.  With one thread all frees are local.  Objects in
+ * rings are live, and their number depends on the schedule, so read live_peak_kib beside peak_kib.
+ */
 #include <sched.h>
 
 #include "bench.h"
@@ -32,7 +32,7 @@ struct worker {
     _Alignas(BENCH_CACHE_LINE) uint64_t id;
     uint64_t random;
     uint64_t mallocs, frees, remote_sent, overflow_sent;
-    uint64_t live_peak; /* objects of all threads, at most, as this one saw it */
+    uint64_t live_peak; /* the most objects of all threads that this one saw */
 };
 
 static struct worker *workers;
@@ -49,7 +49,7 @@ static void take_arrivals(struct worker *w)
     }
 }
 
-/* False where p has to be freed here. */
+/* Returns false if p has to be freed here. */
 static bool send_away(struct worker *w, void *p)
 {
     uint64_t threads = param[THREADS].value, random = bench_random(&w->random);
@@ -75,7 +75,7 @@ static void release(struct worker *w, void *p)
     w->frees++;
 }
 
-/* The others go on meanwhile.  Frees are looked at last, so that the difference is never more than was live. */
+/* Other threads go on meanwhile.  Frees are read last, so that the difference never exceeds what was live. */
 static void watch(struct worker *w)
 {
     int64_t live = 0;
@@ -111,7 +111,7 @@ static void work(uint64_t id)
         w->frees++;
     }
     atomic_fetch_add(&finished, 1);
-    /* Others may still send, or wait for room in our rings. */
+    /* Others may still send, or wait for room in this thread's rings. */
     while (atomic_load(&finished) < param[THREADS].value) {
         take_arrivals(w);
         sched_yield();

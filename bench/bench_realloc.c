@@ -1,8 +1,8 @@
 #define BENCH_QUESTION "How fast is a random mix of malloc, calloc, aligned_alloc, realloc and free?"
-/* Known from rptest.  A thread picks a random slot again and again.  An empty one is filled: by malloc six times
- * in ten, by calloc and by aligned_alloc (16 to 4096 bytes) twice each.  In a full one the object is freed or
- * gets another random size by realloc, each as often.  After each of `rounds` rounds every thread goes on with
- * the slots of its neighbour. */
+/* Known from rptest.  A thread repeatedly picks a random slot.  An empty one is filled: by malloc six times in ten,
+ * by calloc and by aligned_alloc (16 to 4096 bytes) twice each.  The object in a full one is freed or gets another
+ * random size by realloc, equally often.  After each of `rounds` rounds every thread continues with the slots of
+ * its neighbour. */
 #include "object.h"
 
 enum { THREADS, ROUNDS, ITERS, SLOTS, MIN, MAX, LATENCY };

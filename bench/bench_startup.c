@@ -1,14 +1,14 @@
 #define BENCH_QUESTION "What does an allocator cost a process that hardly does anything?"
-/* Starts this program again `runs` times, one after the other.  Such a child notes when it reaches main and what
- * RSS it has there, times its first malloc (of 64 bytes, touched) and notes by how much RSS grew, and ends.  start
- * is from before the spawn to main, life until the parent has seen the end; an op is one such child.
- * What preloading costs is the difference to glibc. */
+/* Starts this program again `runs` times in sequence.  Each child records when it reaches main and its RSS there,
+ * times its first malloc (of 64 bytes, touched), records by how much RSS grew, and ends.  start is the time from
+ * before the spawn to main, and life until the parent has seen the end.  An op is one child.  The cost of preloading
+ * is the difference to glibc. */
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include "bench.h"
 
-#define CHILD "child" /* the argument that makes a child */
+#define CHILD "child" /* a child has this argument */
 
 enum { RUNS };
 static struct bench_param param[] = {[RUNS] = {.name = "runs", .value = 200, .min = 1}};

@@ -1,7 +1,7 @@
 #define BENCH_QUESTION "Does memory stay behind when threads come and go?"
-/* `threads` threads are started one after the other, `alive` of them living at a time.  Each first frees what
- * a thread that has ended left behind, then leaves touched objects of its own.  What the last ones leave the
- * main thread frees, so at the end no object is live: end_kib is what the allocator kept. */
+/* `threads` threads are started in sequence, with `alive` of them at a time.  Each first frees the objects that
+ * an ended thread left, and then leaves touched objects of its own.  The main thread frees those of the last
+ * threads.  So at the end no object is live, and end_kib is what the allocator kept. */
 #include "bench.h"
 #include "helper.h"
 
@@ -14,7 +14,7 @@ static struct bench_param param[] = {
     [MAX] = {.name = "max", .value = 1024},
 };
 
-static void **left; /* [seat][object]; from bench_map, so not in any figure */
+static void **left; /* [seat][object]; from bench_map, so in no figure */
 
 static void clear_seat(uint64_t seat)
 {

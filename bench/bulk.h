@@ -1,4 +1,4 @@
-/* Many touched objects at once, in a list of our own: filled, shuffled, freed in the order of the list. */
+/* A list of many touched objects that can be filled, shuffled, and freed in its order. */
 #ifndef BENCH_BULK_H
 #define BENCH_BULK_H
 
@@ -10,7 +10,7 @@ struct bulk_object {
 };
 
 struct bulk {
-    struct bulk_object *object; /* from bench_map, so not in any figure */
+    struct bulk_object *object; /* from bench_map, so in no figure */
     uint64_t count, room, bytes;
 };
 
@@ -19,13 +19,13 @@ static inline void bulk_map(struct bulk *b, uint64_t room)
     *b = (struct bulk){.object = bench_map(room * sizeof *b->object), .room = room};
 }
 
-/* How many places random sizes of min to max need for `bytes`: twice what is expected. */
+/* Room for objects of random sizes, min to max, of `bytes` in all: twice the expected number. */
 static inline uint64_t bulk_room(uint64_t bytes, uint64_t min, uint64_t max)
 {
     return bytes / (min + max) * 4 + 1;
 }
 
-/* Adds objects of random size until no further one may fit into `bytes`. */
+/* Adds objects of random size while any further one would still fit into `bytes`. */
 static inline void bulk_fill(struct bulk *b, uint64_t bytes, uint64_t min, uint64_t max, uint64_t *random)
 {
     if (max > bytes) bench_refuse("mib must have room for an object of %llu bytes", (unsigned long long)max);

@@ -1,10 +1,10 @@
-/* Random malloc and free in slots of one's own: an iteration picks one; a full slot is emptied, an empty one filled. */
+/* Random malloc and free in a thread's own slots.  An iteration picks a slot, and empties or fills it. */
 #ifndef BENCH_CHURN_H
 #define BENCH_CHURN_H
 
 #include "bench.h"
 
-/* size: of the next object, from the thread's random numbers and 32 random bits.  Returns the calls made. */
+/* size: returns the next object's size, from the thread's random state and 32 random bits.  Returns the calls made. */
 static inline uint64_t churn(void **slots, uint64_t ws, uint64_t iters, enum bench_touch touch, uint64_t seed,
                              uint64_t (*size)(uint64_t *random, uint32_t random_bits))
 {

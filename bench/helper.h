@@ -1,5 +1,5 @@
-/* Threads that do a job when told to and sleep between jobs, for programs in which it matters which thread is
- * alive, asleep or dead.  A sleeping helper calls nothing of the allocator. */
+/* Threads that get jobs and sleep between them, for programs in which it matters which thread is alive, asleep or
+ * ended.  A sleeping helper does not call the allocator. */
 #ifndef BENCH_HELPER_H
 #define BENCH_HELPER_H
 
@@ -10,7 +10,7 @@
 struct helper {
     pthread_t thread;
     uint64_t id;
-    void (*job)(uint64_t id); /* NULL: go home.  Written by the boss before `given` is posted. */
+    void (*job)(uint64_t id); /* NULL: the thread ends.  Written before `given` is posted. */
     sem_t given, done;
 };
 
@@ -43,14 +43,14 @@ static inline void helper_await(struct helper *h)
     sem_wait(&h->done);
 }
 
-/* Gives a job and waits until it is done. */
+/* Gives a job, and waits until it is done. */
 static inline void helper_do(struct helper *h, void (*job)(uint64_t id))
 {
     helper_give(h, job);
     helper_await(h);
 }
 
-/* The thread is gone, and the allocator knows, when this returns. */
+/* When this returns, the thread has ended and left the allocator. */
 static inline void helper_dismiss(struct helper *h)
 {
     helper_give(h, NULL);

@@ -1,5 +1,5 @@
-/* Counts of values in buckets whose width grows with the value: none is wider than 1/32 of what is in it, so a
- * percentile read from here is at most about 3 % too high.  Fixed size, and a value costs one addition. */
+/* Counts values in buckets whose width grows with the value.  No bucket is wider than 1/32 of its values, so a
+ * percentile is at most about 3 % too high.  The size is fixed, and a value costs one addition. */
 #ifndef BENCH_HISTOGRAM_H
 #define BENCH_HISTOGRAM_H
 
@@ -38,7 +38,7 @@ static inline uint64_t histogram_top_of(size_t bucket)
     return ((bucket - shift * HISTOGRAM_STEPS + 1) << shift) - 1;
 }
 
-/* A value that `share` of all do not exceed; 0 where there is none. */
+/* A value that `share` of all do not exceed, or 0 if there are no values. */
 static inline uint64_t histogram_percentile(const struct histogram *h, double share)
 {
     double wanted = share * (double)h->count;

@@ -1,13 +1,13 @@
-/* What malloc and free cost where nothing is shared, to read other results as a share of it.  Not an allocator
- * for anything but the benchmark programs, and no bound: docs/lab.md says where others are faster.
+/* The cost of malloc and free if nothing is shared, with which other results are compared.  It is an allocator
+ * for the benchmark programs only, and no bound: docs/lab.md says where others are faster.
  *
- * For each size class a thread has a stack of pointers to free objects.  malloc pops, free pushes, whoever made
- * the object: nothing is ever shared, checked, or given back to the system, and a free object is not touched.
- * When a stack is empty its thread carves a span of its own, in address space that is reserved once.  A thread
+ * A thread has a stack of pointers to free objects for each size class.  malloc pops, and free pushes, whichever
+ * thread made the object.  Nothing is shared, checked, or given back to the system, and free objects are not
+ * touched.  When a stack is empty, its thread carves a new span, in address space that is reserved once.  A thread
  * that starts takes over the stacks of one that has ended.
  *
- * Where objects always go the same way, from threads that only malloc to threads that only free, memory grows
- * for as long as it runs, and what is measured is the cost of new pages. */
+ * If some threads only malloc and others only free, memory grows all the time, and the cost of new pages is
+ * measured. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,8 +20,8 @@
 
 #define SPAN_SHIFT  16
 #define SPAN        (UINT64_C(1) << SPAN_SHIFT)
-#define ARENA       (UINT64_C(1) << 40) /* also what it is aligned to */
-#define CLASSES     240                 /* 16 bytes apart up to 256, then 8 to a doubling, up to LARGEST */
+#define ARENA       (UINT64_C(1) << 40) /* also its alignment */
+#define CLASSES     240                 /* 16 bytes apart up to 256, then 8 for each doubling, up to LARGEST */
 #define LARGEST     (UINT64_C(1) << 36)
 #define STACK_START 512 /* pointers: a page */
 
@@ -31,7 +31,7 @@
 struct stack {
     void **slot;
     uint64_t count, room;
-    char *fresh, *fresh_end; /* what of the newest span was never handed out */
+    char *fresh, *fresh_end; /* the part of the newest span that was never handed out */
 };
 
 struct cache {
@@ -112,7 +112,7 @@ static struct cache *join(void)
     if (mine) spare = mine->next_spare;
     pthread_mutex_unlock(&spare_lock);
     if (!mine) mine = map(sizeof *mine);
-    pthread_setspecific(leaving, mine); /* may call malloc: mine is set */
+    pthread_setspecific(leaving, mine); /* may call malloc, so `mine` is set before */
     return mine;
 }
 
@@ -124,7 +124,7 @@ static void grow(struct stack *s)
     s->room = s->room ? 2 * s->room : STACK_START;
 }
 
-/* A new span for a class.  Sizes that are powers of two lie at their multiples: aligned_alloc stands on that. */
+/* A new span for a class.  Objects whose size is a power of two lie at multiples of it, which aligned_alloc needs. */
 static void take_span(struct stack *s, unsigned class)
 {
     uint64_t size = size_of_class(class), bytes = (size + SPAN - 1) & ~(SPAN - 1);
@@ -160,7 +160,7 @@ __attribute__((noinline)) static void free_slow(void *p)
     s->slot[s->count++] = p;
 }
 
-/* ---- what programs call ---- */
+/* ---- the standard names ---- */
 
 EXPORT void *malloc(size_t size)
 {

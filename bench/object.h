@@ -1,6 +1,6 @@
-/* Objects that know themselves: size and seal in front, a byte of the seal at the end.  The seal depends on the
- * address and is broken when the object is freed, so that a block that was handed out twice, overlaps another or
- * was written to by the allocator is noticed. */
+/* Objects with their size and a seal at the start, and a byte of the seal at the end.  The seal depends on the
+ * address, and is broken when the object is freed.  So it shows if a block is handed out twice, overlaps another, or
+ * was written to by the allocator. */
 #ifndef BENCH_OBJECT_H
 #define BENCH_OBJECT_H
 
@@ -8,7 +8,7 @@
 
 struct object {
     uint64_t size, seal;
-    void *body[]; /* what the program has of it: size - OBJECT_MIN bytes */
+    void *body[]; /* for the program: size - OBJECT_MIN bytes */
 };
 
 #define OBJECT_MIN (sizeof(struct object) + 1)
@@ -24,7 +24,7 @@ static inline void object_seal(struct object *o, uint64_t size)
     ((unsigned char *)o)[size - 1] = (unsigned char)(o->seal >> 56);
 }
 
-/* That o starts with what was sealed at an address, and, where so much of it is there, ends with it. */
+/* Checks that o starts with the seal of this address and, if its end is within `length` bytes, ends with it. */
 static inline void object_check_moved(const struct object *o, const void *address, uint64_t length)
 {
     bool good = o->seal == object_seal_of(address, o->size);

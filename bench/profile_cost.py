@@ -1,9 +1,9 @@
-"""What a heap profile at the usual rate costs Redis: CPU time of the server, and its instructions.
+"""The cost of a heap profile at the usual rate in Redis: the server's CPU time and instructions.
 
     PYTHONPATH=. .venv/bin/python bench/profile_cost.py [--blocks 12] [--requests 300000]
 
 A block runs the server without a profile, with one, and without one again, in random order, under the same load.  The
-third tells the noise.  Instructions in user mode are counted by valgrind, once each."""
+third run shows the noise.  Instructions in user mode are counted by valgrind, once each."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ VALGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out
 
 
 def serve(requests: int, rate: str, *wrapper: str) -> tuple[float, str]:
-    """The server's CPU seconds, and what it or its wrapper said."""
+    """The server's CPU seconds, and the output of it or its wrapper."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         socket = folder / "socket"
@@ -78,7 +78,7 @@ def main() -> None:
         middle = percent(float(np.median(changes)))
         print(f"{arm:>8}: {middle:+.1f} %, 95 % interval {low:+.1f} to {high:+.1f} %")
 
-    # The difference between two loads leaves out what is done once: the start, the writing of the profile.
+    # The difference between two loads leaves out what is done once, such as the start and writing the profile.
     few = {arm: counted(words.requests // 10, rate) for arm, rate in arms.items()}
     many = {arm: counted(words.requests // 2, rate) for arm, rate in arms.items()}
     each = {arm: (many[arm] - few[arm]) / (words.requests // 2 - words.requests // 10) for arm in arms}

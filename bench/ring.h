@@ -1,7 +1,7 @@
-/* A bounded queue of pointers from one thread to one other, in memory of its own.  NULL cannot be sent.
+/* A bounded queue of pointers from one thread to another, in memory from bench_map.  NULL cannot be sent.
  *
- * Each side keeps a copy of the other's position and reads the shared word only when the copy says full (or
- * empty), so that the queue costs much less than the allocator calls that it carries work between. */
+ * Each side keeps a copy of the other's position, and reads the shared word only when the copy says full (or
+ * empty).  So the queue costs much less than the allocator's calls. */
 #ifndef BENCH_RING_H
 #define BENCH_RING_H
 
@@ -30,7 +30,7 @@ static inline struct ring *ring_map(uint64_t count, uint64_t slots)
     return rings;
 }
 
-/* The slot at a side's position, which moves on. */
+/* The slot at a side's position, which it then advances. */
 static inline void **ring_next(struct ring *r, uint64_t *at)
 {
     void **slot = &r->slot[*at];
@@ -38,7 +38,7 @@ static inline void **ring_next(struct ring *r, uint64_t *at)
     return slot;
 }
 
-/* False where the ring is full. */
+/* Returns false if the ring is full. */
 static inline bool ring_send(struct ring *r, void *p)
 {
     uint64_t sent = atomic_load_explicit(&r->sent, memory_order_relaxed);
@@ -51,7 +51,7 @@ static inline bool ring_send(struct ring *r, void *p)
     return true;
 }
 
-/* NULL where the ring is empty. */
+/* Returns NULL if the ring is empty. */
 static inline void *ring_take(struct ring *r)
 {
     uint64_t taken = atomic_load_explicit(&r->taken, memory_order_relaxed);
@@ -64,7 +64,7 @@ static inline void *ring_take(struct ring *r)
     return p;
 }
 
-/* How many lie in it, or somewhat fewer: anybody may ask, and both sides go on meanwhile. */
+/* The number of pointers in it, or somewhat fewer, as both sides go on meanwhile.  Any thread may ask. */
 static inline uint64_t ring_waiting(const struct ring *r)
 {
     uint64_t sent = atomic_load_explicit(&r->sent, memory_order_acquire);

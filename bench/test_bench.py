@@ -1,4 +1,4 @@
-"""The benchmark programs tell the truth.  Needs out/ built; what is about jemalloc, Debian's.
+"""The benchmark programs measure what they claim.  Needs out/ built, and Debian's jemalloc for some tests.
 
     python3 -m pytest bench
 """
@@ -19,7 +19,7 @@ from lab.plan import Arm, Cell, library_arm
 PROGRAMS_IN = ROOT / "out"
 LIMIT = PROGRAMS_IN / "limit.so"
 MT_REMOTE = "bench_random_mixed_mt_remote_malloc"
-# Small commands, and how many calls they make where that does not depend on chance.
+# Small commands, and the number of calls they make, or None if it is random.
 QUICK = {
     f"{MT_REMOTE} 4 20000 50 16 2048 50": None,
     "bench_mixed_st 20000 50 16 32768 --dist app --touch all": None,
@@ -50,7 +50,7 @@ NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
 
 def run(command, path=None, **options):
-    """The words of the result line, of a process that was served by this library (None: libc)."""
+    """The words of the result line of a process that this library served (None: libc)."""
     program, *arguments = command.split()
     arm = library_arm(path, ROOT) if path else Arm()
     environment = {**measure.environment(arm, Cell([]), path and [path]), **options}
@@ -74,7 +74,7 @@ def jemalloc():
 
 
 def refusal(program, *words):
-    """The lines that a refused command line leaves on stderr: why, the usage, the question."""
+    """The lines on stderr after a refused command line: the reason, the usage, and the question."""
     done = subprocess.run([PROGRAMS_IN / program, *words], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     why, usage, question = done.stderr.splitlines()
@@ -99,7 +99,7 @@ def library(request):
 
 @pytest.mark.parametrize("command", QUICK)
 def test_every_program_gives_one_consistent_line_from_the_right_allocator(command, library):
-    result = run(command, library)  # ends the test where line or identity is wrong
+    result = run(command, library)  # raises if the line or the library is wrong
     assert result["bench"] == command.split()[0]
     assert float(result["seconds"]) * result["ops_per_s"] == pytest.approx(float(result["ops"]), rel=0.01)
     assert QUICK[command] in (None, int(result["ops"]))
@@ -122,8 +122,8 @@ def test_latencies_are_of_all_calls_and_in_order(command, library):
         assert mallocs == frees == NODES_OF_BENCH_LINKED >= ops - mallocs
     else:
         assert mallocs == frees
-        # In bench_false_sharing the main thread frees each thread's last object when the clock has stopped, and makes
-        # the passive ones' first before it runs.
+        # In bench_false_sharing the main thread frees each thread's last object after the clock has stopped, and makes
+        # the passive threads' first object before it starts.
         outside = {"active": 3, "passive": 3 + 3}.get(result.get("kind"), 0)
         assert ops == mallocs + frees - outside
 
@@ -178,7 +178,7 @@ def test_rss_over_time(command, samples, jemalloc):
         assert result["end_share"] == pytest.approx(over_time[-1][1] / result["peak_kib"], abs=0.001)
 
 
-# It never takes a block back, and hands out every tenth twice if it can.
+# An allocator that never frees, and hands out every tenth block twice if it can.
 LOSER = '''
     #include <stdatomic.h>
     #include <stddef.h>
@@ -374,7 +374,7 @@ LISTS["handovers.txt"] = [argv for _, _, argv in handovers.commands(ROOT / "benc
 
 @pytest.mark.parametrize("commands", LISTS.values(), ids=LISTS)
 def test_lists_name_programs_that_take_their_words(commands):
-    """One argument too many is refused for that, and nothing before it is."""
+    """With one argument too many, a program refuses that argument and none before it."""
     for program, *words in commands:
         places = re.findall(r" [<\[](?!-)", refusal(program, "--no-such-option")[1])
         given = list(itertools.takewhile(lambda word: not word.startswith("-"), words))

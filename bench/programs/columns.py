@@ -1,4 +1,4 @@
-"""Joins, groups and strings in DuckDB on two threads; argument: how many rows."""
+"""Joins, groups and strings in DuckDB on two threads.  Argument: the number of rows."""
 import sys
 
 import duckdb

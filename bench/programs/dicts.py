@@ -1,4 +1,4 @@
-"""Dictionaries of small objects that come, grow and go; argument: how many steps."""
+"""Dictionaries of small objects are made, grow, and are dropped.  Argument: the number of steps."""
 import random
 import sys
 

@@ -1,4 +1,4 @@
-"""Rows to text and back, as a web service does; argument: how many times."""
+"""Turns rows into JSON and back, as a web service does.  Argument: how often."""
 import json
 import sys
 

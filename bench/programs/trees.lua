@@ -1,4 +1,4 @@
--- Trees of small tables, built, changed and dropped; argument: how many.
+-- Builds, changes and drops trees of small tables.  Argument: the number of trees.
 local function build(depth)
     if depth == 0 then return { name = "leaf" .. depth } end
     return { left = build(depth - 1), right = build(depth - 1), words = { depth, tostring(depth) } }
