@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Build or find every allocator of peers.toml, prove each from inside a process that runs on it, and write what there
-is to build/peers/peers.json.  A peer that cannot be had is named with the reason.
+"""Builds or finds every allocator of peers.toml, checks each in a process that runs on it, and writes the result to
+build/peers/peers.json.  If a peer is not available, it is named with the reason.
 
     peers/build.py [--all | --found]
 """
@@ -22,18 +22,18 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "peers"
 MANIFEST = HERE / "Cargo.toml"
 RECIPE_FILES = ("Cargo.lock", "Cargo.toml", "exports.map", "requirements.txt", "tcmalloc.h")
-# For what a crate compiles as a part of a program, and becomes a library here: its functions are inlined all the same.
+# A crate compiles its code as a part of a program.  In a library, this option lets its functions be inlined as well.
 ARCHIVE_FLAGS = "-fno-semantic-interposition"
-CALLERS_OWN = ("LD_PRELOAD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS")  # not for a peer's build
+CALLERS_OWN = ("LD_PRELOAD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS")  # a peer's build ignores these
 
 
 class Missing(Exception):
-    """Why a peer cannot be had."""
+    """The reason why a peer is not available."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A row of peers.toml, which says what each field means."""
+    """A row of peers.toml.  The fields are explained there."""
     name: str
     source: str
     library: str
@@ -54,7 +54,7 @@ class Peer:
         return self.built.with_name("stamp")
 
     def seal(self) -> str:
-        """Changes with the built file, and with everything that it is made from."""
+        """A digest of the built file and of everything it is made from."""
         parts = [json.dumps(asdict(self)).encode(), ARCHIVE_FLAGS.encode(), self.built.read_bytes(),
                  *((HERE / name).read_bytes() for name in RECIPE_FILES)]
         return hashlib.sha256(b"".join(parts)).hexdigest()
@@ -63,7 +63,7 @@ class Peer:
         return self.built.is_file() and self.stamp.is_file() and self.stamp.read_text() == self.seal()
 
     def environment(self, library: str | Path) -> dict[str, str]:
-        """What a process needs to run on it, and nothing of another allocator."""
+        """The environment in which a process runs on this peer and on no other allocator."""
         preload = {} if self.source == "system" else {"LD_PRELOAD": str(library)}
         return {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | self.env | preload
 
@@ -78,7 +78,7 @@ def last_words(text: str) -> str:
 
 
 def cargo_build() -> str:
-    """The command that builds a crate, once it is known that there is a cargo which can."""
+    """The command that builds a crate.  Raises Missing if there is no cargo that can."""
     needed = tomllib.loads(MANIFEST.read_text())["package"]["rust-version"]
     cargo = shutil.which("cargo")
     there = subprocess.run([cargo, "--version"], capture_output=True, text=True).stdout.split()[1:2] if cargo else []
@@ -105,7 +105,7 @@ def link_whole(archive: Path, library: Path) -> list[str | Path]:
 
 
 def build(peer: Peer) -> None:
-    """Leaves the library of a peer with a recipe at peer.built."""
+    """Builds a peer that has a recipe.  The library is peer.built."""
     variables = {"PEERS": str(HERE), "PYTHON": sys.executable}
     if peer.library.endswith(".a"):
         variables |= {"CFLAGS": ARCHIVE_FLAGS, "CXXFLAGS": ARCHIVE_FLAGS}
@@ -134,7 +134,7 @@ def build(peer: Peer) -> None:
 
 
 def probe(peer: Peer, library: str | Path) -> dict:
-    """What a process that was to run on the library says of itself."""
+    """What a process that should run on the library finds out about itself."""
     questions = [peer.identity, *([peer.mode["function"]] if peer.mode else [])]
     done = subprocess.run([sys.executable, "-I", HERE / "probe.py", *questions], env=peer.environment(library),
                           capture_output=True, text=True, timeout=60)
@@ -146,7 +146,7 @@ def probe(peer: Peer, library: str | Path) -> dict:
 
 
 def verify(peer: Peer, library: str | Path) -> dict:
-    """The row of peers.json for this library, or Missing where it is not what it is meant to be."""
+    """The row of peers.json for this library.  Raises Missing if it is not the right allocator."""
     told = probe(peer, library)
     file = Path(told["family"]["malloc"])
     if not (file.samefile(library) if "/" in str(library) else file.name == library):
@@ -161,7 +161,7 @@ def verify(peer: Peer, library: str | Path) -> dict:
     if number and peer.version not in ("", number[0]):
         raise Missing(f"{library} is version {number[0]}, not {peer.version}")
     mode = f"{peer.mode['asks']} {'on' if told['mode'] else 'off'}" if peer.mode else ""
-    asks = {"BENCH_MODE": peer.mode["function"]} if peer.mode else {}  # of every line of a benchmark
+    asks = {"BENCH_MODE": peer.mode["function"]} if peer.mode else {}  # read by the benchmark programs
     return {"file": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "mode": mode,
             "env": peer.env | asks, "version": number[0] if number else peer.version,
             "version_told_by_itself": told["version"],
@@ -169,7 +169,7 @@ def verify(peer: Peer, library: str | Path) -> dict:
 
 
 def have(peer: Peer, may_build: bool = True) -> dict:
-    """The row of peers.json for a peer: with status "ok", or "missing: " and the reason."""
+    """The row of peers.json for a peer, with status "ok", or "missing: " and the reason."""
     row = {key: getattr(peer, key) for key in ("name", "source", "package", "package_version", "version", "env")}
     try:
         if peer.build and not peer.is_built():

@@ -1,4 +1,5 @@
-"""Run on an allocator (preloaded), tells as JSON who serves this very process; ends otherwise where an answer is wrong.
+"""Runs on a preloaded allocator, and prints as JSON which library serves this process.  Fails if the allocator is
+wrong.
 
     probe.py IDENTITY [MODE]      names of functions, as in peers.toml
 """
@@ -22,7 +23,7 @@ class DlInfo(ctypes.Structure):
 
 
 def server(function: str) -> str | None:
-    """The file whose function of this name a call reaches."""
+    """The file that defines the function which a call of this name reaches."""
     info = DlInfo()
     try:
         found = here.dladdr(ctypes.cast(getattr(here, function), ctypes.c_void_p), ctypes.byref(info))
@@ -37,7 +38,7 @@ def called(function: str, answer, *arguments):
 
 
 def own_version(identity: str) -> str | None:
-    """What the library says of itself, where it has a function for that."""
+    """The library's version, if it has a function for that."""
     match identity:
         case "gnu_get_libc_version":
             return called(identity, ctypes.c_char_p).decode()
@@ -56,7 +57,7 @@ def own_version(identity: str) -> str | None:
 
 
 def exercise() -> None:
-    """Every function does its work, and what it gave can be freed by another thread."""
+    """Checks that every function works, and that another thread can free the blocks."""
     pointer, size_t = ctypes.c_void_p, ctypes.c_size_t
     for name in ("malloc", "calloc", "realloc", "aligned_alloc", "memalign"):
         getattr(here, name).restype = pointer
@@ -90,7 +91,7 @@ def exercise() -> None:
 def main() -> None:
     identity, *mode = sys.argv[1:]
     with contextlib.suppress(OSError):
-        ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)  # what it binds to, C++ programs get
+        ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)  # C++ programs get the operators that it binds to
     exercise()
     json.dump({
         "family": {name: server(name) for name in FAMILY},

@@ -1,1 +1,1 @@
-// Empty: Cargo.toml names the crates, and a package must have something to compile.
+// Empty.  Cargo.toml names the crates, and a package must have a source.

@@ -1,4 +1,4 @@
-"""peers.toml is sound, every peer that is here is what it is called, and what is not so is refused or named.
+"""peers.toml is valid, every peer that is installed is the allocator it is called, and others are refused by name.
 
     python3 -m pytest peers
 """
@@ -26,7 +26,8 @@ void __libc_free(void *);
 void *malloc(size_t n) { return __libc_malloc(n); }
 void free(void *p) { __libc_free(p); }
 """
-# Whole, with a function of its own and one that is nobody's business; knows no sizes, so claims much.
+# A complete allocator, with a function of its own and one that must not be exported.  It knows no sizes, and so reports
+# a very large usable size.
 WHOLE = FORWARD + """
 void *calloc(size_t k, size_t n) { return __libc_calloc(k, n); }
 void *realloc(void *p, size_t n) { return __libc_realloc(p, n); }
