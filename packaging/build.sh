@@ -1,5 +1,5 @@
 #!/bin/sh
-# build.sh deb|crate|wheel: makes Debian's packages, the crate or the wheel from what git has, into build/packages.
+# build.sh deb|crate|wheel: makes Debian's packages, the crate or the wheel from git's files, in build/packages.
 set -eu
 cd "$(dirname -- "$0")/.."
 root=$PWD
@@ -9,7 +9,7 @@ need() { # COMMAND PACKAGE
     command -v "$1" >/dev/null || { echo "packaging: cannot make the $kind without $1: apt-get install $2" >&2; exit 1; }
 }
 
-checkout() { # FOLDER FILE...: a copy of what git has of them, as they are now
+checkout() { # FOLDER FILE...: copies those that git does not ignore, with their present content
     mkdir -p "$1"
     folder=$1
     shift

@@ -1,10 +1,10 @@
-//! Builds hz3 from its C sources, without the standard names: the program's C code stays on its own malloc.
+//! Builds hz3 from its C sources without the standard names, so that the program's C code keeps its malloc.
 
 use std::path::PathBuf;
 
 fn main() {
     let here = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap());
-    let packaged = here.join("hz3"); // in a package, or else the checkout that this is in
+    let packaged = here.join("hz3"); // only in a package; otherwise this is in a checkout
     let sources = if packaged.is_dir() { packaged } else { here.join("../..") };
     for part in ["CMakeLists.txt", "cmake", "include", "src"] {
         println!("cargo:rerun-if-changed={}", sources.join(part).display());

@@ -5,7 +5,7 @@
 //! static GLOBAL: hz3::Hz3 = hz3::Hz3;
 //! ```
 //!
-//! Rust's memory is then hz3's; that of C code in the same program stays with libc's malloc.
+//! Rust then allocates from hz3. C code in the same program keeps libc's malloc.
 
 #![no_std]
 
@@ -30,7 +30,7 @@ mod ffi {
     }
 }
 
-/// What every block is aligned to, however it was asked for.
+/// The alignment that every block has at least.
 const ALIGNMENT: usize = 16;
 
 /// The allocator.
@@ -83,8 +83,8 @@ unsafe impl GlobalAlloc for Hz3 {
     }
 }
 
-/// With `force`, gives all memory back to the system that holds no live object, except what other threads cache;
-/// without, what has been idle for the decay time.
+/// Gives memory back to the system. With `force` this is all that holds no live object, except what other threads
+/// cache; without, what has been idle for the decay time.
 pub fn collect(force: bool) {
     unsafe { ffi::hz3_collect(force) }
 }
@@ -99,8 +99,8 @@ pub fn config() -> &'static CStr {
     unsafe { CStr::from_ptr(ffi::hz3_config_string()) }
 }
 
-/// Writes statistics into `buffer` as one JSON object, ended by a NUL and cut where the buffer ends; returns the
-/// length of all of it.  Does not allocate.
+/// Writes statistics into `buffer` as one JSON object, ended by a NUL and cut off if it does not fit. Returns the
+/// length of the whole object. Does not allocate.
 pub fn stats_json(buffer: &mut [u8]) -> usize {
     unsafe { ffi::hz3_stats_json(buffer.as_mut_ptr().cast(), buffer.len()) }
 }

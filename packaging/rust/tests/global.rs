@@ -31,7 +31,7 @@ fn it_is_this_version_of_lane_scale_without_the_standard_names() {
 
 #[test]
 fn vectors_come_from_it() {
-    let before = figure("allocated"); // far more than what the other tests have meanwhile, and never touched
+    let before = figure("allocated"); // far more than other tests allocate meanwhile, and never touched
     let vector = vec![0u8; 16 << 30];
     assert!(figure("allocated") >= before + (12 << 30));
     drop(vector);

@@ -3,4 +3,4 @@
 from pathlib import Path
 
 LIBRARY = Path(__file__).parent / "lib" / "libhakozuna_hz3_scale.so"
-"""What to put into LD_PRELOAD, for those who start programs themselves."""
+"""The value of LD_PRELOAD that runs a program on hz3."""
