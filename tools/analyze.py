@@ -1,6 +1,7 @@
-"""analyze.py: what clang-tidy (by .clang-tidy) and gcc's analyzer say of the C of src, include and lab: to be nothing.
+"""analyze.py: runs clang-tidy (with .clang-tidy) and gcc's analyzer on the C of src, include and lab.  Any finding
+fails.
 
-Each source is looked at in one build that has it.  What a build needs is made by CMake, in build/analyze."""
+Each source is analyzed in one build that has it.  CMake makes what a build needs, in build/analyze."""
 
 import json
 import os
@@ -11,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Of these builds each has sources that those before it have not.
+# Each of these builds has sources that the builds before it do not have.
 BUILDS = {
     "scale": "",
     "fast": "",
@@ -24,7 +25,7 @@ GCC = ["-fanalyzer", "-c", "-o", os.devnull]
 
 
 def commands() -> dict[str, tuple[str, list[str]]]:
-    """By source: the build that it is looked at in, and how it is compiled there."""
+    """For each source the build in which it is analyzed, and its compiler command there."""
     found: dict[str, tuple[str, list[str]]] = {}
     for lane, flags in BUILDS.items():
         build = f"build/analyze/{lane}"
@@ -42,7 +43,7 @@ def commands() -> dict[str, tuple[str, list[str]]]:
 
 
 def says(source: str, build: str, compiler: list[str]) -> str:
-    """What both say of a source."""
+    """The findings of both in a source."""
     tidy = ["clang-tidy-19", "-p", build, "--quiet", "--warnings-as-errors=*", source]
     if not source.startswith(f"{ROOT}/src/"):
         tidy += ["--", *compiler[1:]]

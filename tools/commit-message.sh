@@ -1,5 +1,5 @@
 #!/bin/sh
-# commit-message.sh FILE: whether the message in it has a subject of at most 72 characters, an empty line, and a body.
+# commit-message.sh FILE: checks that the message has a subject of at most 72 characters, an empty line, and a body.
 set -eu
 grep -v '^#' "$1" | awk '
     NR == 1 && length($0) > 72 { print "commit: the subject has " length($0) " characters; 72 are allowed"; bad = 1 }

@@ -1,8 +1,9 @@
-"""coverage.py: what tests reach of each room of src, as a table: tests/unit alone, and all C suites but the models, with
-those of pytest's that watch and api need.  Then the lines that refuse memory of which a branch was not taken.
+"""coverage.py: a table of how much of each room of src the tests reach: tests/unit alone, and all C suites except the
+models, with the pytest suites that watch and api need.  Then the lines that refuse memory and have a branch not taken.
 
-Lane scale runs everything, other builds what is in no source of lane scale.  Rooms that no build has whole are the sum of
-all.  A process that is killed leaves no counts.  So this says what is surely reached, and is no judge of a test's worth."""
+Lane scale runs everything, and other builds add sources that lane scale does not have.  If no build has all of a room,
+the builds are added up.  A killed process leaves no counts, so the table is a lower bound.  It does not show how good a
+test is."""
 
 import json
 import os
@@ -13,15 +14,15 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Where memory is refused, or a refusal is passed on.
+# Lines that refuse memory, or pass a refusal on.
 REFUSES = re.compile(r"no_memory\(\)|ENOMEM|_NOMEM|ARENA_REFUSED|!= HZ3_MAPPED")
-LINES = dict[int, tuple[int, bool]]  # by number: how often it ran, and whether each of its branches was taken
+LINES = dict[int, tuple[int, bool]]  # line number: how often it ran, and whether each of its branches was taken
 
 
 BOXES = ("S44_STATS", "S44_4_STATS", "S67_STATS", "S74_STATS", "S96_OWNER_STASH_PUSH_STATS", "ATOMIC_STATS", "DELAY")
 MORE = ("ADOPT=2", "OVERFLOW_SORT=1", "S48_OWNER_STASH_SPILL=1", "S112_FULL_DRAIN_EXCHANGE=1", "CENTRAL_MAGAZINES=1",
         "S145_CENTRAL_LOCAL_CACHE=1", "OWNER_STASH_INSTANCES=4")
-# Lane, what differs in it, and the tests besides tests/unit that it runs.
+# The lane, its changed flags, and the tests besides tests/unit that it runs.
 SOME = r"^(api|stress)\."
 BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("scale", MORE, SOME), ("fast", (), SOME)]
 PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
@@ -33,7 +34,7 @@ def run(*command, log: Path) -> int:
 
 
 def make(build: Path, lane: str, changes) -> None:
-    """The build, its counts at zero."""
+    """Makes the build, and sets its counts to zero."""
     build.mkdir(parents=True, exist_ok=True)
     program, library, log = build / "program.o", build / "library.o", build / "make.log"
     wrap = "-Wl,--wrap=abort"
@@ -58,7 +59,7 @@ def test(build: Path, *words: str) -> None:
 
 
 def reached(build: Path) -> dict[str, LINES]:
-    """By source."""
+    """The lines of each source."""
     counts = build / "coverage.json"
     subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", f"{ROOT}/src/", "--json", counts,
                     "--merge-mode-functions", "merge-use-line-max", "--gcov-ignore-errors", "all",
@@ -70,7 +71,7 @@ def reached(build: Path) -> dict[str, LINES]:
 
 
 def merged(one: dict[str, LINES], other: dict[str, LINES]) -> dict[str, LINES]:
-    """What either reached."""
+    """The sum of both."""
     both = {file: dict(lines) for file, lines in one.items()}
     for file, lines in other.items():
         mine = both.setdefault(file, {})
@@ -102,7 +103,7 @@ def rows(by_unit: dict[str, LINES], by_all: dict[str, LINES]) -> list[str]:
 
 
 def refusals(by_all: dict[str, LINES], source_of) -> tuple[int, list[str]]:
-    """How many lines refuse memory, and those of which a branch was not taken."""
+    """Returns the number of lines that refuse memory, and those with a branch that was not taken."""
     found, missed = 0, []
     for file, lines in sorted(by_all.items()):
         text = source_of(file).splitlines()

@@ -1,5 +1,5 @@
-/* Linked into what make coverage builds: keeps the counts of processes that end by abort or _exit.  In the library
- * (OF_LIBRARY) its own; in a test program those of the library that is preloaded, too. */
+/* Linked into what make coverage builds.  Writes the counts of processes that end by abort or _exit.  In the library
+ * (OF_LIBRARY) these are its own; in a test program also those of the preloaded library. */
 #include <signal.h>
 #include <unistd.h>
 
@@ -11,11 +11,11 @@ void __wrap_abort(void);
 static void dump(void)
 {
     __gcov_dump();
-    __gcov_reset(); /* a child of vfork leaves its parent going on counting */
+    __gcov_reset(); /* after a child of vfork, the parent goes on counting */
 }
 
-/* Counts are written by way of malloc and of files that others write, too: where the process was just then, that may
- * wait for ever. */
+/* Writing counts calls malloc, and locks files that other processes write.  If the process was interrupted in either,
+ * this may never end. */
 static void end_in_time(void)
 {
     enum { SECONDS = 5 };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A Redis server, on whatever malloc is preloaded, under its own benchmark; on loopback, nothing kept.
+# Runs a Redis server on the preloaded malloc under its own benchmark, on a local socket.  Nothing is kept.
 set -eu
 if ! { command -v redis-server && command -v redis-benchmark; } >/dev/null; then
     echo "demo: redis-server and redis-benchmark are missing: apt-get install redis-server redis-tools" >&2
@@ -7,7 +7,7 @@ if ! { command -v redis-server && command -v redis-benchmark; } >/dev/null; then
 fi
 
 preload=${LD_PRELOAD-}
-unset LD_PRELOAD # for the server only
+unset LD_PRELOAD # it is for the server only
 dir=$(mktemp -d)
 socket=$dir/socket
 LD_PRELOAD=$preload redis-server --port 0 --unixsocket "$socket" --dir "$dir" --save '' --appendonly no \

@@ -1,13 +1,13 @@
 #!/bin/sh
-# setup.sh [--install] [build|analyze|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: brings what building
-# needs, or building and the analyzers, the demo, a minute's tests, all tests, the programs under stress, the packages, the table of
-# coverage, the fuzzer, the tests in a virtual machine, the peers, the real programs that are measured, or the lab; says
-# nothing when all is there.  Python packages come into .venv.  Debian's are installed where root asks, or whoever says
-# --install (make setup), by sudo; for others it says which command would.
+# setup.sh [--install] [build|analyze|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]: installs what
+# building needs, or building and the analyzers, the demo, a minute's tests, all tests, the programs under stress, the
+# packages, the coverage table, the fuzzer, the tests in a virtual machine, the peers, the real programs that are
+# measured, or the lab.  It prints nothing if all is there.  Python packages go into .venv.  Debian's are installed for
+# root and, with --install (make setup), by sudo.  Otherwise it prints the command that would.
 set -eu
 
 cd "$(dirname -- "$0")/.."
-PATH=$PATH:/usr/sbin:/sbin # servers live there, and not every user looks there
+PATH=$PATH:/usr/sbin:/sbin # servers are there, and not every user has it in PATH
 ask=
 [ "${1:-}" != --install ] || { ask=1; shift; }
 purpose=${1:-build}
@@ -28,7 +28,7 @@ case $purpose in
         requirements='tests lab' ;; # the tests read the registry with the lab
     packages)
         needed="$needed python3-venv g++ pkg-config"
-        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap cargo-web' # Debian 12's cargo is too old, cargo-web is the same, newer
+        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap cargo-web' # cargo-web is a newer cargo; Debian 12's own is too old
         requirements='tests lab' ;;
     test)
         needed="$needed python3-venv pkg-config"
@@ -61,7 +61,7 @@ system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else p
 
 loader_finds() { ldconfig -p | grep -q "^[[:blank:]]$1 "; }
 
-is_here() { # PACKAGE: it or its equal, however it came
+is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
     case $1 in
         gcc) command -v cc ;;
         libc6-dev) echo '#include <stdlib.h>' | cc -E - ;;
@@ -109,7 +109,7 @@ missing_of() { # PACKAGE...
     for package; do is_here "$package" || printf ' %s' "$package"; done
 }
 
-unpack_kernel() ( # Installed, it would be one for this machine to boot: its image is enough, for build/vm.
+unpack_kernel() ( # into build/vm.  If it were installed, this machine could boot it.
     rm -rf build/vm && mkdir -p build/vm && cd build/vm &&
         apt-get -qq download "$(apt-cache depends $kernel | sed -n 's/.*Depends: //p')" &&
         dpkg-deb --fsys-tarfile linux-image-*.deb | tar -xO --wildcards './boot/vmlinuz-*' >image &&
@@ -118,7 +118,7 @@ unpack_kernel() ( # Installed, it would be one for this machine to boot: its ima
 
 may_install() { [ "$(id -u)" = 0 ] || [ -n "$ask" ]; }
 
-install() { # PACKAGE...: as many as can be had
+install() { # PACKAGE...: as many as are available
     may_install && command -v apt-get >/dev/null || return 0
     if [ "$(id -u)" = 0 ]; then as_root=; elif sudo -v; then as_root=sudo; else return 0; fi
     echo "setup: installs $* (what comes of it is in build/setup.log)" >&2
@@ -127,7 +127,7 @@ install() { # PACKAGE...: as many as can be had
 }
 
 install_quietly() {
-    if [ ! -e /usr/sbin/policy-rc.d ]; then # the servers are for the tests to start, not for apt-get
+    if [ ! -e /usr/sbin/policy-rc.d ]; then # so that apt-get does not start servers
         printf '#!/bin/sh\nexit 101\n' | $as_root tee /usr/sbin/policy-rc.d >/dev/null
         $as_root chmod +x /usr/sbin/policy-rc.d
         trap '$as_root rm /usr/sbin/policy-rc.d' EXIT
@@ -142,13 +142,13 @@ install_quietly() {
         for one; do $apt install -y --no-install-recommends "$one" || :; done
 }
 
-# Debian's name for the test suite of its Python has the version in it.
+# Debian's package of Python's test suite has the version in its name.
 debian_names() { # PACKAGE...
     dotted=$(system_python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3)
     echo "$*" | sed "s/libpython3-/libpython$dotted-/"
 }
 
-remedy() { # PACKAGE...: what to do for them
+remedy() { # PACKAGE...: the command that installs them
     echo "sudo apt-get install --no-install-recommends $(debian_names "$@") (or: make setup FOR=$purpose)"
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# writable.sh STAGE ROOT: whether all that lies in STAGE could be copied into ROOT; says what could not, in one line.
+# writable.sh STAGE ROOT: checks that STAGE can be copied into ROOT.  If not, it names the first folder that cannot.
 set -euf
 stage=$1
 root=$2
