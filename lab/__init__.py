@@ -1,36 +1,36 @@
 """The lab: measures variants of hz3, and hz3 against its peers, and judges what it measured.
 
     registry    the lanes and flags that the build knows
-    experiment  what is asked: variants, cases, gates
-    plan        what will be run: one arm for each library, one case for each command
-    build       the libraries of the arms
+    experiment  an experiment: variants, cases, gates
+    plan        the runs to make: an arm for each library, a cell for each command
+    build       builds the libraries of the arms
     peers       the other allocators
-    planning    from what is asked to a plan
+    planning    from an experiment, or a list of cells, to a plan
     measure     one run of one arm, and the proof that the arm served it
-    programs    the same of real programs under loads of their own; stage is where they run
-    replay      the same of a recorded program's calls, which trace/play.c makes
-    session     all runs, in randomised paired blocks; resumes
+    programs    the same for real programs under load; stage runs them
+    replay      the same for the calls of a recorded program, which trace/play.c makes
+    session     all runs, in randomised paired blocks; can be resumed
     samples     the file of raw samples; archive compresses it
-    results     what is kept of runs: results/
-    summary     of these: what the documentation is made from
-    machine     where it was measured
+    results     the runs that are kept, in results/
+    summary     the part of them that the documentation is made from
+    machine     the machine that measured
     judge       from samples to verdicts
-    until       what a verdict still needs, and goes on until it has it
+    until       adds blocks until a verdict is decided
     versus      from samples to ratios
     show        progress and verdicts in a terminal
     ledger      verdicts as a page of the documentation
-    comparison  the tables made of a run of `hz3 peers`
-    ahead       of these: where a peer is ahead, and why
-    goals       of these: how far each lane is from what was set
+    comparison  the tables made from a run of `hz3 peers`
+    ahead       where a peer is ahead in such a run, and why
+    goals       how far each lane is from the goals in such runs
     report      everything as one HTML file; its pictures are made in plots
     page        the same tables as a page of the documentation
-    headline    of real programs: what the README leads with
-    readme      the figures of the README
+    headline    the figures of real programs, for the README and a page
+    readme      the README's figures, and the pages made from comparisons
     conform     the tests of tests/ on any allocator
-    pack        a folder to measure with elsewhere; packed is the program in it
-    cli         the verbs
+    pack        makes a folder that measures elsewhere; packed is the program in it
+    cli         the subcommands
 
-What a run needs (see pack) uses the standard library only, so that it runs where nothing can be installed.
+The modules that a run needs (see pack) use the standard library only, so that they run where nothing can be installed.
 """
 
 from pathlib import Path
@@ -38,15 +38,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-Json = dict[str, Any]  # as files have it: what is read from one is checked where it is used
+Json = dict[str, Any]  # read from files; fields are checked where they are used
 
 
 class LabError(Exception):
-    """What stops the lab: the message is for the user, and no verdict follows."""
+    """An error that stops the lab without a verdict.  The message is for the user."""
 
 
 class Unfit(LabError):
-    """What is measured with is no longer what the plan says: ends even a run that goes on without a peer that fails."""
+    """A program is no longer the one in the plan.  This ends any run, even one that goes on when a peer fails."""
 
 
 def text_of(file: Path) -> str:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-try:  # numpy and its kin take a second to load
+try:  # in here, since numpy takes a second to load
     from lab.cli import run
 except KeyboardInterrupt:
     sys.exit("\nhz3: interrupted")

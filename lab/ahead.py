@@ -1,4 +1,4 @@
-"""Where a peer is ahead of hz3: the samples say where, experiments/peers.toml says why."""
+"""Where a peer is ahead of hz3.  The samples show where, and experiments/peers.toml says why."""
 
 import re
 import shlex
@@ -14,18 +14,18 @@ from lab.samples import Samples
 from lab.versus import MEMORY, SPEED, Estimate, estimate, paired
 
 LANE = "scale"
-FASTER, SMALLER = 5, 10  # per cent, from which on a peer is ahead; whoever is not slower by FASTER is as fast
+FASTER, SMALLER = 5, 10  # per cent from which a peer is ahead; a peer counts as equally fast if it is slower by less
 KINDS = {"speed": "faster", "memory": "smaller"}
 UNEXPLAINED = "not explained yet"
 
 
 @dataclass(frozen=True)
 class Reason:
-    cells: str  # a pattern that is looked for in the cell's command
+    cells: str  # a pattern for the cell's command
     kind: str
     why: str
-    peers: str = ""  # a pattern that is looked for in the peer's name
-    cpus: int = 1  # only where there are so many, or more
+    peers: str = ""  # a pattern for the peer's name
+    cpus: int = 1  # only on machines with at least so many
 
 
 def change(ratio: float) -> str:
@@ -44,7 +44,7 @@ class Lead:
 
 
 def reasons(root: Path = ROOT) -> list[Reason]:
-    """Each is of a cell that there is."""
+    """Reads the reasons.  Each must match an existing cell."""
     lists = [peers.cells(file) for file in root.glob("bench/cells-*.txt")]
     commands = [shlex.join(cell.argv) for cells in lists for cell in cells.values()]
     try:
@@ -60,7 +60,7 @@ def reasons(root: Path = ROOT) -> list[Reason]:
 
 
 def leads(run: Samples, cell: str, lane: str, among: list[str]) -> list[Lead]:
-    """The peers that are faster for certain, and those that are as fast and smaller."""
+    """The peers that are faster with certainty, and those that are equally fast and smaller."""
     found = []
     for peer in among:
         speed, memory = (paired(run, cell, figure, peer, lane) for figure in (SPEED, MEMORY))
@@ -74,7 +74,7 @@ def leads(run: Samples, cell: str, lane: str, among: list[str]) -> list[Lead]:
 
 
 def furthest(found: list[Lead]) -> str:
-    """How many there are of each kind, and the most that one of them is ahead by."""
+    """The number of peers ahead of each kind, and how far the first of them is."""
     said = []
     for kind, word in KINDS.items():
         ratios = [lead.ratio[0] for lead in found if lead.kind == kind]
@@ -85,7 +85,7 @@ def furthest(found: list[Lead]) -> str:
 
 
 def why(command: str, cpus: int, found: list[Lead], known: list[Reason]) -> str:
-    """Each reason once; of several that fit a lead the first counts."""
+    """Each reason once.  If several match a lead, the first counts."""
 
     def of(lead: Lead) -> str:
         fitting = (

@@ -12,7 +12,7 @@ LEVEL = 19
 
 
 def contents(path: Path) -> tuple[bytes, str]:
-    """What is in the file, and how its damage shows where it is damaged: what comes before can be read."""
+    """Returns the file's content, up to the damage if there is any, and a message about the damage."""
     unpack, parts = zstandard.ZstdDecompressor().decompressobj(), []
     try:
         with open(path, "rb") as file:
@@ -26,7 +26,7 @@ def contents(path: Path) -> tuple[bytes, str]:
 
 
 def compress(path: Path) -> Path:
-    """Beside it, and it goes; whatever interrupts this, one of the two is whole."""
+    """Writes the compressed file and removes the original.  If this is interrupted, one of the two is complete."""
     target, new = path.with_name(path.name + SUFFIX), path.with_name(f"{path.name.partition('.')[0]}.part")
     new.write_bytes(zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(path.read_bytes()))
     os.replace(new, target)

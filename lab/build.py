@@ -1,4 +1,5 @@
-"""The libraries of the arms: each variant built in its own directory, named after all that it is made from."""
+"""Builds the libraries of the arms.  Each variant has its own directory, named after a digest of its sources and
+flags."""
 
 import hashlib
 import os
@@ -17,16 +18,16 @@ from lab.registry import Registry
 
 JOBS = f"-j{os.cpu_count()}"
 SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
-CALLERS_OWN = ("CC", "CFLAGS", "LDFLAGS")  # not for what is compared, whose place does not tell them apart
-# CMake keeps what it was first called with, and `make benches` may have been called with others.
+CALLERS_OWN = ("CC", "CFLAGS", "LDFLAGS")  # ignored, as they are not part of the directory's digest
+# CMake keeps the flags of its first call, and `make benches` may have had others.
 AS_OURS = ("-DCMAKE_C_COMPILER=cc", *(f"-DCMAKE_{of}_FLAGS=" for of in ("C", "EXE_LINKER", "MODULE_LINKER")))
-# gcc quotes the sentence, and escapes what is in it.
+# gcc quotes and escapes the message.
 ASSERTION = re.compile(r"static assertion failed.*?: \"?(.*?)\"?$", re.MULTILINE)
 Say = Callable[[str], None]
 
 
 def outcome(argv: list[str], what: str, **more: str) -> tuple[bool, str]:
-    """Whether it succeeded, and all that it said."""
+    """Returns whether the command succeeded, and its output."""
     env = {key: value for key, value in os.environ.items() if key not in CALLERS_OWN}
     try:
         done = subprocess.run(argv, env=env | more, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -56,7 +57,7 @@ class Builder:
         return state.hexdigest()
 
     def _place(self, *what: object) -> Path:
-        """All paths are of one length, since the length of LD_PRELOAD moves the stack of what is measured."""
+        """All paths have the same length, since the length of LD_PRELOAD shifts the stack of the measured program."""
         return self.folder / hashlib.sha256(repr((self.sources, *what)).encode()).hexdigest()[:16]
 
     def variant(self, variant: Variant) -> Arm:
@@ -93,12 +94,12 @@ class Builder:
         place.mkdir(parents=True, exist_ok=True)
         target = place / source.name
         if not target.is_file() or digest(target) != arm.sha256:
-            new = target.with_name(f"{target.name}.{os.getpid()}")  # processes may be running on what is there
+            new = target.with_name(f"{target.name}.{os.getpid()}")  # running processes may use the old file
             os.replace(shutil.copy(source, new), target)
         return library_arm(target, self.root)
 
     def benches(self, programs: list[str]) -> dict[str, str]:
-        """Builds the benchmark programs; returns each one's hash."""
+        """Builds the benchmark programs.  Returns the digest of each."""
         build = str(self.root / "build/bench")
         execute(["cmake", "-S", str(self.root / "bench"), "-B", build, *AS_OURS], "configuring the benchmarks")
         execute(["cmake", "--build", build, JOBS], "building the benchmarks")
@@ -109,7 +110,7 @@ class Builder:
 
 
 def build_tools(folder: Path) -> Path:
-    """launch and witness.so, for programs that are not ours, into the folder."""
+    """Builds launch and witness.so into the folder.  They serve to measure any program."""
     folder.mkdir(parents=True, exist_ok=True)
     here = Path(__file__).parent
     execute(["cc", "-O2", str(here / "launch.c"), "-o", str(folder / "launch")], "building launch")
@@ -121,7 +122,7 @@ def build_tools(folder: Path) -> Path:
 
 
 def build_player(folder: Path) -> Path:
-    """What replays traces, into the folder."""
+    """Builds the player of traces into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     sources, player = [str(ROOT / "trace" / name) for name in ("play.c", "compose.c")], folder / "play"
     words = ["-std=gnu11", "-O2", "-fno-builtin", *sources, "-o", str(player), "-pthread", "-ldl"]
@@ -134,7 +135,7 @@ def definitions(flags: dict[str, int]) -> str:
 
 
 def check_relations(variants: Iterable[Variant], registry: Registry, root: Path = ROOT) -> None:
-    """That the flags of each go together.  None yields to another here: check_flags will want every one as it is."""
+    """Checks that each variant's flags go together.  No flag may change another, since check_flags compares all."""
     with tempfile.TemporaryDirectory() as folder:
         includes = [f"-I{root / 'src'}", f"-I{folder}"]
         argv = ["cc", "-std=gnu11", "-fsyntax-only", *includes, str(root / "src/base/relations.c")]
@@ -148,7 +149,7 @@ def check_relations(variants: Iterable[Variant], registry: Registry, root: Path 
 
 
 def check_flags(variant: Variant, arm: Arm, registry: Registry) -> None:
-    """Every flag of the registry, not only the variant's own: nothing else may have changed."""
+    """Checks every flag of the registry, not only the variant's own, since no other may have changed."""
     embedded = words(arm.config)
     expected = {"lane": variant.lane, **registry.resolve(variant.lane, variant.flags)}
     wrong = [

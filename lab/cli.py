@@ -1,4 +1,4 @@
-"""The verbs of the lab, as bin/hz3 calls them."""
+"""The lab's subcommands, which bin/hz3 calls."""
 
 import math
 import re
@@ -36,11 +36,11 @@ from lab import (
 from lab.plan import FROM_BUILDING, Plan
 
 RESULTS, COMPARED = results.FOLDER, ROOT / "build/compare"
-BLOCKS = 7  # of a comparison
+BLOCKS = 7  # the default for comparisons
 
 
 class Factor(click.FloatRange):
-    """A number above 0, which infinity is not, nor nan."""
+    """A finite number above 0."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 class Duration(click.ParamType[float]):
-    """90s, 60m, 2h; in seconds."""
+    """Parses 90s, 60m or 2h into seconds."""
 
     name = "duration"
 
@@ -71,7 +71,7 @@ class Duration(click.ParamType[float]):
 
 
 def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0) -> samples.Samples:
-    """Runs the plan, or what is left of the newest run of it; and with a budget what decides it."""
+    """Runs the plan, or the rest of its newest run, and with a budget further blocks until it is decided."""
     facts = machine.describe()
     show.environment(facts)
     path = samples.newest_path(folder) if resume else samples.new_path(folder)
@@ -100,7 +100,7 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budg
 
 def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) -> samples.Samples:
     run = samples.Samples.load(path)
-    if not session.remaining(run) and not (run.plan.until and path.suffix == ".jsonl"):  # it ended between two looks
+    if not session.remaining(run) and not (run.plan.until and path.suffix == ".jsonl"):  # stopped between looks
         raise LabError(f"nothing to resume: {path.name} is complete")
     plan.check_same_as(run.plan, but)
     if not machine.same(facts, run.machine):
@@ -109,7 +109,7 @@ def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) ->
 
 
 def resuming(resume: bool, folder: Path, name: str = "") -> planning.Check:
-    """Whether there is what --resume goes on with, as far as that can be told before anything is built."""
+    """Checks that there is a run to resume, as far as possible before anything is built."""
 
     def check(plan: Plan) -> None:
         if resume:
@@ -211,7 +211,7 @@ def replay_verb(trace: Path, on: str | None, blocks: int, only: tuple[str, ...],
 
 
 class Threads(click.ParamType[list[int]]):
-    """2,8,16"""
+    """Parses a list such as 2,8,16."""
 
     name = "numbers"
 
@@ -279,7 +279,7 @@ def merge_verb(folder: Path) -> None:
 @click.option("--readme", is_flag=True, help="also renew docs/results/ and the figures in README.md")
 def report_verb(file: Path, readme: bool) -> None:
     """Write one HTML FILE with all results whose samples are here (build/report.html)."""
-    from lab import readme as figures  # these two take a second to load, for matplotlib
+    from lab import readme as figures  # here, since matplotlib takes a second to load
     from lab import report
 
     if readme:
@@ -323,7 +323,7 @@ def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Pa
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
     """Print how far each lane is from the goals in FILE, and who is missing, as Markdown, by the samples in RUNS."""
-    from lab import goals  # as the report
+    from lab import goals  # here, for the same reason
 
     loaded = [samples.Samples.load(run) for run in runs]
     click.echo(goals.table(goals.read(file), loaded) + goals.absent(loaded), nl=False)
@@ -340,7 +340,7 @@ def run() -> None:
     measure.interrupt_on_every_end()
     try:
         main(standalone_mode=False, prog_name="hz3")
-    except (LabError, OSError) as error:  # of the latter: no permission, no space
+    except (LabError, OSError) as error:  # OSError: for example no permission, or no space
         sys.exit(f"hz3: {error}")
     except click.ClickException as error:
         error.show()

@@ -1,4 +1,5 @@
-"""A run of `hz3 peers`, and the tables made of it; the report shows them as HTML, docs/results/peers.md as Markdown."""
+"""A run of `hz3 peers`, and the tables made from it.  The report shows them as HTML, docs/results/peers.md as
+Markdown."""
 
 import shlex
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from lab.samples import Samples
 from lab.show import SHORT, human, short_cells
 from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked, multiple
 
-ANSWERS = {  # what answers a program's own question, where speed and peak RSS do not
+ANSWERS = {  # the figures that answer a program's question, if these are not speed and peak RSS
     "bench_phase_change": "overhead_ratio growth_ratio",
     "bench_growing": "overhead_ratio",
     "bench_changing": "overhead_ratio",
@@ -24,7 +25,7 @@ ANSWERS = {  # what answers a program's own question, where speed and peak RSS d
     "bench_false_sharing": "sharing_threads",
     "bench_startup": "main_kib first_malloc_kib",
 }
-OF_REAL = "cpu_s wall_s after_kib"  # what answers that of real programs
+OF_REAL = "cpu_s wall_s after_kib"  # the same for real programs
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Table:
     note: str
     head: list[str]
     rows: list[list[str]]
-    prose: bool = False  # its cells are long, and have several lines
+    prose: bool = False  # its cells have several lines of text
 
 
 class Comparison:
-    """A run of `hz3 peers`, ready to be drawn."""
+    """A run of `hz3 peers`, prepared for tables and pictures."""
 
     def __init__(self, run: Samples):
         self.run = run
@@ -46,14 +47,14 @@ class Comparison:
         self.lanes, self.peers = lanes, [name for name in self.arms if name not in lanes and name != LIMIT]
         self.palette = Palette(lanes, self.peers)
         measured = [cell for cell in run.plan.cells if run.blocks(cell, "ab")]
-        # With --latency the clock is most of what a call takes: such a cell says nothing of ops/s.
+        # With --latency, reading the clock takes most of a call's time, so ops/s means nothing in such a cell.
         self.timed = [cell for cell in measured if self.parameters(cell).get("latency")]
         self.cells = [cell for cell in measured if cell not in self.timed]
         self.real = programs.are_real(run.plan.cells)
         self.blocks = min((len(run.blocks(cell, "ab")) for cell in measured), default=0)
 
     def figures(self, cell: str, figure: str) -> dict[str, Figure]:
-        """Of each arm; empty where the cell's program does not measure it."""
+        """A figure of each arm.  Empty if the cell's program does not measure it."""
         blocks = self.run.blocks(cell, "ab")
         has = all(isinstance(figures.get(figure), float) for block in blocks for figures in block.values())
         return compare(self.run, cell, figure, "") if has else {}
@@ -62,7 +63,7 @@ class Comparison:
         return max((peer for peer in self.peers if peer in speed), key=lambda peer: speed[peer].median, default=None)
 
     def texts(self, cell: str, figure: str) -> dict[str, str]:
-        """Of each arm that has it, from the block of median peak RSS."""
+        """A text figure of each arm that has it, from the block with median peak RSS."""
         blocks, found = self.run.blocks(cell, "ab"), {}
         for arm in blocks[0]:
             ordered = sorted(blocks, key=lambda block: block[arm].get(MEMORY, 0))
@@ -71,25 +72,25 @@ class Comparison:
         return found
 
     def parameters(self, cell: str) -> Json:
-        """What the program was asked for, which stands before its first figure."""
+        """The program's parameters, which come before its first figure."""
         line = next(iter(self.run.blocks(cell, "ab")[0].values()))
         return dict(takewhile(lambda word: word[0] != "seconds" and not word[0].endswith(FIGURES), line.items()))
 
     def touches(self, cell: str) -> bool:
-        """Whether its program writes to its objects; those that have no choice do."""
+        """Whether the cell's program writes to its objects.  Programs without the option do."""
         return self.parameters(cell).get("touch") != "none"
 
     def answers(self, cell: str) -> list[str]:
         return (OF_REAL if self.real else ANSWERS.get(self.run.plan.cells[cell].group, "")).split()
 
     def percentiles(self, cell: str, call: str) -> dict[str, list[float]]:
-        """Of each arm, ns at each of SHARES."""
+        """The latency in ns of each arm, at each of SHARES."""
         shares = [self.figures(cell, f"{call}_{share}_ns") for share in SHARES]
         return {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
 
 
 def title(run: Samples) -> str:
-    """With the machine, which tells it from others of its name."""
+    """The run's title, with the machine, as runs on several machines have the same name."""
     return f"{run.plan.name} on {machine.name(run.machine)}, Linux {run.machine['kernel']}"
 
 
@@ -98,12 +99,13 @@ def measured(run: Samples, blocks: int) -> str:
 
 
 def coverage(comparison: Comparison) -> int:
-    """Per cent that an interval of medians covers at least: of few blocks that from the smallest to the largest."""
+    """The least coverage of a median's interval in per cent.  With few blocks it is from the smallest to the
+    largest."""
     return min(95, int(100 * (1 - 2.0 ** (1 - comparison.blocks))))
 
 
 def short_runs(comparisons: list[Comparison]) -> str:
-    """How many cells have them, if any."""
+    """A sentence on the number of cells with too short runs, or nothing."""
     cells = sum(len(comparison.cells) for comparison in comparisons)
     short = [seconds for c in comparisons for cell, seconds in short_cells(c.run).items() if cell in c.cells]
     said = f" In {len(short)} of {cells} cells the median run is shorter than {SHORT} s; the shortest takes "
@@ -126,7 +128,7 @@ def versions(comparison: Comparison) -> Table:
 
 
 def summary(comparison: Comparison) -> Table:
-    """For each cell: each lane as a multiple of the fastest peer, as a share of the limit, and its RSS."""
+    """For each cell: each lane's speed over the fastest peer's and over the limit's, and its RSS."""
     head, rows = ["cell", "fastest peer", "its speed"], []
     for lane in comparison.lanes:
         head += [f"{lane}: speed", "of the limit", "peak RSS"]
@@ -153,7 +155,7 @@ def overflow_note(rows: list[list[str]]) -> str:
 
 
 def answers(comparison: Comparison) -> Table:
-    """Without the limit, which says nothing of memory."""
+    """The figures of ANSWERS, without the limit, which is no reference for memory."""
     arms, rows = [*comparison.lanes, *comparison.peers], []
     for cell in comparison.cells:
         for figure in comparison.answers(cell):
@@ -178,7 +180,7 @@ def latencies(comparison: Comparison) -> Table:
 
 
 def behind(comparison: Comparison, known: list[Reason]) -> Table:
-    """A row for each cell in which a peer is ahead of LANE."""
+    """One row for each cell in which a peer is ahead of LANE."""
     others = [lane for lane in comparison.lanes if lane != LANE]
     head, rows = ["cell", *(f"{word} than {LANE}" for word in KINDS.values()), "ahead of the other lanes", "why"], []
     cpus = comparison.run.machine["cpus_allowed"]

@@ -1,4 +1,4 @@
-"""hz3 conform: the tests of tests/ that need nothing of hz3's own, on any allocator; and what they found, as a page."""
+"""hz3 conform: runs tests of tests/ that do not need hz3 on any allocator, and makes a page of the results."""
 
 import json
 import os
@@ -22,11 +22,11 @@ from lab.page import markdown
 from lab.plan import Arm, Cell, library_arm
 
 TABLE, KIT, RESULT = ROOT / "tests/conform.toml", ROOT / "build/conform", ROOT / "results/conformance.json"
-STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who promises: sections of TABLE
-LEFT_OUT = "left_out"  # the section of what is not tried
+STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who makes the promise: sections of TABLE
+LEFT_OUT = "left_out"  # the section of tests that are not run
 HELD, FAILED, SKIPPED = "held", "not held", "skipped"
 SKIP_STATUS = 77
-MISUSE = "misuse."  # how the names of rows begin that are held where the program ends
+MISUSE = "misuse."  # rows whose names begin so hold if the program is ended
 LIBRARY = re.compile(rb"\x7fELF.{12}\x03\0", re.DOTALL)  # e_type is ET_DYN
 
 
@@ -41,7 +41,7 @@ class Row:
 class Outcome:
     row: Row
     word: str
-    how: str = ""  # what happened instead
+    how: str = ""  # why it failed
 
 
 def sections() -> Json:
@@ -49,7 +49,7 @@ def sections() -> Json:
 
 
 def rows(patterns: Sequence[str] = ("*",)) -> list[Row]:
-    """Those whose names match one of the patterns."""
+    """The rows whose names match one of the patterns."""
     return [
         Row(name, promise, expected)
         for promise, of in sections().items()
@@ -68,7 +68,7 @@ def chosen(patterns: Sequence[str]) -> list[Row]:
 
 
 def named(text: str, builder: build.Builder) -> Arm:
-    """A library by its path, glibc, or any lane or peer; each has proved that it takes malloc over."""
+    """The arm of a library given by its path, glibc, a lane or a peer.  It is checked that it serves malloc."""
     file = Path(text).resolve()
     if "/" in text or file.exists() or file.suffix == ".so":
         if not file.is_file():
@@ -94,11 +94,11 @@ def named(text: str, builder: build.Builder) -> Arm:
 
 
 class Kit:
-    """The tests as programs that insist on no allocator."""
+    """The tests, built as programs that run on any allocator."""
 
     def __init__(self) -> None:
         self.tests = listed(self.build())
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # many are to die
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # many of them should die
 
     @staticmethod
     def build() -> Path:
@@ -109,8 +109,8 @@ class Kit:
         return KIT
 
     def run(self, arm: Arm, rows: Sequence[Row]) -> Iterator[Outcome]:
-        """Several at once, since half of what they do is to wait; a row that does not hold has a second try, since other
-        processes may have been in its way."""
+        """Runs several rows at once, since half of their time is waiting.  A row that does not hold is tried again,
+        since other processes may have disturbed it."""
         library = [ROOT / arm.file] if arm.file else None
 
         def tried(row: Row) -> Outcome:
@@ -128,7 +128,7 @@ class Kit:
 
 
 def listed(kit: Path) -> dict[str, tuple[list[str], float]]:
-    """Of each test the command, and the seconds that it may take."""
+    """For each test its command and its time limit in seconds."""
     argv = ["ctest", "--test-dir", str(kit), "--show-only=json-v1"]
     tests = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)["tests"]
     said = {test["name"]: {of["name"]: of["value"] for of in test["properties"]} for test in tests}
@@ -136,7 +136,7 @@ def listed(kit: Path) -> dict[str, tuple[list[str], float]]:
 
 
 def ended(command: list[str], env: dict[str, str], seconds: float) -> tuple[int | None, str]:
-    """The status, None where it did not end; and what it said.  Nothing of it is left."""
+    """Runs a command.  Returns its status, or None if it did not end in time, and its output.  No process is left."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
         options = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
         child = subprocess.Popen(command, env=env, start_new_session=True, **options)  # type: ignore[call-overload]
@@ -160,7 +160,7 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
     else:
         how = f"it ended with status {status}"
     if row.name.startswith(MISUSE):
-        caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # the first line is its own
+        caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # line 1 is its own
         return Outcome(row, HELD) if caught else Outcome(row, FAILED, how)
     if status == SKIP_STATUS or "# SKIP" in said:
         return Outcome(row, SKIPPED)
@@ -168,7 +168,7 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
 
 
 def line(outcome: Outcome) -> str:
-    """As it is printed."""
+    """The line that is printed."""
     why = f": {outcome.row.expected} ({outcome.row.promise}; {outcome.how})" if outcome.how else ""
     return f"{outcome.word:8}  {outcome.row.name}{why}"
 

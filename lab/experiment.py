@@ -1,6 +1,6 @@
-"""What an experiment asks: a file of experiments/, read and checked before anything is built.
+"""An experiment: a file of experiments/, read and checked before anything is built.
 
-docs/lab.md, "The lab", says what each key means.
+docs/lab.md, "The lab", explains each key.
 """
 
 import itertools
@@ -17,8 +17,8 @@ from lab import ROOT, Json, LabError, text_of
 from lab.plan import BASELINE, COPY
 from lab.registry import Registry
 
-MEMORY = ("peak_kib", "end_kib")  # judged beside the figure of every case
-REASONS = "peers.toml"  # lies among the experiments and is none: see ahead.py
+MEMORY = ("peak_kib", "end_kib")  # judged in every case, beside the experiment's figure
+REASONS = "peers.toml"  # in the same folder, but no experiment: see ahead.py
 HIGHER_IS_BETTER, LOWER_IS_BETTER = ("_per_s",), ("_kib", "_ratio", "_ns", "seconds")  # how names of figures end
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -59,11 +59,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Gate:
-    """What has to hold for a GO.  Exactly one of GATE_KINDS is set.
+    """A condition for a GO.  Exactly one of GATE_KINDS is set.
 
     at_least: in each case of the group the figure is better by at least so many per cent (may be negative).
     wins: in so many cases of the group the figure is better.
-    above, below: in each case the variant's own figure, divided by the figure `per` if given, lies there.
+    above, below: in each case the variant's own figure, divided by the figure `per` if given, is above or below this.
     """
 
     group: str
@@ -99,10 +99,10 @@ class TheirFigure:
 
 @dataclass(frozen=True)
 class Original:
-    """What the work order has of it."""
+    """The work order's own result."""
 
     said: str
-    verdict: str | dict[str, str]  # on all variants, or by variant
+    verdict: str | dict[str, str]  # for all variants, or by variant
     figures: tuple[TheirFigure, ...] = ()
 
 
@@ -122,19 +122,19 @@ class Experiment:
     why: str = ""
 
     def figures(self, group: str) -> tuple[str, ...]:
-        """What is compared in cases of the group."""
+        """The figures that are compared in cases of the group."""
         asked = (gate.figure for gate in self.gates if gate.is_relative and gate.group == group)
         return tuple(dict.fromkeys((self.figure, *MEMORY, *asked)))
 
 
 def kinds(asked: object) -> tuple[type, ...]:
-    """A field's type, as isinstance takes it."""
+    """A field's type, in the form that isinstance takes."""
     either = get_args(asked) if isinstance(asked, UnionType) else (asked,)
     return tuple(get_origin(kind) or kind for kind in either)
 
 
 def made_of(kind: type[T], what: str, table: Json, **more: object) -> T:
-    """A dataclass from a table of TOML, which has its keys and their types."""
+    """Makes a dataclass from a table of TOML, and checks keys and types."""
     try:
         made = kind(**table, **more)
     except TypeError as error:
@@ -150,7 +150,7 @@ def made_of(kind: type[T], what: str, table: Json, **more: object) -> T:
 
 
 def _variant(table: Json, baseline: Variant) -> Variant:
-    """The baseline with other flags; or where it names a lane, that lane with flags."""
+    """The baseline with other flags or, if the table names a lane, that lane with flags."""
     own = made_of(Variant, "variant", {"lane": baseline.lane, **table})
     return own if "lane" in table else replace(own, flags=baseline.flags | own.flags)
 
@@ -209,7 +209,7 @@ def _check_case(case: Case) -> None:
 
 
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
-    """Raises LabError where running it would be senseless."""
+    """Raises LabError if the experiment cannot be run or decided."""
     for case in experiment.cases:
         _check_case(case)
     arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
@@ -256,7 +256,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def written(file: Path) -> tuple[Experiment, Json]:
-    """The experiment, and what is in the file."""
+    """Reads the file.  Returns the experiment and the file's table."""
     text = text_of(file)
     try:
         table = tomllib.loads(text)

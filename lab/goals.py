@@ -1,4 +1,4 @@
-"""What hz3 is to reach (experiments/goals/*.toml), and how far each lane is in runs of `hz3 peers`."""
+"""hz3's goals (experiments/goals/*.toml), and how far each lane is from them in runs of `hz3 peers`."""
 
 import re
 import shlex
@@ -22,14 +22,14 @@ from lab.versus import SPEED, paired
 
 @dataclass(frozen=True)
 class Goal:
-    """The lane's figure, over that of the peer that is best in it, is `ratio` or better in each of the cells."""
+    """In each of the cells the lane's figure, divided by that of the best peer, has to be `ratio` or better."""
 
     what: str
-    cells: str  # a pattern that is looked for in the cell's command
+    cells: str  # a pattern for the cell's command
     ratio: float
     figure: str = SPEED
-    within: float = 0.0  # of the peers that are at most so many times slower than the lane; 0: of all
-    limit: bool = False  # over that of the limit, and of no peer
+    within: float = 0.0  # only peers count that are at most so many times slower than the lane; 0: all count
+    limit: bool = False  # the figure is divided by the limit's instead
 
     @property
     def more_is_better(self) -> bool:
@@ -39,7 +39,7 @@ class Goal:
         return ratio >= self.ratio if self.more_is_better else ratio <= self.ratio
 
     def reference(self, comparison: Comparison, cell: str, lane: str) -> str | None:
-        """Whose figure the lane's is divided by; None where there is nobody."""
+        """The arm by whose figure the lane's is divided, or None."""
         speed, figure = comparison.figures(cell, SPEED), comparison.figures(cell, self.figure)
         if self.limit:
             return LIMIT if LIMIT in figure else None
@@ -90,7 +90,7 @@ def compared(run: Samples) -> Comparison:
 
 
 def absent(runs: list[Samples]) -> str:
-    """A table of those whom nothing was divided by; empty where it has no rows."""
+    """A table of the arms without results, or nothing if there are none."""
     rows = [(name, "every", reason) for run in runs for name, reason in run.plan.missing.items()]
     rows += [(arm, cell, reason) for run in runs for (cell, arm), reason in run.unable.items()]
     return (
@@ -99,8 +99,8 @@ def absent(runs: list[Samples]) -> str:
 
 
 def table(goals: list[Goal], runs: list[Samples]) -> str:
-    """Of each goal, and of each lane that is in all runs, the geometric mean over the cells, the smallest and the
-    largest, and in how many of them the goal is reached."""
+    """For each goal, and each lane that is in all runs: the geometric mean over the cells, the smallest and the largest
+    ratio, and the number of cells in which the goal is reached."""
     comparisons = [compared(run) for run in runs]
     lanes = [lane for lane in comparisons[0].lanes if all(lane in c.lanes for c in comparisons)]
     rows = []

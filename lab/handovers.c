@@ -1,10 +1,10 @@
-/* Linked into a copy of hz3 that was compiled with -fsanitize=thread: it takes the sanitizer's place and is told of
- * every read and write.  For each line of 64 bytes it remembers who wrote it last and who has read it since.  It counts
- * how often a line is written, or read for the first time, by a thread that was not the last to write it.  Where each
- * thread has a core of its own that is what costs time.
+/* Linked into a copy of hz3 that is compiled with -fsanitize=thread.  It replaces the sanitizer, so the compiler's code
+ * calls it at every read and write.  For each line of 64 bytes it stores which thread wrote it last, and which have
+ * read it since.  It counts how often a line is written, or first read, by another thread than the last writer.  If
+ * each thread has its own core, these accesses cost time.
  *
- * malloc counts as a write to the first line of the object: the program will make it.  All threads share one core and
- * take turns of so many calls, so that what is counted hardly depends on the machine, and not on its noise. */
+ * malloc counts as a write to the object's first line, as the program will write there.  All threads share one core and
+ * take turns after a number of calls, so the counts hardly depend on the machine, and not on its noise. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdbool.h>
@@ -22,15 +22,15 @@ enum { LINE_SHIFT = 6, LINES = 1 << 23, THREADS = 1 << 16, READERS = 48, TURN = 
 enum { STATES, MAGAZINES, BITMAPS, DESCRIPTORS, HEADS, OBJECTS, KINDS };
 static const char *const names[] = {"states", "magazines", "bitmaps", "descriptors", "heads", "objects"};
 
-/* | who has read it since, by number modulo READERS: 48 bits | who wrote it last: 16 bits | */
+/* | the threads that have read it since, by number modulo READERS: 48 bits | the last writer: 16 bits | */
 static _Atomic uint64_t *lines;
 static struct counts {
     uint64_t calls, mallocs, written[KINDS], fetched[KINDS];
-} __attribute__((aligned(64))) counts[THREADS]; /* each its thread's */
+} __attribute__((aligned(64))) counts[THREADS]; /* one for each thread */
 static _Atomic uint32_t threads;
 static _Thread_local uint32_t me __attribute__((tls_model("initial-exec")));
 
-/* The linker's: where this library begins and ends. */
+/* Defined by the linker: the start and the end of this library. */
 extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 
 static bool within(uintptr_t at, const void *start, size_t bytes)
@@ -38,7 +38,7 @@ static bool within(uintptr_t at, const void *start, size_t bytes)
     return at - (uintptr_t)start < bytes;
 }
 
-/* KINDS: of no line that threads share. */
+/* The kind of memory at this address, or KINDS if it is not counted. */
 static int kind_of(uintptr_t at)
 {
     const struct hz3_window *window = &hz3_windows[0];
@@ -65,7 +65,7 @@ static void begin(void)
     if (lines) return;
     void *got =
         mmap(NULL, LINES * sizeof *lines, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    lines = got == MAP_FAILED ? abort(), NULL : got; /* the first thread is alone */
+    lines = got == MAP_FAILED ? abort(), NULL : got; /* no other thread runs yet */
 }
 
 static void wrote_kind(uintptr_t at, int kind)
@@ -96,7 +96,7 @@ static void has_read(const volatile void *p)
     counts[me].fetched[kind]++;
 }
 
-/* ---- the sanitizer's interface, as far as gcc calls it for C ---- */
+/* ---- the sanitizer's functions that gcc calls for C ---- */
 
 void __tsan_init(void) {}
 void __tsan_func_entry(void *caller)

@@ -1,6 +1,7 @@
-"""How often a line of memory is written by another thread than before, for each malloc: counted, so without noise.
+"""How often, per malloc, a line of memory is written by another thread than before.  It is counted, so there is no
+noise.
 
-lab/handovers.c counts, in a copy of hz3 that the compiler has instrumented; docs/lab.md says what the columns mean.
+lab/handovers.c counts, in a copy of hz3 that the compiler instruments.  docs/lab.md explains the columns.
 """
 
 import re
@@ -16,13 +17,13 @@ from lab import ROOT, LabError, build, measure, text_of
 
 KINDS = ("states", "magazines", "bitmaps", "descriptors", "heads", "objects")
 RUNS = 3
-# With __tsan_init by its name the sources would take the counter for ThreadSanitizer, and lay out memory as beside that.
+# If __tsan_init had its own name, hz3 would take the counter for ThreadSanitizer, and lay out memory accordingly.
 INSTRUMENTED = "-fsanitize=thread -D__tsan_init=nobody -Wno-tsan --param tsan-instrument-func-entry-exit=0"
 
 
 @dataclass(frozen=True)
 class Count:
-    """Of one run, per malloc."""
+    """The counts of one run, per malloc."""
 
     written: dict[str, float]
     fetched: float
@@ -33,7 +34,7 @@ class Count:
 
 
 def library(lane: str, root: Path = ROOT) -> Path:
-    """The lane with the counter in it."""
+    """Builds the lane with the counter in it."""
     place = root / "build/handovers" / lane
     without = ("-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF", "-DHZ3_DEFS_EXTRA=-DHZ3_OVERRIDE=0")
     configure = ["cmake", "-S", str(root), "-B", str(place), f"-DHZ3_LANE={lane}", *without]
@@ -50,7 +51,7 @@ def library(lane: str, root: Path = ROOT) -> Path:
 
 
 def commands(file: Path, threads: list[int]) -> Iterator[tuple[str, int, list[str]]]:
-    """The name of each line of the file, and its command for each number of threads."""
+    """For each line of the file and each number of threads: the line's name, the number, and the command."""
     lines = [line for line in (line.partition("#")[0].strip() for line in text_of(file).splitlines()) if line]
     if not lines:
         raise LabError(f"{file}: no commands")
@@ -61,7 +62,7 @@ def commands(file: Path, threads: list[int]) -> Iterator[tuple[str, int, list[st
 
 
 def part_of(threads: int) -> Callable[[re.Match[str]], str]:
-    """What {600000}, T and T/2 are for so many threads."""
+    """The values of {600000}, T and T/2 for so many threads."""
 
     def part(found: re.Match[str]) -> str:
         whole, by = (int(found["share"]), threads) if found["share"] else (threads, int(found["by"] or 1))
@@ -71,7 +72,7 @@ def part_of(threads: int) -> Callable[[re.Match[str]], str]:
 
 
 def count(counter: Path, threads: int, argv: list[str]) -> Count:
-    """One run, with as many heaps as a machine with a core for each thread would have."""
+    """Makes one run, with as many heaps as on a machine with a core for each thread."""
     more = {"LD_PRELOAD": str(counter), "HZ3_HEAPS": str(max(4, 2 * threads))}
     succeeded, said = build.outcome([str(ROOT / "out" / argv[0]), *argv[1:]], shlex.join(argv), **more)
     line = re.search(r"^handovers: (.*)$", said, re.MULTILINE)
@@ -84,7 +85,7 @@ def count(counter: Path, threads: int, argv: list[str]) -> Count:
 
 
 def table(counter: Path, file: Path, threads: list[int], title: str) -> Table:
-    """A row for each line of the file and number of threads: the median of some runs, and how far they lie apart."""
+    """A row for each line of the file and each number of threads: the median of some runs, and their spread."""
     rows = Table(title=title)
     for column in ("lines written by another thread, per malloc", "T", *KINDS, "all", "spread", "read from another"):
         rows.add_column(column, justify="left" if column[0] == "l" else "right")

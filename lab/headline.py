@@ -1,4 +1,4 @@
-"""Real programs on every allocator: what the README leads with, and a page with each program."""
+"""Real programs on every allocator: the README's figures, and a page with each program."""
 
 from statistics import geometric_mean
 
@@ -17,7 +17,7 @@ REFERENCE = "glibc"
 CPU, AFTER = "cpu_s", "after_kib"
 FIGURES = {CPU: "CPU time", MEMORY: "peak memory", AFTER: "memory after the load"}
 PAGE, PICTURE, LABEL = "real-programs.md", "real-programs", "hz3 and other allocators in real programs, beside glibc"
-WORDS = {  # what each does, to follow "where"
+WORDS = {  # what each program does; these follow "where"
     "redis": "Redis serves strings, lists, sets and hashes, sixteen requests at a time",
     "memcached": "memcached serves values of up to 64 KiB",
     "postgres": "PostgreSQL serves pgbench's transactions",
@@ -36,7 +36,7 @@ WORDS = {  # what each does, to follow "where"
     "ghostscript": "Ghostscript turns pages into PDF",
     "git": "git shows what each commit changed",
 }
-Ratios = dict[str, float]  # of each program
+Ratios = dict[str, float]  # by program
 
 
 def program(comparison: Comparison, cell: str) -> str:
@@ -47,7 +47,7 @@ def program(comparison: Comparison, cell: str) -> str:
 
 
 def ratios(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> Ratios:
-    """Of the programs that have the figure on both."""
+    """The ratios of the programs that have the figure on both arms."""
     found = {}
     for cell in comparison.cells:
         of = paired(comparison.run, cell, figure, arm, reference)
@@ -89,7 +89,7 @@ def worst(comparison: Comparison) -> str:
 
 
 def panels(comparison: Comparison) -> tuple[list[Panel], float]:
-    """CPU time and peak memory, a row for each program; and how high they are."""
+    """Returns panels for CPU time and peak memory, with a row for each program, and their height."""
     arms, found = [LANE, *others(comparison)], []
     for figure in (CPU, MEMORY):
         of = {arm: ratios(comparison, figure, arm) for arm in arms}
@@ -103,7 +103,7 @@ def panels(comparison: Comparison) -> tuple[list[Panel], float]:
 
 
 def block(comparison: Comparison, picture: str, at: str) -> str:
-    """The README's."""
+    """The text in the README."""
     place = machine.name(comparison.run.machine)
     return f"""{len(comparison.cells)} real programs, servers under load among them, ran on hz3 and on {len(comparison.peers)}
 other allocators, by turns, {comparison.blocks} times. The table has CPU time (user and system) and peak memory beside those

@@ -1,12 +1,12 @@
 """From samples to verdicts.
 
-Everything is decided on gains: the logarithm of the paired ratio of a variant to its baseline in one block, with the
-sign that makes better positive.  An effect is the median of the gains, its interval is that of median_interval, and the
+Everything is decided on gains.  A gain is the logarithm of the ratio of a variant to its baseline in one block, with
+the sign that makes better positive.  An effect is the median of the gains, with the interval of median_interval.  The
 noise floor is the largest effect that the comparison of the baseline with its own copy does not exclude.
 
-One rule decides everything: an effect lies above a threshold where its interval does and the two are further apart
-than the noise floor; and below likewise.  Better is above 0, worse is below 0, and the same within x % is above -x and
-below x (equivalence by two one-sided tests).  What neither holds nor fails is undecided.
+One rule decides everything: an effect is above a threshold if its whole interval is, and if effect and threshold differ
+by more than the noise floor.  Below is defined likewise.  Better is above 0, worse is below 0, and the same within x %
+is above -x and below x (equivalence by two one-sided tests).  What neither holds nor fails is undecided.
 """
 
 import math
@@ -26,11 +26,11 @@ from lab.samples import Figures, Samples
 from lab.session import remaining
 
 RESAMPLES = 2000
-BOOTSTRAPPED_FROM = 20  # blocks: the bootstrap of fewer covers less than it says
-FEWEST = 6  # blocks: the interval of fewer cannot reach 95 %
-NOISY = 1.5  # slowest to fastest run of one arm, from which the spread is reported
+BOOTSTRAPPED_FROM = 20  # blocks; with fewer the bootstrap's coverage is too low
+FEWEST = 6  # blocks; with fewer no interval covers 95 %
+NOISY = 1.5  # the ratio of an arm's slowest to its fastest run from which the spread is reported
 NEVER = 10_000  # runs
-POWER = 1.6  # half-widths that clear a threshold 4 times of 5: 1.43, and more since the next noise floor varies too
+POWER = 1.6  # half-widths with which a threshold is cleared 4 times of 5: 1.43, and more as the noise floor varies
 
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
@@ -42,7 +42,8 @@ class Holds(Enum):
 
 @dataclass(frozen=True)
 class Effect:
-    """Median gain, its two-sided 95 % and 90 % intervals, the noise floor, all logarithms; and the number of pairs."""
+    """The median gain, its two-sided 95 % and 90 % intervals and the noise floor, as logarithms; the number of
+    pairs."""
 
     gain: float
     low: float
@@ -65,7 +66,7 @@ class Effect:
         return Holds.YES if self.above(threshold) else Holds.NO if self.below(threshold) else Holds.UNDECIDED
 
     def runs_to_settle(self, threshold: float) -> int:
-        """The blocks of which the threshold would be cleared 4 times of 5, were nothing but their number to change."""
+        """The number of blocks with which the threshold would be cleared 4 times of 5, if all else stayed the same."""
         width = POWER * max(self.high - self.gain, self.gain - self.low, self.floor)
         distance = abs(self.gain - threshold)
         return max(FEWEST, math.ceil(min(NEVER, self.pairs * (width / distance) ** 2))) if distance > 0 else NEVER
@@ -86,9 +87,9 @@ class Finding:
     effect: Effect
     verdict: str  # BETTER, WORSE, SAME or INCONCLUSIVE
     medians: tuple[float, float]  # baseline, variant
-    range_ratio: float  # the larger of the two arms'
-    runs_needed: int | None  # where the spread or the verdict asks for it
-    overflowed: int = 0  # pairs of which a run did not measure the mix it says
+    range_ratio: float  # slowest to fastest run, of the arm in which it is larger
+    runs_needed: int | None  # if the spread or the verdict requires more
+    overflowed: int = 0  # pairs in which a run had another mix than it should
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class GateVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One variant: GO where every gate holds, NO-GO where one fails, INCONCLUSIVE where one is open and none fails; and
-    NO DIFFERENCE where none is open, and those that ask for an improvement found neither a gain nor a loss."""
+    """A variant's verdict.  GO: every gate holds.  NO-GO: one fails.  INCONCLUSIVE: one is open and none fails.  NO
+    DIFFERENCE: none is open, and gates that ask for an improvement found neither a gain nor a loss."""
 
     variant: str
     word: str
@@ -120,19 +121,19 @@ def log_ratio(percent_: float) -> float:
 def median_interval(values: Numbers, looks: int = 0) -> Numbers:
     """The ends of the median's 95 % and 90 % intervals, from the lowest: 2.5, 5, 95 and 97.5 %.
 
-    Of few values they are order statistics, for how many lie below the median is binomial: they cover at least what
-    they say, where so few can cover it.  Of more they come from the bootstrap.  Its resamples are a little smaller than
-    the sample, and even: medians of odd ones are values of the sample only, too coarse for a tail of 2.5 %.
+    With few values they are order statistics, as the number of values below the median is binomial.  They cover at
+    least these shares, if so few values can.  With more values they come from the bootstrap.  Its resamples are
+    slightly smaller than the sample, and even: the medians of odd ones are only values of the sample, too coarse for a
+    tail of 2.5 %.
 
-    Who looks again and again, and stops where the interval says what he waits for, is wrong more often than once in 20
-    times.  So the k-th look has only a share of 1/k(k+1) of the tails: however many there are, they have all together
-    no more than these.
+    If one looks repeatedly, and stops when the interval excludes the threshold, the error rate exceeds 1 in 20.  So the
+    k-th look gets a share of only 1/k(k+1) of the tails.  All looks together never have more than the tails.
     """
     tails, count = np.array((0.025, 0.05)) / max(1, looks * (looks + 1)), len(values)
     if count < BOOTSTRAPPED_FROM:
         ranks = np.maximum(stats.binom.ppf(tails, count, 0.5), 1).astype(int)
         return np.sort(values)[[*(ranks - 1), *(count - ranks[::-1])]]
-    tails = stats.norm.cdf(stats.t.ppf(tails, count - 1))  # wider, as a mean's interval is by Student's t
+    tails = stats.norm.cdf(stats.t.ppf(tails, count - 1))  # wider, as Student's t makes a mean's interval
     ends: Numbers = np.quantile(_bootstrapped_medians(values), (*tails, *(1 - tails[::-1])))
     return ends
 
@@ -140,7 +141,7 @@ def median_interval(values: Numbers, looks: int = 0) -> Numbers:
 def _bootstrapped_medians(values: Numbers) -> Numbers:
     order, half = np.argsort(values), (len(values) - 1) // 2
     up_to = _drawn(len(values))[order].astype(np.uint16)
-    for row, next_ in pairwise(up_to):  # how many of each resample are no larger; faster than cumsum
+    for row, next_ in pairwise(up_to):  # counts values of each resample up to this one; faster than cumsum
         next_ += row
     lower, upper = (values[order][(up_to < nth).sum(axis=0)] for nth in (half, half + 1))
     medians: Numbers = (lower + upper) / 2
@@ -149,7 +150,7 @@ def _bootstrapped_medians(values: Numbers) -> Numbers:
 
 @lru_cache(maxsize=64)
 def _drawn(count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """How often each of so many values is in each resample: the same ones whatever the values are."""
+    """How often each of `count` values is in each resample.  The resamples are the same for all values."""
     chosen = np.random.default_rng(0).integers(count, size=(RESAMPLES, (count - 1) // 2 * 2))
     places = chosen * RESAMPLES + np.arange(RESAMPLES)[:, None]
     return np.bincount(places.ravel(), minlength=count * RESAMPLES).reshape(count, RESAMPLES).astype(np.uint8)
@@ -227,7 +228,7 @@ def find(samples: Samples, experiment: Experiment, variant: str, case: str, figu
 
 
 def runs_needed(effect_: Effect, margin: float, thresholds: list[float]) -> int:
-    """To decide every open gate; or without one, to tell the two apart or find them the same, whichever is sooner."""
+    """The blocks that decide every open gate; without one, those that find a difference or none, whichever is fewer."""
     if thresholds:
         return max(effect_.runs_to_settle(threshold) for threshold in thresholds)
     edge = math.copysign(margin, effect_.gain)
@@ -241,14 +242,14 @@ def judge_gate(gate: Gate, findings: list[Finding]) -> GateVerdict:
         return _judge_wins(gate, gate.wins, mine)
     least = gate.at_least or 0.0
     answers = {f.case: f.effect.at_least(log_ratio(least)) for f in mine}
-    if least >= 0:  # an improvement is asked for
+    if least >= 0:  # the gate asks for an improvement
         same = [f.case for f in mine if is_no_difference(f, log_ratio(least))]
         answers |= dict.fromkeys(same, Holds.SAME if len(same) == len(mine) else Holds.NO)
     return _together(gate, answers)
 
 
 def is_no_difference(finding: Finding, asked: float) -> bool:
-    """Neither better nor worse, and with a whole interval nearer to 0 than the improvement that is asked for."""
+    """Neither better nor worse, and the whole interval is nearer to 0 than the required improvement."""
     return finding.verdict == "SAME" or (finding.verdict == "INCONCLUSIVE" and finding.effect.same_within(asked))
 
 
@@ -262,7 +263,7 @@ def _judge_wins(gate: Gate, wins: int, findings: list[Finding]) -> GateVerdict:
 
 
 def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
-    """The variant's own figure against a fixed number."""
+    """Compares the variant's own figure with a fixed number."""
     answers = {}
     for cell in (name for name, cell in samples.plan.cells.items() if cell.group == gate.group):
         values = np.array([_level(gate, block[variant], variant) for block in samples.blocks(cell, "ab")])
@@ -293,13 +294,13 @@ def _together(gate: Gate, answers: dict[str, Holds]) -> GateVerdict:
 
 
 def word_of(answers: set[Holds]) -> str:
-    if Holds.NO in answers or {Holds.SAME, Holds.UNDECIDED} <= answers:  # whatever is open, it is no GO
+    if Holds.NO in answers or {Holds.SAME, Holds.UNDECIDED} <= answers:  # it cannot become GO any more
         return "NO-GO"
     return "INCONCLUSIVE" if Holds.UNDECIDED in answers else "NO DIFFERENCE" if Holds.SAME in answers else "GO"
 
 
 def judge(samples: Samples) -> list[Verdict]:
-    """By the gates that the experiment had when the run began."""
+    """Judges by the gates that the experiment had when the run began."""
     if left := len(remaining(samples)):
         raise LabError(f"{samples.path.name}: {left} rounds are missing: no verdict")
     experiment = from_table(samples.plan.experiment)

@@ -1,7 +1,7 @@
-/* launch FILE PRELOAD COMMAND [ARG...]: runs the command and writes to FILE what it used.
+/* launch FILE PRELOAD COMMAND [ARG...]: runs the command, and writes to FILE what it used.
  *
- * What the command leaves running in its group gets SIGTERM then, lest it run on beside what is measured next.
- * Not done by the lab itself because ru_maxrss survives exec: a child of a large process seems large. */
+ * Afterwards other processes of its group get SIGTERM, so that they do not disturb the next measurement.
+ * The lab does not start commands itself, because ru_maxrss survives exec: a large process's child seems large. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     int written = fprintf(file, "wall_s=%.6f cpu_s=%.6f peak_kib=%ld\n", wall,
                           seconds(used.ru_utime) + seconds(used.ru_stime), used.ru_maxrss);
     if (fclose(file) != 0 || written < 0) return 125;
-    if (getsid(0) == getpid()) { /* as the lab calls it: nobody else is in the group */
+    if (getsid(0) == getpid()) { /* when the lab runs it, no other process is in the group */
         (void)signal(SIGTERM, SIG_IGN);
         kill(0, SIGTERM);
     }

@@ -1,4 +1,4 @@
-"""docs/results/verdicts.md, made from experiments/*.toml and the summary of their results."""
+"""Makes docs/results/verdicts.md from experiments/*.toml and the summary of their results."""
 
 import re
 from pathlib import Path
@@ -43,7 +43,7 @@ def cell(finding: Finding) -> str:
 
 
 def measured_as(run: Judged, history: str = "") -> str:
-    """`history` is where the samples are if they are no longer in results/."""
+    """The line about a run.  `history`: where the samples are, if they are no longer in results/."""
     facts, here = run.machine, f"[every sample](../../results/{run.path.parent.name}/{run.path.name})"
     doubt = f", {machine.load_said(facts)}" if machine.busy(facts) else ""
     blocks = f"{run.blocks} to {run.most}" if run.most > run.blocks else str(run.blocks)
@@ -102,7 +102,7 @@ def section(experiment: Experiment, shown: list[Judged], others: list[Judged], h
 
 
 def order(file: Path) -> tuple[bool, list[int], str]:
-    """Boxes of the work orders by their number, then our own."""
+    """The work orders' boxes by number first, then other experiments by name."""
     numbers = re.findall(r"\d+", file.stem)
     return not numbers, [int(number) for number in numbers], file.stem
 
@@ -113,7 +113,7 @@ def ours(shown: list[Judged], variant: str) -> str:
 
 
 def ledger(folder: Path, results: Results) -> str:
-    """Of the experiments in the folder."""
+    """The page on the experiments in the folder."""
     lines = ["| experiment | variant | work order | here |", "|---|---|---|---|"]
     history = {run: line["history"] for run, line in results.index.items() if "history" in line}
     sections = []

@@ -1,4 +1,4 @@
-"""Where it was measured.  No name of the machine or of its user: results are published."""
+"""Describes the machine that measures, without its name or its user's, since results are published."""
 
 import os
 import platform
@@ -62,12 +62,12 @@ def load_said(machine: Json) -> str:
 
 
 def busy(machine: Json) -> bool:
-    """With more than half of its processors, when it was described."""
+    """Whether more than half of its processors were busy when it was described."""
     return bool(machine["load"] > machine["cpus_allowed"] / 2)
 
 
 def identity(machine: Json) -> tuple[object, ...]:
-    """What samples have to share to be of one machine; None for what was not written down."""
+    """The facts that samples of one machine share.  None stands for those that were not recorded."""
     return tuple(machine.get(key) for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))
 
 
@@ -76,6 +76,6 @@ def same(one: Json, other: Json) -> bool:
 
 
 def name(machine: Json) -> str:
-    """Short, for tables."""
+    """A short name for tables."""
     virtual = ", virtual" if machine["virtual"] else ""
     return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}"

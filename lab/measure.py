@@ -1,4 +1,4 @@
-"""One run of one arm, and the proof that the arm served it.  Anything doubtful ends in LabError, never in a sample."""
+"""One run of one arm, and the proof that the arm served it.  Any doubt raises LabError, and gives no sample."""
 
 import os
 import re
@@ -12,14 +12,14 @@ from typing import Any
 from lab import ROOT, Json, LabError, Unfit
 from lab.plan import Arm, Cell, check_preloadable, digest
 
-TIMEOUT = 900  # seconds; only a program that hangs takes so long
-OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # what an observation box says on stderr
-TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_")  # names that no arm inherits
-WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and the same in every sample of an arm
+TIMEOUT = 900  # seconds; only a program that hangs takes longer
+OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # an observation box's line on stderr
+TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_")  # not inherited by any arm
+WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and not stored, as they are the same in each sample
 
 
 class Bench:
-    """Runs a benchmark program of out/, which prints one line of key=value words."""
+    """Runs a benchmark program of out/.  It prints one line of key=value words."""
 
     def __init__(self, programs: dict[str, str], root: Path = ROOT):
         self.programs, self.root = programs, check_preloadable(root)
@@ -74,7 +74,7 @@ def observed(stderr: str) -> dict[str, float | str]:
 
 
 def check_program(name: str, file: Path, sha256: str | None) -> None:
-    """Unlike a library it serves all arms, so that none of them is to blame."""
+    """Raises Unfit if the program has changed.  All arms run it, so this is not an error of one arm."""
     if not file.is_file() or digest(file) != sha256:
         raise Unfit(f"{name} is no longer the program that the run began with")
 
@@ -92,7 +92,7 @@ def check_server(name: str, arm: Arm, library: Path | None, served_by: str, conf
     good = Path(served_by).name.startswith("libc.so") if library is None else Path(served_by).resolve() == library
     if not good:
         raise LabError(f"{name}: meant to measure {library or 'libc'}, but {served_by} served malloc")
-    config = config.partition("hz3-config: ")[2]  # others may have a function of that name too
+    config = config.partition("hz3-config: ")[2]  # another library may have a function of this name
     if config != arm.config:
         raise LabError(f"{name}: a flag did not take: built as '{arm.config}', but the process had '{config}'")
 
@@ -105,14 +105,14 @@ def check_mode(name: str, arm: Arm, said: str | None) -> None:
 def environment(
     arm: Arm, cell: Cell, preload: list[Path] | None, keep: tuple[str, ...] = ("LD_LIBRARY_PATH",)
 ) -> dict[str, str]:
-    """The caller's without what tunes allocators or the loader, but with what a program of others may need; mimalloc's
-    names may be in lower case, too."""
+    """The caller's environment without variables that tune allocators or the loader, except those in `keep`, which a
+    user's program may need.  Case is ignored, as mimalloc's names may be in lower case."""
     env = {key: value for key, value in os.environ.items() if key in keep or not key.upper().startswith(TUNING)}
     return {**env, **arm.env, **cell.env, **({"LD_PRELOAD": ":".join(map(str, preload))} if preload else {})}
 
 
 def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.CompletedProcess[str]:
-    """In a session of its own, so that Ctrl-C reaches the lab alone, which then ends the child's whole session."""
+    """Runs a command in its own session, so that Ctrl-C reaches only the lab, which then ends the whole session."""
     try:
         child = subprocess.Popen(
             argv,
@@ -137,14 +137,14 @@ def execute(argv: list[str], env: dict[str, str], what: str) -> subprocess.Compl
 
 
 def interrupt_on_every_end() -> None:
-    """What ends the lab ends its child, too, as Ctrl-C does; but after nohup a terminal may go."""
+    """Handles SIGTERM and SIGHUP like Ctrl-C, so that the lab ends its child.  A signal that nohup ignores stays so."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 
 
 def end_session(child: subprocess.Popen[Any]) -> None:
-    """Of a child that leads one, and still runs."""
+    """Kills the session of a child that leads one, if it still runs."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
@@ -157,7 +157,7 @@ def check_status(status: int, what: str, stderr: str) -> None:
 
 
 def check_testimony(what: str, testimony: Path, name: str, arm: Arm, library: Path | None) -> int:
-    """How many processes the witness spoke from: one at least, and all of them served as they should be."""
+    """Returns how many processes the witness wrote from.  There must be one, and the arm must have served all."""
     statements = testimony.read_text().splitlines() if testimony.exists() else []
     if not statements:
         raise LabError(f"{what}: nothing could be preloaded into it, so nobody knows who served malloc")
@@ -167,7 +167,7 @@ def check_testimony(what: str, testimony: Path, name: str, arm: Arm, library: Pa
 
 
 class Command:
-    """Runs any program: wall time, CPU time and peak RSS; a witness in each of its processes says who serves malloc."""
+    """Measures any program: wall time, CPU time and peak RSS.  A witness in each process says who serves malloc."""
 
     def __init__(self, tools: Path, root: Path = ROOT, program: Path | None = None):
         self.root, self.launch, self.witness = root, tools / "launch", tools / "witness.so"

@@ -1,4 +1,4 @@
-"""What is said of hz3 beside its peers in small programs: six rows in plain words, one picture, and where it does worst."""
+"""hz3 beside its peers in small programs: a table of six rows in plain words, a picture, and where it does worst."""
 
 import re
 from collections import defaultdict
@@ -15,8 +15,8 @@ from lab.page import markdown
 from lab.plots import Palette, Panel, spread
 from lab.versus import MEMORY, SPEED, paired
 
-OF_LIKE_SPEED = 1.5  # whose RSS is compared: peers that are at most so many times slower or faster
-ROWS = {  # in plain words, and which programs they are of: each program is of one row
+OF_LIKE_SPEED = 1.5  # RSS is compared with peers that are at most so many times slower or faster
+ROWS = {  # the rows in plain words, and patterns for their programs; each program is in one row
     "Threads free each other's objects": r"mt_remote R>0|chain|linked|false_sharing",
     "Each thread frees its own objects": r"mt_remote R=0|mixed_st",
     "Some threads only allocate, others only free": r"prodcons|only_free",
@@ -24,7 +24,7 @@ ROWS = {  # in plain words, and which programs they are of: each program is of o
     "Large blocks, and blocks that change their size": r"large|realloc|growing",
     "Memory is touched for the first time, or changes its use": r"handover|phase_change|changing|burst_idle|fragment_idle",
 }
-PROGRAMS = {  # what each does, to follow "where"
+PROGRAMS = {  # what each program does; these follow "where"
     "mt_remote R>0": "threads free each other's objects",
     "mt_remote R=0": "each of several threads frees its own objects",
     "mixed_st": "one thread does everything",
@@ -47,12 +47,12 @@ PROGRAMS = {  # what each does, to follow "where"
     "burst_idle": "a burst of allocations is followed by silence",
     "fragment_idle": "few objects survive a burst that is followed by silence",
 }
-Values = dict[str, list[float]]  # of each machine: a ratio for each cell
+Values = dict[str, list[float]]  # for each machine the ratios of its cells
 Groups = dict[str, Values]
 
 
 def group(comparison: Comparison, cell: str) -> str:
-    """The program; of the remote benchmark also the threads, and whether anything is remote."""
+    """The cell's program.  For the remote benchmark also its threads, and whether any free is remote."""
     asked = comparison.parameters(cell)
     if "remote_pct" not in asked:
         return comparison.run.plan.cells[cell].group.removeprefix("bench_")
@@ -60,7 +60,7 @@ def group(comparison: Comparison, cell: str) -> str:
 
 
 def program(name: str) -> str:
-    """Of a group, whatever the number of its threads."""
+    """The group's name without the number of threads."""
     return re.sub(r" T=\d+,", "", name)
 
 
@@ -72,8 +72,8 @@ def row(name: str) -> str:
 
 
 def against(comparison: Comparison, cell: str, lane: str) -> Iterator[tuple[str, float]]:
-    """Our speed over the fastest peer's; our peak RSS over the smallest peer's of like speed, where there is one and
-    objects are touched."""
+    """Yields the lane's speed over the fastest peer's, and its peak RSS over the smallest peer's of similar speed, if
+    there is one and objects are touched."""
     speed, memory = comparison.figures(cell, SPEED), comparison.figures(cell, MEMORY)
     fastest = comparison.fastest(speed)
     if lane not in speed or not fastest:
@@ -88,13 +88,13 @@ def against(comparison: Comparison, cell: str, lane: str) -> Iterator[tuple[str,
 
 @dataclass(frozen=True)
 class Overview:
-    """Of lane scale, in cells whose program writes to its objects."""
+    """The ratios of lane scale, in cells whose program writes to its objects."""
 
-    places: list[str]  # the machines, by their number of processors
-    machines: list[str]  # their names
-    peers: int  # how many there are
-    rows: dict[str, Groups]  # of each figure, by ROWS
-    programs: dict[str, Groups]  # of each figure, by PROGRAMS
+    places: list[str]  # the machines, named by their number of processors
+    machines: list[str]  # their full names
+    peers: int  # the number of peers
+    rows: dict[str, Groups]  # for each figure, by ROWS
+    programs: dict[str, Groups]  # for each figure, by PROGRAMS
 
     @classmethod
     def of(cls, comparisons: list[Comparison]) -> "Overview":
@@ -157,13 +157,13 @@ def table(overview: Overview) -> str:
 
 
 def furthest(groups: Groups, first: Callable[..., tuple[float, str, str]], count: int) -> list[tuple[float, str, str]]:
-    """So many programs, each on the machine where its mean is furthest off."""
+    """The `count` programs that are furthest off, each on the machine where its mean is furthest off."""
     means = {name: [(geometric_mean(v), name, place) for place, v in by.items()] for name, by in groups.items()}
     return sorted((first(of) for of in means.values()), reverse=first is max)[:count]
 
 
 def worst(overview: Overview) -> str:
-    """The two programs in which hz3 is slowest, and the one in which it takes most, in words."""
+    """The two programs in which hz3 is slowest, and the one in which it takes most memory, in words."""
     slow = furthest(overview.programs[SPEED], min, 2)
     big = furthest(overview.programs[MEMORY], max, 1)
     said = [f"{speed_said(ratio)} where {PROGRAMS[name]} ({place})" for ratio, name, place in slow]
@@ -172,7 +172,7 @@ def worst(overview: Overview) -> str:
 
 
 def panels(overview: Overview) -> list[Panel]:
-    """Speed and memory, a row for each of ROWS."""
+    """Panels for speed and memory, with a row for each of ROWS."""
     found = []
     for figure, title in (
         (SPEED, "Speed, times that of the fastest (right is better)"),

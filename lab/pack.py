@@ -1,4 +1,4 @@
-"""One folder to be measured with elsewhere, and what comes back from it."""
+"""Makes a folder that measures on another machine, and merges its results."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ from lab import ROOT, LabError
 from lab.plan import Arm, Plan
 from lab.samples import Samples, contents, runs
 
-MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all that a run needs
+MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all modules that a run needs
 
 
 def check_is_new(folder: Path) -> None:
@@ -18,7 +18,7 @@ def check_is_new(folder: Path) -> None:
 
 
 def pack(folder: Path, plans: dict[str, Plan], root: Path = ROOT) -> None:
-    """Everything lies in the folder where it lies here; a library from outside goes to peers/."""
+    """Copies everything to the same relative path in the folder.  A library from outside the tree goes to peers/."""
     check_is_new(folder)
     here = Path(__file__).parent
     for name in MODULES:
@@ -48,7 +48,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def merge(folder: Path, results: Path) -> list[Path]:
-    """Takes the raw lines of a packed folder among the results; every file has to be one that the lab wrote."""
+    """Copies the samples of a packed folder to the results.  Every file has to be one that the lab wrote."""
     files = sorted(folder.glob("results/*/*.jsonl"))
     if not files:
         raise LabError(f"no results in {folder}: run.py there makes them")

@@ -1,4 +1,4 @@
-"""Runs what `hz3 pack` put beside it: python3 run.py.  Needs Python 3.11 and nothing else; goes on where it stopped."""
+"""Runs the plans that `hz3 pack` put beside it: python3 run.py.  It needs only Python 3.11, and can be continued."""
 
 import json
 import platform
@@ -17,7 +17,7 @@ from lab.plan import NOT_A_PLAN, Plan, digest  # noqa: E402
 
 
 def planned(file: Path) -> Plan:
-    """Its libc is this machine's, not that of the one where it was packed."""
+    """Reads a plan.  Its libc is this machine's, not that of the machine where it was packed."""
     try:
         plan = Plan.from_json(json.loads(text_of(file)))
     except NOT_A_PLAN as error:
@@ -70,7 +70,7 @@ def main() -> None:
 measure.interrupt_on_every_end()
 try:
     main()
-except (LabError, OSError) as error:  # of the latter: no permission, no space
+except (LabError, OSError) as error:  # OSError: for example no permission, or no space
     sys.exit(f"run.py: {error}")
 except KeyboardInterrupt:
     sys.exit("run.py: interrupted; run it again to go on")

@@ -1,4 +1,4 @@
-"""docs/results/peers.md: the newest comparisons with the peers, for readers without the report."""
+"""Makes docs/results/peers.md: the newest comparisons with the peers, for readers without the HTML report."""
 
 from lab.ahead import Reason
 from lab.comparison import Comparison, measured, tables, title

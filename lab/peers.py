@@ -15,11 +15,11 @@ from lab.build import Builder
 from lab.experiment import Variant, scaled
 from lab.plan import Arm, Cell, Plan, library_arm
 
-LIMIT = "limit"  # out/limit.so, the ceiling: bench/limit.c
-# Whom every comparison that is published has, or names as missing: of each line of peers the newest.
+LIMIT = "limit"  # out/limit.so, an allocator without sharing: bench/limit.c
+# Every published comparison has these, or names them as missing.  They are the newest version of each peer.
 PEERS = "glibc jemalloc-5.3.1 tcmalloc-minimal tcmalloc-google mimalloc-2.3 mimalloc-3.4 snmalloc rpmalloc"
 PUBLISHED = {"scale", "fast", "r90", *PEERS.split()}
-OF_PROGRAMS = {*PUBLISHED, "memory"} - {"tcmalloc-google", "snmalloc", "rpmalloc"}  # the same of real programs
+OF_PROGRAMS = {*PUBLISHED, "memory"} - {"tcmalloc-google", "snmalloc", "rpmalloc"}  # the same for real programs
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Peer:
     mode: str = ""
 
     def arm(self, root: Path) -> Arm | None:
-        """None where the peer cannot be had."""
+        """The peer's arm, or None if it is not available."""
         if self.name == "glibc":
             return Arm(version=self.version, env=self.env)
         return library_arm(Path(self.file).resolve(), root, self.version, self.env, self.mode) if self.file else None
@@ -50,7 +50,7 @@ def read(root: Path = ROOT) -> list[Peer]:
 
 
 def find(root: Path = ROOT) -> None:
-    """Sees to it that there is a list: where nobody made the peers, of those that the machine has."""
+    """Makes the list of peers if there is none.  Then it has those that are installed."""
     if (root / "build/peers/peers.json").is_file():
         return
     done = subprocess.run([sys.executable, root / "peers/build.py", "--found"], capture_output=True, text=True)
@@ -59,7 +59,7 @@ def find(root: Path = ROOT) -> None:
 
 
 def older(plans: Iterable[Plan], root: Path = ROOT) -> list[str]:
-    """The peers of which PUBLISHED has a newer version, and that none of the plans has."""
+    """The peers that none of the plans has, and of which PUBLISHED has a newer version."""
     had = PUBLISHED.union(*(plan.arms.keys() | plan.missing.keys() for plan in plans))
     named = (row["name"] for row in tomllib.loads(text_of(root / "peers/peers.toml"))["peer"])
     return [name for name in named if name not in had]
@@ -68,8 +68,8 @@ def older(plans: Iterable[Plan], root: Path = ROOT) -> list[str]:
 def arms(
     builder: Builder, only: tuple[str, ...] = (), usual: tuple[str, ...] = ()
 ) -> tuple[dict[str, Arm], dict[str, str]]:
-    """What can be measured, and of the rest, why it cannot.  Only what is named so, if anything is: lanes, peers, and
-    libraries as name=path; else all peers, and the usual lanes or all."""
+    """Returns the arms that can be measured, and for the others the reason why not.  `only` may name lanes, peers, and
+    libraries as name=path.  Otherwise it is all peers, and the usual lanes or all."""
     names = [text.partition("=")[0] for text in only]
     if twice := {name for name in names if names.count(name) > 1}:
         raise LabError(f"given twice: {', '.join(sorted(twice))}")
@@ -84,7 +84,7 @@ def arms(
         said[peer.name] = peer.status
         try:
             found[peer.name] = peer.arm(builder.root)
-        except LabError as error:  # it was here when its row was written
+        except LabError as error:  # it was removed since its row was written
             found[peer.name], said[peer.name] = None, f"{error}: make peers"
     limit = builder.root / "out" / f"{LIMIT}.so"
     found[LIMIT] = library_arm(limit, builder.root) if limit.is_file() else None
@@ -100,11 +100,12 @@ def arms(
 
 
 def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
-    """A command of a benchmark, or of programs.py, on each line, with the number that is scaled in braces; # begins a comment."""
+    """Reads a list of cells.  Each line is a command of a benchmark or of programs.py, with the number to scale in
+    braces.  # begins a comment."""
     try:
         text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), text_of(file))
         commands = [shlex.split(line, comments=True) for line in text.splitlines()]
-    except ValueError as error:  # a quote that is not closed
+    except ValueError as error:  # for example a quote that is not closed
         raise LabError(f"{file}: {error}") from None
     found = {re.sub("^(bench|program)_", "", shlex.join(argv)): Cell(argv, argv[0]) for argv in commands if argv}
     if not found:

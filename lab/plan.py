@@ -1,4 +1,4 @@
-"""What will be run: arms (a library each) and cells (a command each).  The first line of a samples file."""
+"""A plan of runs: arms (a library each) and cells (a command each).  It is the first line of a samples file."""
 
 import hashlib
 import re
@@ -9,19 +9,19 @@ from pathlib import Path
 from lab import Json, LabError
 
 BASELINE, COPY = "baseline", "baseline's copy"
-FROM_BUILDING = ("arms", "programs", "missing")  # what a plan lacks before
-NOT_A_PLAN = (ValueError, LookupError, TypeError, AttributeError)  # what reading something else as a plan ends in
+FROM_BUILDING = ("arms", "programs", "missing")  # fields that a plan gets only when it is built
+NOT_A_PLAN = (ValueError, LookupError, TypeError, AttributeError)  # raised if something else is read as a plan
 CONFIG = re.compile(rb"hz3-config: (version=[^\0]*)\0")
 
 
 @dataclass(frozen=True)
 class Arm:
-    file: str | None = None  # the library, relative to the root where it lies there; None: libc's malloc
+    file: str | None = None  # the library, relative to the root if it is inside; None: libc's malloc
     sha256: str | None = None
-    config: str = ""  # hz3's config string; empty for others
+    config: str = ""  # hz3's config string; empty for other allocators
     version: str = ""
     env: dict[str, str] = field(default_factory=dict)
-    mode: str = ""  # what `make peers` proved; older files have none
+    mode: str = ""  # the mode that `make peers` found; older files have none
 
     @property
     def said_version(self) -> str:
@@ -44,13 +44,13 @@ class Plan:
     cells: dict[str, Cell]
     blocks: int
     seed: int = field(default_factory=lambda: secrets.randbits(32))
-    aa_blocks: int = 0  # blocks of BASELINE and COPY alone, before the others
+    aa_blocks: int = 0  # blocks with only BASELINE and COPY, before the others
     scale: float = 1.0
     programs: dict[str, str] = field(default_factory=dict)  # program: sha256
-    missing: dict[str, str] = field(default_factory=dict)  # peers that could not be had, and why
-    experiment: Json = field(default_factory=dict)  # as it was written when the run began
-    commit: str = ""  # what was checked out, with -dirty where a file had changed; empty where git does not know
-    until: str = ""  # decided: cells get more blocks until every gate is decided; see until.py
+    missing: dict[str, str] = field(default_factory=dict)  # peers that were not available, and why
+    experiment: Json = field(default_factory=dict)  # the experiment's file when the run began
+    commit: str = ""  # what was checked out, with -dirty if a file had changed; empty without git
+    until: str = ""  # "decided": cells get more blocks until every gate is decided; see until.py
 
     def arms_of(self, phase: str) -> list[str]:
         return [BASELINE, COPY] if phase == "aa" else list(self.arms)
@@ -65,7 +65,8 @@ class Plan:
         return cls(**{**table, "arms": arms, "cells": cells})
 
     def check_same_as(self, other: "Plan", but: tuple[str, ...] = ()) -> None:
-        """Samples of two plans belong together only where nothing that is measured differs: digests say so."""
+        """Raises LabError unless both plans measure the same, by their digests.  Only then their samples belong
+        together."""
         mine, others = self.to_json(), other.to_json()
         changed = [key for key in mine if key not in ("seed", "commit", *but) and mine[key] != others[key]]
         if changed:
@@ -80,7 +81,7 @@ def digest(file: Path) -> str:
 
 
 def check_preloadable(path: Path) -> Path:
-    """LD_PRELOAD is a list with these between its entries."""
+    """Raises LabError if the path has a character that separates entries of LD_PRELOAD."""
     if re.search(r"[\s:]", str(path)):
         raise LabError(f"LD_PRELOAD cannot hold a path with a space or a colon: {path}")
     return path

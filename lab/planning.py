@@ -1,4 +1,4 @@
-"""From what is asked to a plan that can be run, with everything built that it needs."""
+"""Makes a plan that can be run, from an experiment or a list of cells, and builds everything it needs."""
 
 import shlex
 import shutil
@@ -11,11 +11,11 @@ from lab import ROOT, LabError, build, experiment, measure, peers, programs, reg
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
-Check = Callable[[Plan], None]  # of a plan, before anything is built for it
+Check = Callable[[Plan], None]  # called with a plan before anything is built for it
 
 
 def commit(root: Path = ROOT) -> str:
-    """For Plan.commit."""
+    """The value of Plan.commit."""
     argv = ["git", "-C", str(root), "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
     try:
         return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
@@ -49,7 +49,7 @@ def of_cells(
     say: build.Say,
     check: Check = lambda plan: None,
 ) -> Plan:
-    """Lanes, peers and the limit, on the cells of a file; without one, who there is.  Each has proved that it takes."""
+    """A plan for lanes, peers and the limit on the cells of a file, or without cells.  Each arm is proved to serve."""
     builder = build.Builder(registry.read(), say=say)
     cells = peers.cells(file, scale) if file else {}
     real, names = programs.are_real(cells), sorted({cell.argv[0] for cell in cells.values()})
@@ -67,7 +67,7 @@ def of_cells(
 
 
 def leave_out_limit(arms: dict[str, Arm], missing: dict[str, str]) -> None:
-    """It is no allocator for programs."""
+    """The limit is no allocator for programs."""
     arms.pop(peers.LIMIT, None)
     missing.pop(peers.LIMIT, None)
 
@@ -75,7 +75,7 @@ def leave_out_limit(arms: dict[str, Arm], missing: dict[str, str]) -> None:
 def _that_take(
     arms: dict[str, Arm], missing: dict[str, str], prove: session.Measure, say: build.Say
 ) -> tuple[dict[str, Arm], dict[str, str]]:
-    """The arms that take, and who else is missing, and why; ours have to."""
+    """Returns the arms that serve, and the others with the reason.  hz3's own have to serve."""
     failing = {}
     for name, arm in show.steps("proving", list(arms.items()), lambda one: one[0], say):
         try:
@@ -93,7 +93,7 @@ INSTALLED = ("scale", "fast", "memory")
 def of_command(
     command: list[str], only: tuple[str, ...], blocks: int, say: build.Say, check: Check = lambda plan: None
 ) -> tuple[Plan, measure.Command]:
-    """The lanes that are installed, and peers, on any program."""
+    """A plan for the lanes that are built, and the peers, on any program."""
     program = shutil.which(command[0])
     if not program:
         raise LabError(f"'{command[0]}' was not found, or cannot be executed")
@@ -107,7 +107,7 @@ def of_command(
 def of_trace(
     player: replay.Player, only: tuple[str, ...], blocks: int, say: build.Say, check: Check = lambda plan: None
 ) -> Plan:
-    """The same arms, on a trace."""
+    """A plan for the same arms on a trace."""
     trace = player.trace
     cells = {f"replay {trace.name}": Cell([str(trace)])}
     plan = Plan("compare", f"replay-{trace.name}", {}, cells, blocks, programs={trace.name: player.sha256})

@@ -43,7 +43,7 @@ Panel = tuple[str, Callable[[Axes], None]]
 
 
 def logarithmic(axis: Axis) -> None:
-    """Ticks at 1, 2, 5 of each decade, or at more where less is shown, as plain numbers."""
+    """Ticks at 1, 2, 5 of each decade, or more if the range is small, as plain numbers."""
     low, high = axis.get_view_interval()
     axis.set_major_locator(MaxNLocator(6) if high < 4 * low else LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -51,12 +51,12 @@ def logarithmic(axis: Axis) -> None:
 
 
 def legend(axis: Axes) -> None:
-    """Beside the picture, where it hides nothing."""
+    """Puts the legend beside the picture, where it hides nothing."""
     axis.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 class Palette:
-    """The same colour for the same allocator in every picture; hz3's lanes are the warm ones."""
+    """An allocator has the same colour in every picture.  hz3's lanes have warm ones."""
 
     def __init__(self, lanes: Sequence[str], others: Sequence[str]):
         self.colours = {name: OURS[i % len(OURS)] for i, name in enumerate(lanes)}
@@ -85,7 +85,7 @@ def grid(panels: list[Panel], height: float, alt: str, columns: int = COLUMNS, w
 
 
 def intervals(figures: dict[str, Figure], palette: Palette, unit: float, label: str) -> Callable[[Axes], None]:
-    """A dot and its interval for each arm, the fastest on top; a line for the limit."""
+    """A dot with its interval for each arm, the fastest on top, and a line for the limit."""
     arms = sorted((arm for arm in figures if arm != LIMIT), key=lambda arm: figures[arm].median)
 
     def draw(axis: Axes) -> None:
@@ -108,8 +108,8 @@ def intervals(figures: dict[str, Figure], palette: Palette, unit: float, label: 
 def spread(
     groups: dict[str, dict[str, list[float]]], palette: Palette, label: str, kind: str = "lane "
 ) -> Callable[[Axes], None]:
-    """For each group, lane by lane (or what `kind` they are), a dot for each cell and a diamond for their geometric
-    mean; a line at 1."""
+    """For each group and each lane (or other `kind`), a dot for each cell, and a diamond for their geometric mean; a
+    line at 1."""
 
     def draw(axis: Axes) -> None:
         lanes = next(iter(groups.values()))
@@ -136,7 +136,7 @@ def spread(
 
 
 def pareto(speed: dict[str, Figure], memory: dict[str, Figure], palette: Palette) -> Callable[[Axes], None]:
-    """Up is faster, left is smaller; the line joins those whom nobody beats in both."""
+    """Up is faster, left is smaller.  The line joins the arms that no other beats in both."""
 
     def draw(axis: Axes) -> None:
         points = {arm: (memory[arm].median / 1024, speed[arm].median / 1e6) for arm in speed if arm != LIMIT}
@@ -183,7 +183,7 @@ def scaling(by_threads: dict[int, dict[str, Figure]], palette: Palette) -> Calla
 
 
 def over_time(series: dict[str, list[tuple[float, float]]], palette: Palette) -> Callable[[Axes], None]:
-    """RSS, from (milliseconds, KiB)."""
+    """RSS over time, from points (milliseconds, KiB)."""
 
     def draw(axis: Axes) -> None:
         for arm, points in series.items():
@@ -197,7 +197,7 @@ def over_time(series: dict[str, list[tuple[float, float]]], palette: Palette) ->
 
 
 def percentiles(latencies: dict[str, list[float]], palette: Palette) -> Callable[[Axes], None]:
-    """Nanoseconds at each of SHARES, the rarer to the right."""
+    """Nanoseconds at each of SHARES, rarer ones to the right."""
 
     def draw(axis: Axes) -> None:
         places = [-math.log10(1 - share) for share in SHARES.values()]
@@ -213,7 +213,7 @@ def percentiles(latencies: dict[str, list[float]], palette: Palette) -> Callable
 
 
 def forest(findings: list[Finding]) -> Callable[[Axes], None]:
-    """Each case's gain with its interval, on the band of its noise floor."""
+    """Each case's gain with its interval, over the band of its noise floor."""
 
     def draw(axis: Axes) -> None:
         for row, finding in enumerate(reversed(findings)):

@@ -1,6 +1,6 @@
-"""Real programs: what each costs on a library.  A witness in each of their processes says who served malloc.
+"""Measures real programs on a library.  A witness in each of their processes says which library served malloc.
 
-Their inputs are made here by fixed seeds, once, and their scripts are in bench/programs."""
+Their inputs are made here, once, from fixed seeds.  Their scripts are in bench/programs."""
 
 import os
 import random
@@ -20,17 +20,17 @@ from lab.plan import Arm, Cell, digest
 from lab.stage import PATH, Command, Stage, answers_at, as_nobody, cost, found, free_port, quietly, served
 
 SCRIPTS, PREFIX = ROOT / "bench/programs", "program_"
-FILES = 24  # of nginx
+FILES = 24  # that nginx serves
 Program = Callable[[Stage], Json]
 
 
 def script(name: str, *program: str) -> Program:
-    """A program with a script and an amount of work."""
+    """A program that runs a script with an amount of work."""
     return lambda stage: cost(stage, [found(program[0]), *program[1:], SCRIPTS / name, str(stage.work)])
 
 
 def redis(stage: Stage) -> Json:
-    """Requests, sixteen at a time."""
+    """Redis serves requests, sixteen at a time."""
     path = stage.path("redis")
     path.unlink(missing_ok=True)
     asked = [
@@ -53,7 +53,7 @@ def redis(stage: Stage) -> Json:
 
 
 def memcached(stage: Stage) -> Json:
-    """Requests over four connections at once: values of 1 byte to 64 KiB, set, read, deleted."""
+    """memcached serves requests over four connections at once: values of 1 byte to 64 KiB are set, read and deleted."""
     path = stage.path("memcached")
 
     def talk(worker: int) -> None:
@@ -92,7 +92,7 @@ def memcached(stage: Stage) -> Json:
 
 
 def postgres(stage: Stage, *asked: str) -> Json:
-    """pgbench's transactions over four connections, or as they are asked for."""
+    """PostgreSQL serves pgbench's transactions over four connections, or with other options."""
     data, user = stage.path("data"), as_nobody(stage)
     pgbench: Command = [found("pgbench"), "-h", stage.folder, "-U", "lab", "-n", "postgres"]
     fresh = not data.exists()
@@ -111,7 +111,7 @@ def postgres(stage: Stage, *asked: str) -> Json:
 
 
 def configure(stage: Stage, template: Path, **words: str) -> None:
-    """The template, into the stage's folder: @FOLDER@ in it stands for that, and @WORD@ for each of the words."""
+    """Writes the template to the stage's folder.  @FOLDER@ in it stands for the folder, @WORD@ for each of the words."""
     text = template.read_text()
     for word, value in {"FOLDER": str(stage.folder), **words}.items():
         text = text.replace(f"@{word}@", value)
@@ -119,8 +119,8 @@ def configure(stage: Stage, template: Path, **words: str) -> None:
 
 
 def nginx(stage: Stage) -> Json:
-    """Requests over connections of a hundred each, four at once: files of 1 byte to 64 KiB, half of them compressed, some
-    by way of a proxy."""
+    """nginx serves requests, a hundred on each connection, over four at once: files of 1 byte to 64 KiB, half of them
+    compressed, some through a proxy."""
     www, port = stage.path("www"), free_port()
     if not www.exists():
         dice = random.Random(2)
@@ -150,7 +150,7 @@ def nginx(stage: Stage) -> Json:
 
 
 def rocksdb(stage: Stage) -> Json:
-    """Keys written and read by two threads."""
+    """Two threads write and read keys."""
     shutil.rmtree(stage.path("rocksdb"), ignore_errors=True)
     asked = ["--benchmarks=fillrandom,readrandom", "--threads=2", "--seed=1", "--value_size=200", "--disable_wal"]
     return cost(stage, [found("db_bench"), *asked, f"--num={stage.work // 4}", f"--db={stage.path('rocksdb')}"])
@@ -161,7 +161,7 @@ def tables(stage: Stage) -> str:
 
 
 def sqlite(stage: Stage) -> Json:
-    """Rows inserted, joined and grouped."""
+    """Inserts, joins and groups rows."""
     return cost(stage, [found("sqlite3"), ":memory:", tables(stage)])
 
 
@@ -177,7 +177,7 @@ def write_c(file: Path, functions: int) -> None:
 
 
 def gcc(stage: Stage) -> Json:
-    """Functions in C, optimised."""
+    """Compiles functions in C, with optimisation."""
     source = stage.once("source.c", lambda file: write_c(file, stage.work))
     return cost(stage, [found("gcc"), "-O2", "-c", "-o", stage.path("c.o"), source])
 
@@ -194,7 +194,7 @@ def write_cpp(file: Path, types: int) -> None:
 
 
 def gpp(stage: Stage) -> Json:
-    """Templates in C++, not optimised, each for a type of its own."""
+    """Compiles templates in C++, each for its own type, without optimisation."""
     source = stage.once("source.cpp", lambda file: write_cpp(file, stage.work))
     return cost(stage, [found("g++"), "-c", "-o", stage.path("cpp.o"), source])
 
@@ -204,7 +204,7 @@ def primes_below(limit: int) -> Iterator[int]:
 
 
 def z3(stage: Stage) -> Json:
-    """Of products of two primes of 16 bits, which numbers they are of, as questions of their bits."""
+    """Factors products of two primes of 16 bits, as a problem on bit vectors."""
 
     def write(file: Path) -> None:
         lines = ["(set-logic QF_BV)", *(f"(declare-const {name} (_ BitVec 32))" for name in "xy")]
@@ -231,7 +231,7 @@ def write_postscript(file: Path, pages: int) -> None:
 
 
 def ghostscript(stage: Stage) -> Json:
-    """Pages of curves and words, to pixels and to PDF."""
+    """Renders pages of curves and words to pixels and to PDF."""
     source = stage.once("pages.ps", lambda file: write_postscript(file, stage.work))
     devices = ["-sDEVICE=pdfwrite", f"-sOutputFile={stage.path('pages.pdf')}"]
     return cost(stage, [found("gs"), "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", *devices, source])
@@ -255,12 +255,12 @@ def write_repository(folder: Path, commits: int) -> None:
 
 
 def git(stage: Stage) -> Json:
-    """The log of commits, with what each changed."""
+    """Prints the log of commits, with the changes of each."""
     repository = stage.once("repository.git", lambda folder: write_repository(folder, stage.work))
     return cost(stage, [found("git"), "-C", repository, "log", "--stat", "-M", "main"])
 
 
-PROGRAMS: dict[str, tuple[Program, str]] = {  # and the file whose digest says which it was
+PROGRAMS: dict[str, tuple[Program, str]] = {  # with the executable whose digest is recorded
     "redis": (redis, "redis-server"),
     "memcached": (memcached, "memcached"),
     "postgres": (postgres, "postgres"),
@@ -282,7 +282,7 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # and the file whose digest says w
 
 
 def are_real(cells: dict[str, Cell]) -> bool:
-    """Whether the cells are of real programs: all, or none."""
+    """Whether the cells are real programs.  Either all are, or none."""
     real = [name for name, cell in cells.items() if cell.group.startswith(PREFIX)]
     if real and len(real) < len(cells):
         raise LabError(f"a list has real programs or benchmarks, not both: {', '.join(real)}")
@@ -290,7 +290,7 @@ def are_real(cells: dict[str, Cell]) -> bool:
 
 
 def check(cells: dict[str, Cell]) -> dict[str, str]:
-    """The digest of each program's file, where all are known and here."""
+    """The digest of each program's file.  Raises LabError if one is unknown or not installed."""
     digests, missing = {}, []
     for cell in cells.values():
         name = cell.group.removeprefix(PREFIX)
@@ -307,7 +307,7 @@ def check(cells: dict[str, Cell]) -> dict[str, str]:
 
 
 class Taker:
-    """Runs a program on a library, both in one folder, and lets nothing pass that another library served."""
+    """Runs a program on a library, both in one folder.  Raises LabError if another library served it."""
 
     def __init__(self, folder: Path, programs: dict[str, Program] | None = None):
         self.folder, self.programs = folder, programs or {name: program for name, (program, _) in PROGRAMS.items()}
@@ -316,12 +316,12 @@ class Taker:
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         library, testimony = measure.check_library(name, arm, ROOT), self.folder / "testimony"
-        if library:  # a copy, where users of servers can read it; names of one length, since LD_PRELOAD moves the stack
+        if library:  # copied for servers' users, with names of one length, as LD_PRELOAD shifts the stack
             copy = self.folder / f"{(arm.sha256 or '')[:16]}.so"
             library = copy if copy.exists() else Path(shutil.copy(library, copy))
-        for file in (testimony, self.folder / "usage"):  # which another user may have written
+        for file in (testimony, self.folder / "usage"):  # another user may have written them
             file.unlink(missing_ok=True)
-        preload = [library or Path("libc.so.6"), self.folder / "witness.so"]  # Debian's Redis would bring jemalloc
+        preload = [library or Path("libc.so.6"), self.folder / "witness.so"]  # Debian's Redis is linked with jemalloc
         env = measure.environment(arm, cell, preload) | {"LAB_WITNESS": str(testimony), "PATH": PATH, "LC_ALL": "C"}
         program = self.programs[cell.group.removeprefix(PREFIX)]
         what = f"{cell.argv[0].removeprefix(PREFIX)} under {name}"
@@ -335,6 +335,6 @@ class Taker:
 
 @contextmanager
 def taker(programs: dict[str, Program] | None = None) -> Iterator[Taker]:
-    """Of the programs above, or of others."""
+    """A Taker for the programs above, or for others."""
     with tempfile.TemporaryDirectory(prefix="hz3-") as folder:
         yield Taker(Path(folder).resolve(), programs)

@@ -1,5 +1,5 @@
-"""What is made from the newest comparisons: the figures in the README, docs/results/programs.md with a table for each
-size of machine and pictures, and docs/results/peers.md; and conformance.md beside them."""
+"""Makes from the newest comparisons: the figures in the README, docs/results/programs.md with pictures and a table for
+each size of machine, and docs/results/peers.md.  Also makes conformance.md."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -17,7 +17,7 @@ from lab.samples import Samples
 from lab.versus import MEMORY, OVERFLOWED, SPEED, marked
 
 LANES = ("scale", "r90")
-SCALING = "peers-cells-scaling"  # whose cells differ in the number of threads
+SCALING = "peers-cells-scaling"  # the list whose cells differ in the number of threads
 BEGIN, END = "<!-- figures: hz3 report --readme -->\n", "<!-- /figures -->\n"
 RESULTS = Path("docs/results")
 PICTURE = "overview"
@@ -35,7 +35,7 @@ frees its own objects, R>0 that half or nine tenths are freed by another thread.
 
 
 def against_peers(comparisons: list[Comparison]) -> tuple[Groups, Groups]:
-    """Speeds and memories of each group of cells, of each lane."""
+    """Speed and memory ratios for each group of cells and each lane."""
     found: dict[str, Groups] = {f: defaultdict(lambda: {lane: [] for lane in LANES}) for f in (SPEED, MEMORY)}
     for comparison, cell in ((c, cell) for c in comparisons for cell in c.cells):
         for lane in LANES:
@@ -45,7 +45,7 @@ def against_peers(comparisons: list[Comparison]) -> tuple[Groups, Groups]:
 
 
 def programs(speeds: Groups, memories: Groups, overflowed: set[str]) -> str:
-    """A row for each program."""
+    """A table with a row for each program."""
     head, rows = ["program", "cells"], []
     for lane in LANES:
         head += [f"{lane}: speed", "worst cell", "peak RSS", "worst cell"]
@@ -72,13 +72,13 @@ def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str
 
 
 def drawn(folder: Path, name: str, label: str, drawings: list[Panel], height: float, at: str = "") -> str:
-    """The line that shows the picture, from a page that has it `at` a place."""
+    """Writes the picture, and returns the line that shows it.  `at`: the folder, as seen from the page."""
     (folder / f"{name}.svg").write_text(grid(drawings, height, label, columns=1, width=8.5))
     return f"![{label}]({at}{name}.svg)\n"
 
 
 def spreads(folder: Path, speeds: Groups, memories: Groups) -> str:
-    """A table as pictures."""
+    """Draws the table as pictures."""
     lines = ""
     for name, groups, label in (
         ("speed", speeds, "times the speed of the fastest peer"),
@@ -90,8 +90,8 @@ def spreads(folder: Path, speeds: Groups, memories: Groups) -> str:
 
 
 def figures(overview: Overview, folder: Path, at: str = f"{RESULTS}/") -> str:
-    """Of the small programs: one picture, a row for each kind, and where hz3 does worst; from a page that has all `at` a
-    place."""
+    """The text on small programs: a picture, a row for each kind, and where hz3 does worst.  `at`: the folder, as seen
+    from the page."""
     label = "hz3 beside the best other allocator in each test"
     height = 1.2 + 0.35 * len(overview.rows[SPEED])
     picture = drawn(folder, PICTURE, label, panels(overview), height, at)
@@ -110,7 +110,7 @@ It does worst in these programs:
 
 
 def by_cpus(comparisons: list[Comparison]) -> list[list[Comparison]]:
-    """Those with anything to compare, smallest machines first."""
+    """The comparisons that have cells, by number of processors, the smallest first."""
     found = defaultdict(list)
     for comparison in (comparison for comparison in comparisons if comparison.cells):
         found[comparison.run.machine["cpus_allowed"]].append(comparison)
@@ -118,7 +118,7 @@ def by_cpus(comparisons: list[Comparison]) -> list[list[Comparison]]:
 
 
 def write(runs: list[Samples], root: Path) -> None:
-    """From the newest comparisons."""
+    """Writes the README's figures and the pages from the newest comparisons."""
     text = (root / "README.md").read_text()
     if BEGIN not in text or END not in text:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")

@@ -1,4 +1,4 @@
-"""The lanes and flags of src/base/flags.def: what all Python here knows of them.  (CMake reads the file itself.)"""
+"""Reads the lanes and flags of src/base/flags.def, for all Python here.  (CMake reads the file itself.)"""
 
 import re
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ class Flag:
 class Registry:
     lanes: tuple[str, ...]
     flags: dict[str, Flag]
-    sources: tuple[tuple[str, str, int], ...] = ()  # files below src that ask for a value of a flag
+    sources: tuple[tuple[str, str, int], ...] = ()  # files below src that are compiled for one value of a flag
 
     def takes_part(self, source: str, values: dict[str, int]) -> bool:
-        """Whether a source below src is compiled where the flags have these values."""
+        """Whether a source below src is compiled with these values of the flags."""
         return all(values[flag] == wanted for file, flag, wanted in self.sources if file == source)
 
     def resolve(self, lane: str, flags: dict[str, int]) -> dict[str, int]:

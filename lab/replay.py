@@ -1,4 +1,4 @@
-"""The calls of a recorded program, made again on any allocator; what is recorded and played is told in trace/."""
+"""Replays the calls of a recorded program on any allocator.  trace/ says what is recorded and played."""
 
 import statistics
 import subprocess
@@ -22,14 +22,14 @@ from lab.samples import Samples
 
 
 class Player:
-    """Plays one trace, once for each run of an arm."""
+    """Plays a trace once for each run of an arm."""
 
     def __init__(self, trace: Path, root: Path = ROOT):
         self.root, self.trace = root, trace.resolve()
         self.sha256, self.player = digest(self.trace), build_player(root / "build/lab")
 
     def facts(self, say: Say) -> Json:
-        """What is in the trace; what the player says of it beside that is said."""
+        """The facts about the trace.  The player's warnings are passed on."""
         done = subprocess.run([self.player, "--facts", self.trace], capture_output=True, text=True)
         said = done.stderr.strip().removeprefix("hz3: ")
         if done.returncode:
@@ -55,7 +55,7 @@ class Player:
 
 
 def fidelity(run: Samples, facts: Json) -> str:
-    """What was recorded, beside the same replayed on the allocator that served then, if it is among the arms."""
+    """The recorded figures, beside a replay on the same allocator, if it is among the arms."""
     recorded_on, peak = Path(str(facts["recorded_on"])).name, facts["recorded_peak"]
     said = f"recorded on {recorded_on}: {peak / 1024:.1f} MiB at the peak, {facts['recorded_cpu']:.2f} s of CPU"
     files = {name: Path(arm.file or "libc.so.6").name for name, arm in run.plan.arms.items()}

@@ -1,4 +1,4 @@
-"""One HTML file with everything in it, from the results there are."""
+"""Makes one self-contained HTML file from the results."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ NO_PICTURE = Markup()
 
 @dataclass(frozen=True)
 class Block:
-    """What stands one under the other; what is empty is left out."""
+    """A part of a section.  Its fields are shown one below the other; empty ones are left out."""
 
     title: str = ""
     text: str = ""
@@ -53,7 +53,7 @@ def drawn(panels: list[plots.Panel], height: float, alt: str, title: str = "") -
 
 
 def speed_panels(comparison: Comparison) -> dict[str, list[plots.Panel]]:
-    """By benchmark program."""
+    """Speed panels by benchmark program."""
     panels = defaultdict(list)
     for cell in comparison.cells:
         if speed := comparison.figures(cell, SPEED):
@@ -135,7 +135,7 @@ def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[Block]:
 
 
 def published(folder: Path, say: Say) -> list[Samples]:
-    """Of the samples that are here: the newest comparison of each list, the newest run of each experiment."""
+    """From the samples in the folder: the newest comparison of each list, and the newest run of each experiment."""
     paths = steps("reading", files(folder), run_of, say)
     runs = [run for run in readable(paths, say) if counts(run)]
     compared = newest(run for run in runs if run.plan.kind == "peers")

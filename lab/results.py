@@ -1,6 +1,6 @@
-"""results/: of each list of cells and each experiment the newest run, compressed; a line for each run that there ever
-was (index.json); and what the documentation is made from (summary.json).  The samples of older runs are in the history:
-`git show` gives them for what their line says under `history`."""
+"""The folder results/.  It has the newest run of each list of cells and of each experiment, compressed; a line for each
+run that there ever was (index.json); and the data that the documentation is made from (summary.json).  The samples of
+older runs are in git's history: `git show` prints them, with the value of `history` in their line."""
 
 import hashlib
 import json
@@ -21,18 +21,19 @@ from lab.summary import Judged
 FOLDER = ROOT / "results"
 EXPERIMENTS = ROOT / "experiments"
 INDEX, SUMMARY = "index.json", "summary.json"
-LEAST_BLOCKS, LEAST_WEIGHT = 2, 0.5  # of a comparison; the weight of 2 blocks with a quarter of the iterations
+LEAST_BLOCKS, LEAST_WEIGHT = 2, 0.5  # of a published comparison; 2 blocks with a quarter of the iterations weigh 0.5
 Say = Callable[[str], None]
 T = TypeVar("T")
 
 
 def weight(plan: Plan | Judged) -> float:
-    """What a trial has less of."""
+    """The amount of measurement in a run, by which trials are recognised."""
     return plan.scale * plan.blocks
 
 
 def counts(run: Samples) -> bool:
-    """A complete run; of comparisons one that is no trial, and leaves out nobody whom all that are published have."""
+    """Whether a run may be published.  It has to be complete; a comparison must be no trial, and have all of
+    PUBLISHED."""
     plan = run.plan
     if plan.kind == "peers":
         trial = plan.blocks < LEAST_BLOCKS or weight(plan) < LEAST_WEIGHT
@@ -44,7 +45,7 @@ def counts(run: Samples) -> bool:
 
 
 def best(every: Iterable[T], key: Callable[[T], Hashable], rank: Callable[[T], Any] = lambda run: 0) -> list[T]:
-    """Of each key the run that ranks first, of several the last."""
+    """For each key the run that ranks first, or the last of several that do."""
     found: dict[Hashable, T] = {}
     for run in every:
         if key(run) not in found or rank(run) >= rank(found[key(run)]):
@@ -53,14 +54,15 @@ def best(every: Iterable[T], key: Callable[[T], Hashable], rank: Callable[[T], A
 
 
 def newest(comparisons: Iterable[Samples]) -> list[Samples]:
-    """Of every list of cells the newest for each number of processors, whichever machine had them."""
+    """The newest comparison for each list of cells and each number of processors, on any machine."""
     ordered = sorted(comparisons, key=lambda run: stamp(run.path))
     key = {id(run): (run.plan.name, run.machine["cpus_allowed"]) for run in ordered}
     return sorted(best(ordered, lambda run: key[id(run)]), key=lambda run: key[id(run)])
 
 
 def weightiest(every: Iterable[Judged], asked: experiment.Experiment | None) -> list[Judged]:
-    """Of every machine the weightiest run, and of several the newest, but first those of what is asked now."""
+    """For each machine the run with the largest weight, or the newest of several.  Runs of the present file come
+    first."""
     now = summary.basis(asked) if asked else ""
     return best(every, lambda run: run.key, lambda run: (not run.is_brief, run.basis == now, weight(run)))
 
@@ -75,12 +77,12 @@ def day(path: Path) -> str:
 
 
 def run_of(path: Path) -> str:
-    """How the index names it."""
+    """The run's name in the index."""
     return f"{path.parent.name}/{stamp(path)}"
 
 
 def readable(paths: Iterable[Path], say: Say) -> Iterator[Samples]:
-    """Of a file that is damaged it is said where, and the others are read."""
+    """Yields the samples of each file.  A damaged file is reported with the place, and skipped."""
     for path in paths:
         try:
             yield Samples.load(path)
@@ -93,7 +95,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def on_lines(value: Any, depth: int) -> str:
-    """JSON in which so many levels begin new lines: small, and changes of it can be read."""
+    """JSON with new lines for the outer `depth` levels, so that it is small and diffs are readable."""
     if not depth or not isinstance(value, (dict, list)) or not value:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     if isinstance(value, list):
@@ -146,7 +148,7 @@ class Results:
         return self.folder / f"{run}.jsonl{archive.SUFFIX}"
 
     def add(self, run: Samples) -> None:
-        """What the index and the summary say of a complete run."""
+        """Adds a complete run to the index and the summary."""
         name = run_of(run.path)
         self.index[name] = self.index.get(name, {}) | {
             "run": name,
@@ -170,7 +172,7 @@ class Results:
             self._shorten(run.path.parent.name)
 
     def _shorten(self, name: str) -> None:
-        """What the ledger does not show in full."""
+        """Shortens the runs of an experiment that the ledger does not show in full."""
         file = EXPERIMENTS / f"{name}.toml"
         shown = weightiest(self.experiments[name], experiment.read(file) if file.is_file() else None)
         self.experiments[name] = [run if run in shown else run.brief() for run in self.experiments[name]]
@@ -184,7 +186,7 @@ class Results:
 
 
 def keep(run: Samples, folder: Path) -> None:
-    """Of a run that is complete: compresses its samples, and adds it to the index and the summary."""
+    """Compresses the samples of a complete run, and adds it to the index and the summary."""
     if run.path.suffix != archive.SUFFIX:
         run.path = archive.compress(run.path)
     results = Results.read(folder)
@@ -193,7 +195,7 @@ def keep(run: Samples, folder: Path) -> None:
 
 
 def renew(folder: Path, say: Say) -> Results:
-    """From all samples that are here; of runs whose samples are elsewhere it stays as it is."""
+    """Renews the summary from all samples in the folder.  Entries of runs whose samples are elsewhere are kept."""
     results = Results.read(folder)
     for run in readable(files(folder), say):
         if not remaining(run):

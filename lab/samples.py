@@ -1,6 +1,6 @@
-"""The file of raw samples: JSON lines, appended to and never changed, and compressed when the run is complete.
+"""The file of raw samples.  It has JSON lines, is only appended to, and is compressed when the run is complete.
 
-The first line is the plan and the machine.  A last line without its newline was cut off by a crash and is no sample.
+The first line has the plan and the machine.  A last line without a newline was cut off by a crash, and is ignored.
 """
 
 import fcntl
@@ -16,12 +16,12 @@ from pathlib import Path
 from lab import Json, LabError, text_of
 from lab.plan import NOT_A_PLAN, Plan
 
-Figures = dict[str, Json]  # of each arm
+Figures = dict[str, Json]  # by arm
 
 
 @dataclass(frozen=True)
 class Round:
-    """Every arm of a cell once, one after the other: what is paired."""
+    """One run of every arm of a cell, in sequence.  These are paired."""
 
     phase: str  # warmup, aa or ab
     block: int
@@ -29,20 +29,20 @@ class Round:
 
 
 class Samples:
-    """A run's samples in memory, and the file they go to."""
+    """A run's samples in memory, and the file that they are written to."""
 
     def __init__(self, path: Path, plan: Plan, machine: Json):
         self.path, self.plan, self.machine = path, plan, machine
-        self.attempts: dict[Round, list[Figures]] = defaultdict(list)  # each: arm to its figures
-        self.more: dict[str, list[int]] = defaultdict(list)  # blocks that a cell got beside the plan's, look by look
-        self.unable: dict[tuple[str, str], str] = {}  # cell and arm that give no result, and why
+        self.attempts: dict[Round, list[Figures]] = defaultdict(list)  # figures by arm, for each attempt
+        self.more: dict[str, list[int]] = defaultdict(list)  # blocks added to a cell at each look
+        self.unable: dict[tuple[str, str], str] = {}  # (cell, arm) without result, and why
 
     @classmethod
     def create(cls, path: Path, plan: Plan, machine: Json) -> "Samples":
         samples = cls(path, plan, machine)
         try:
             samples._append({"kind": "plan", "plan": plan.to_json(), "machine": machine})
-        except BaseException:  # what it leaves is no file of samples, and stands in the way of those that are
+        except BaseException:  # an incomplete file is no file of samples, and would be found as one later
             if path.is_file():
                 path.unlink()
             raise
@@ -88,11 +88,11 @@ class Samples:
         self.more[cell].append(blocks)
 
     def planned(self, cell: str) -> int:
-        """How many blocks it is to have."""
+        """The number of blocks that the cell should have."""
         return self.plan.blocks + sum(self.more[cell])
 
     def looks(self, cell: str) -> int:
-        """How often it was looked at whether it has blocks enough; 0 where their number was settled before."""
+        """How often it was checked whether the cell has enough blocks, or 0 if their number was fixed."""
         return 1 + len(self.more[cell]) if self.plan.until else 0
 
     def arms_of(self, round_: Round) -> list[str]:
@@ -112,7 +112,7 @@ class Samples:
             raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
 
     def complete(self, round_: Round) -> Figures | None:
-        """Each arm's figures, of the first attempt that ran to its end; none where no arm gives a result."""
+        """Each arm's figures in the first complete attempt.  Empty if no arm gives a result."""
         arms = self.arms_of(round_)
         if not arms:
             return {}
@@ -120,17 +120,17 @@ class Samples:
         return next(({arm: attempt[arm] for arm in arms} for attempt in whole), None)
 
     def blocks(self, cell: str, *phases: str) -> list[Figures]:
-        """Each arm's figures, for each complete block."""
+        """Each arm's figures in each complete block."""
         counts = {"aa": self.plan.aa_blocks, "ab": self.planned(cell)}
         taken = (self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase]))
         return [figures for figures in taken if figures]
 
 
 def contents(path: Path) -> bytes:
-    """The samples, compressed or not."""
+    """The content of a file of samples, compressed or not."""
     if path.suffix != ".zst":
         return path.read_bytes()
-    from lab import archive  # not packed: elsewhere nothing is compressed
+    from lab import archive  # here, as a packed folder does not have it and compresses nothing
 
     data, damage = archive.contents(path)
     if damage:
@@ -150,7 +150,7 @@ def text_in(path: Path) -> str:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Of two that would measure at once into one file, the second is refused, before it reads it."""
+    """Locks the file.  A second process that would measure into it is refused before it reads it."""
     with open(path, "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -170,7 +170,7 @@ def new_path(folder: Path) -> Path:
 
 
 def runs(folder: Path) -> list[Path]:
-    """One file each, the oldest first; where compressing was interrupted, the compressed one."""
+    """One file for each run, the oldest first.  If compressing was interrupted, it is the compressed one."""
     found = {
         path.name.partition(".")[0]: path for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.zst")])
     }

@@ -12,11 +12,11 @@ from lab.plan import Arm, Cell, Plan
 from lab.samples import Round, Samples
 
 Measure = Callable[[str, Arm, Cell], Json]
-Progress = Callable[[Round, str], None]  # told before each run
+Progress = Callable[[Round, str], None]  # called before each run
 
 
 def rounds(plan: Plan, more: dict[str, list[int]] | None = None) -> Iterator[tuple[Round, list[str]]]:
-    """Every round with the order of its arms, the same for the same seed; `more` are blocks of single cells."""
+    """Every round with the order of its arms.  The seed determines the order.  `more` has added blocks of cells."""
     planned = {cell: plan.blocks + sum((more or {}).get(cell, ())) for cell in plan.cells}
     for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", max(planned.values(), default=0))):
         for block in range(blocks):
@@ -42,7 +42,7 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
 
 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
-    """A sample; or in a comparison, that an allocator which is not ours gives no result in this cell."""
+    """Takes a sample.  In a comparison, a peer that fails is recorded as giving no result in this cell."""
     plan = samples.plan
     started, load = datetime.now(UTC), machine.load()
     try:

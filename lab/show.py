@@ -32,16 +32,16 @@ COLOURS = {
     Holds.UNDECIDED: "yellow",
 }
 SETTLES = " would settle it"
-SHORT = 0.2  # seconds; shorter runs are warned of
+SHORT = 0.2  # seconds; there is a warning about shorter runs
 T = TypeVar("T")
 console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 180)
 
 
 class Watch:
-    """The progress of a session; the time left is what each cell's runs took so far, times the runs of it to come."""
+    """Shows the progress of a session.  The time left is estimated from each cell's runs so far."""
 
     def __init__(self, samples: Samples):
-        self.left: dict[str, int] = defaultdict(int)  # runs to come of each cell
+        self.left: dict[str, int] = defaultdict(int)  # the runs left, by cell
         for round_, arms in remaining(samples):
             self.left[round_.cell] += len(arms)
         total, done = sum(len(arms) for _, arms in rounds(samples.plan, samples.more)), sum(self.left.values())
@@ -91,7 +91,7 @@ class Watch:
 
 
 def steps(verb: str, items: Sequence[T], name: Callable[[T], str], say: Callable[[str], None]) -> Iterator[T]:
-    """Each in its turn, under a bar that names it; where there is no terminal, it is said."""
+    """Yields each item, with a progress bar that names it.  Without a terminal the name is printed."""
     columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(verb, total=len(items))
@@ -114,12 +114,12 @@ def signed(log_ratio: float) -> str:
 
 
 def floor_of(finding: Finding) -> str:
-    """Both ways: one distance as a logarithm, but a loss has fewer per cent."""
+    """The noise floor in both directions.  It is one distance as a logarithm, but a loss has fewer per cent."""
     return f"{signed(-finding.effect.floor)} {signed(finding.effect.floor)}"
 
 
 def blocks_to_settle(finding: Finding) -> str:
-    """Of a finding that more blocks than it has would settle."""
+    """The text on how many blocks would settle a finding, if it needs more than it has."""
     if not finding.runs_needed or finding.runs_needed <= finding.effect.pairs:
         return ""
     return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks{SETTLES}"
@@ -184,7 +184,7 @@ def left_open(needs: dict[str, int]) -> None:
 
 
 def short_cells(samples: Samples) -> dict[str, float]:
-    """Those whose median run is mostly noise, and how many seconds it took."""
+    """The cells whose median run is so short that it is mostly noise, with its seconds."""
     medians = {}
     for cell in samples.plan.cells:
         runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
@@ -231,7 +231,7 @@ def comparison(samples: Samples, reference: str) -> None:
 
 
 def least(samples: Samples, cell: str, figure: str, reference: str) -> str:
-    """Who needs least of it, as far as that can be told, and at which peak."""
+    """The text on which arm needs least, as far as the intervals tell, and at which peak."""
     ratios = {a: f.ratio for a, f in compare(samples, cell, figure, reference).items() if f.ratio and a != reference}
     what = {"cpu_s": "CPU time", "peak_kib": "peak memory"}[figure]
     if not ratios:
@@ -248,7 +248,7 @@ def least(samples: Samples, cell: str, figure: str, reference: str) -> str:
 
 
 def closing(samples: Samples, reference: str) -> None:
-    """The one sentence of a comparison."""
+    """Prints the sentence that sums a comparison up."""
     for cell in filter(lambda cell: samples.blocks(cell, "ab"), samples.plan.cells):
         said = "; ".join(least(samples, cell, figure, reference) for figure in ("cpu_s", "peak_kib"))
         console.print(

@@ -1,4 +1,4 @@
-"""Where a real program runs on a library, alone or as a server under load, and what it used there."""
+"""Runs a real program on a library, alone or as a server under load, and measures what it uses."""
 
 import os
 import pwd
@@ -17,9 +17,9 @@ from lab import Json, LabError, measure
 
 POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
 PATH = os.pathsep.join(["/usr/bin", os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *POSTGRES])
-PATIENCE = 120.0  # seconds; only what hangs takes so long
-REST = 3.0  # seconds after a server's load, until its memory is looked at
-NOBODY = "nobody"  # for what refuses root
+PATIENCE = 120.0  # seconds; only a program that hangs takes longer
+REST = 3.0  # seconds from the end of a server's load until its memory is measured
+NOBODY = "nobody"  # the user for programs that refuse root
 Command = Sequence[str | Path]
 
 
@@ -35,7 +35,7 @@ class Stage:
         return self.folder / name
 
     def once(self, name: str, make: Callable[[Path], None]) -> Path:
-        """An input, of which there is one for each amount of work."""
+        """An input file, made once for each amount of work."""
         file = self.path(f"{self.work}-{name}")
         if not file.exists():
             make(file)
@@ -50,7 +50,7 @@ def found(program: str) -> str:
 
 
 def quietly(*command: str | Path, **options: Any) -> str:
-    """What a load or a preparation says, on the process's own malloc."""
+    """Runs a load or a preparation on the process's own malloc.  Returns its output."""
     env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
     done: subprocess.CompletedProcess[str] = subprocess.run(
         command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options
@@ -60,7 +60,7 @@ def quietly(*command: str | Path, **options: Any) -> str:
 
 
 def start(stage: Stage, command: Command, **options: Any) -> subprocess.Popen[bytes]:
-    """By launch, and not as a child of this process, whose own size would count in the child's peak."""
+    """Starts a command by launch, since this process's own size would count in the peak of its direct child."""
     env = {**stage.env}
     launch: Command = [stage.path("launch"), stage.path("usage"), env.pop("LD_PRELOAD", "")]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
@@ -70,7 +70,7 @@ def start(stage: Stage, command: Command, **options: Any) -> subprocess.Popen[by
 
 
 def cost(stage: Stage, command: Command, child: subprocess.Popen[bytes] | None = None) -> Json:
-    """Of a command that ends well, and the children that it waited for."""
+    """The figures of a command, which must succeed, and of the children that it waited for."""
     with tempfile.TemporaryFile() as said:
         child = child or start(stage, command, stderr=said)
         try:
@@ -93,7 +93,7 @@ def served(
     stop: int = signal.SIGTERM,
     **options: Any,
 ) -> Json:
-    """The same of a server under load, with the wall time of the load, and its RSS when it has rested."""
+    """The same for a server under load, with the wall time of the load, and RSS after REST."""
     server = start(stage, command, stderr=subprocess.DEVNULL, **options)
     try:
         deadline = time.monotonic() + PATIENCE
@@ -141,7 +141,7 @@ def free_port() -> int:
 
 
 def as_nobody(stage: Stage) -> dict[str, Any]:
-    """Who has to read the library there, and to write."""
+    """Options that run a command as NOBODY if this is root.  That user can read the library and write to the folder."""
     if os.geteuid() != 0:
         return {}
     shutil.chown(stage.folder, NOBODY)

@@ -1,7 +1,7 @@
-"""What the documentation is made from: of each complete run of an experiment what was found, of the newest comparisons
-with the peers the figures that their tables and pictures show.  As JSON it is a hundredth of the samples.
+"""The data that the documentation is made from: the findings of each complete run of an experiment, and the figures
+that tables and pictures of the newest comparisons with the peers show.  As JSON it is a hundredth of the samples' size.
 
-Of an experiment's findings only what is printed is kept, as short as it prints the same; what is not kept is nan.
+Only the printed part of findings is kept, with as few digits as print the same.  What is not kept is nan.
 """
 
 import hashlib
@@ -28,31 +28,31 @@ NOT_KEPT = math.nan
 
 
 def basis(asked: Experiment) -> str:
-    """A digest of all that a verdict depends on, but samples."""
+    """A digest of all that a verdict depends on, except samples."""
     parts = [asked.baseline, *asked.variants, *asked.cases, *asked.gates]
     text = json.dumps([*map(given, parts), asked.figure, asked.same_within])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def given(part: Any) -> Json:
-    """Its fields, without those that are as they are where nothing is said: what is added later changes no digest."""
+    """The fields that do not have their default, so that fields which are added later change no digest."""
     return {key: value for key, value in asdict(part).items() if value not in (None, {}, "")}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A complete run of an experiment, as the ledger tells of it."""
+    """A complete run of an experiment, as the ledger shows it."""
 
-    path: Path  # its samples, in results/, whether or not they are there
+    path: Path  # of its samples in results/, even if they are not there
     name: str
     machine: Json
     blocks: int
-    most: int  # of any cell: where they were added until a verdict, cells have different ones
+    most: int  # the most blocks of any cell; it exceeds `blocks` if blocks were added
     scale: float
     figure: str
     basis: str
     verdicts: list[Verdict]
-    short: dict[str, float]  # cells whose median run is mostly noise, and its seconds
+    short: dict[str, float]  # the seconds of cells whose median run is mostly noise
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -60,7 +60,7 @@ class Judged:
 
     @property
     def is_brief(self) -> bool:
-        """That only its verdicts' words are kept."""
+        """Whether only the words of its verdicts are kept."""
         return not any(verdict.findings for verdict in self.verdicts)
 
     def brief(self) -> "Judged":
@@ -78,11 +78,11 @@ def judged(run: Samples) -> Judged:
         raise LabError(f"{run.path}: {error}") from None
 
 
-DIGITS = 7  # of real programs
+DIGITS = 7  # significant digits of real programs' times
 
 
 def number(value: Any) -> Any:
-    """Whole ones without their .0, but of -0.0 that tells its sign."""
+    """Removes the .0 of whole numbers, except of -0.0, which would lose its sign."""
     whole = isinstance(value, float) and value.is_integer() and str(value) != "-0.0"
     return int(value) if whole else value
 
@@ -92,7 +92,7 @@ def real(value: Any) -> Any:
 
 
 def shortest(value: float, said: Callable[[float], str]) -> float:
-    """To as few digits as print the same, and of what was so written the same again."""
+    """Rounds to as few digits as print the same.  A rounded value stays the same."""
     for digits in range(18):
         half = 0.5 * 10.0**-digits
         for near in (value, value - half, value + half):
@@ -102,7 +102,7 @@ def shortest(value: float, said: Callable[[float], str]) -> float:
 
 
 def _printed(per_cent: float) -> str:
-    """Of -100 %, of which there is no effect, nothing: -99.97 % is not to become that."""
+    """The printed effect.  It is empty for -100 %, which has no logarithm, so that -99.97 % is not rounded to it."""
     return signed(log_ratio(per_cent)) if per_cent > -100 else ""
 
 
@@ -111,7 +111,7 @@ def _printed_both_ways(per_cent: float) -> str:
 
 
 def _finding_to_json(finding: Finding, main: str) -> list[Any]:
-    """The noise floor, None where there is none, of the main figure only."""
+    """Only the main figure has a noise floor, which is None if it is infinite."""
     effect = finding.effect
     numbers = [shortest(percent(value), _printed) for value in (effect.gain, effect.low, effect.high)]
     floor = None if math.isinf(effect.floor) else shortest(percent(effect.floor), _printed_both_ways)
@@ -177,12 +177,12 @@ def judged_from_json(path: Path, facts: Json, table: Json) -> Judged:
 
 
 def _command(cell: str) -> str:
-    """Of a cell that is called as lists of them call theirs."""
+    """The command of a cell whose name was made from it."""
     return f"bench_{cell}"
 
 
 def figures_shown(comparison: Comparison, cell: str) -> list[str]:
-    """Of one cell: what any table or picture of it in the documentation is made from."""
+    """The figures of a cell that any table or picture in the documentation needs."""
     if cell in comparison.timed:
         return ["seconds", *(f"{call}_{share}_ns" for call in ("malloc", "free") for share in SHARES)]
     short = ["seconds"] * (cell in short_cells(comparison.run))
@@ -191,7 +191,7 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
 
 
 def timed(value: Any) -> Any:
-    """To as many digits as a clock has to say, the 0 before the point being one."""
+    """Rounds a time to the precision of a clock: DIGITS digits, where a 0 before the point counts as one."""
     return number(round(float(f"{value:.{DIGITS}g}"), DIGITS - 1) if isinstance(value, float) else value)
 
 
@@ -229,7 +229,7 @@ def comparison_to_json(run: Samples) -> Json:
 
 
 def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
-    """As if the samples had been read, and had nothing but what is shown."""
+    """Makes samples that have only the figures that are shown."""
     argvs = {name: shlex.split(cell.get("argv", _command(name))) for name, cell in table["cells"].items()}
     cells = {name: Cell(argv, argv[0]) for name, argv in argvs.items()}
     arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
@@ -248,5 +248,5 @@ def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
 
 
 def blocks_of(cell: Json) -> int:
-    """None where no arm gave a result."""
+    """The number of blocks, or 0 if no arm gave a result."""
     return len(next(iter(cell["figures"].values()))[0]) if "figures" in cell else 0

@@ -1,8 +1,8 @@
-"""`hz3 ab --until decided`: more blocks for what is still open, until every gate is decided or the budget ends.
+"""`hz3 ab --until decided`: adds blocks to cells with open gates, until every gate is decided or the budget ends.
 
-The cells that need the fewest more blocks come first, so that a budget decides as many gates as it can.  After each
-look a cell gets half as many blocks more as it has, or what it needs, up to as many again: few looks, each of which
-makes the next interval wider (median_interval), and no block more than about twice what was needed.
+Cells that need the fewest blocks come first, so that a budget decides as many gates as possible.  At each look a cell
+gets half as many blocks more as it has or, if that is more, what it needs, but at most as many as it has.  So there are
+few looks, each of which makes the next interval wider (median_interval), and at most about twice the blocks needed.
 """
 
 import math
@@ -20,15 +20,15 @@ DECIDED = "decided"
 
 @dataclass(frozen=True)
 class Need:
-    """Of a cell: how many blocks it is short of, by the gate that needs the most."""
+    """The number of blocks that a cell lacks, by the gate that needs the most."""
 
     cell: str
     blocks: int
 
 
 def short_of(finding: Finding, gate: Gate, margin: float) -> int:
-    """More blocks until the gate is decided in this case, by what the effect seems: to clear the threshold; or, where an
-    improvement is asked for, to be no difference, whichever is sooner."""
+    """The blocks that are still needed to decide the gate in this case, by the effect so far.  It is decided if the
+    threshold is cleared or, if the gate asks for an improvement, if there is no difference, whichever is sooner."""
     effect = finding.effect
     least = log_ratio(gate.at_least or 0.0)
     wide = max(margin, least)
@@ -39,7 +39,7 @@ def short_of(finding: Finding, gate: Gate, margin: float) -> int:
 
 
 def open_cases(run: Samples, asked: Experiment, verdict: Verdict) -> dict[str, int]:
-    """Of one variant: each cell in which a gate is open, and how many blocks it is short of."""
+    """The cells in which a gate of the variant is open, and the number of blocks that each lacks."""
     margin, found = log_ratio(asked.same_within), dict[str, int]()
     for gate, holds in ((answer.gate, answer.holds) for answer in verdict.gates):
         if holds is not Holds.UNDECIDED:
@@ -49,7 +49,7 @@ def open_cases(run: Samples, asked: Experiment, verdict: Verdict) -> dict[str, i
                 (finding,) = (f for f in verdict.findings if (f.case, f.figure) == (cell, gate.figure))
                 blocks = short_of(finding, gate, margin) if is_open(finding, gate) else 0
             else:
-                blocks = run.planned(cell)  # what a level still lacks nothing foretells
+                blocks = run.planned(cell)  # the need of a level gate cannot be estimated
             found[cell] = max(found.get(cell, 0), blocks)
     return {cell: blocks for cell, blocks in found.items() if blocks}
 
@@ -61,7 +61,7 @@ def is_open(finding: Finding, gate: Gate) -> bool:
 
 
 def needs(run: Samples) -> list[Need]:
-    """The fewest first; of cells that are not to be decided by any number of blocks nothing."""
+    """The cells' needs, the smallest first, without cells that no number of blocks would decide."""
     asked, found = from_table(run.plan.experiment), dict[str, int]()
     for verdict in judge(run):
         for cell, blocks in open_cases(run, asked, verdict).items():
@@ -78,7 +78,8 @@ def step(run: Samples, need: Need) -> int:
 def decide(
     run: Samples, measure: Callable[[], None], budget: float, clock: Callable[[], float] = time.monotonic
 ) -> Json:
-    """Measures until nothing is open or the next step would go beyond the budget, in seconds; what is left open then."""
+    """Measures until no gate is open, or the next step would exceed the budget in seconds.  Returns what is left
+    open."""
     end, took = clock() + budget, {cell: block_seconds(run, cell) for cell in run.plan.cells}
     while open_ := needs(run):
         left = end - clock()
@@ -95,7 +96,7 @@ def decide(
 
 
 def block_seconds(run: Samples, cell: str) -> float:
-    """What its runs measured, which is less than a block takes; the first step tells."""
+    """The measured seconds of a block.  It takes longer; the first step shows how long."""
     blocks = run.blocks(cell, "ab")
     measured: float = sum(figures.get("seconds", 0.0) for block in blocks for figures in block.values())
     return max(measured / max(1, len(blocks)), 1e-9)

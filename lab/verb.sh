@@ -1,5 +1,5 @@
 #!/bin/sh
-# hz3 ab, hz3 peers, ...: every bin/hz3-VERB that belongs to the lab is a link to this file.
+# hz3 ab, hz3 peers, ...: every bin/hz3-VERB of the lab is a link to this file.
 set -eu
 verb=${0##*/hz3-}
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")

@@ -1,4 +1,4 @@
-"""Arms side by side: medians, and paired ratios to one of them, each with its 95 % interval.  No verdicts."""
+"""Compares arms: medians, and paired ratios to one of them, each with its 95 % interval.  There are no verdicts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from lab.judge import median_interval
 from lab.samples import Samples
 
 SPEED, MEMORY = "ops_per_s", "peak_kib"
-OVERFLOWED = "†"  # stands after the name of such a cell
+OVERFLOWED = "†"  # marks the names of such cells
 OVERFLOW_NOTE = (
     f"{OVERFLOWED}: in at least one of its runs more than 0.1 % of the sends found a full ring and were freed by the "
     "sender, so that less was remote than is said."
@@ -26,11 +26,11 @@ class Figure:
     median: float
     low: float
     high: float
-    ratio: Estimate | None  # None where there is none
+    ratio: Estimate | None  # None if it cannot be computed
 
 
 def figures_of(samples: Samples, cell: str) -> list[str]:
-    """What the cell's program measures, of its parameters and other words nothing."""
+    """The names of the figures that the cell's program measures, without its parameters and other words."""
     first = next((figures for block in samples.blocks(cell, "ab") for figures in block.values()), {})
     return [k for k, v in first.items() if k.endswith(FIGURES) and isinstance(v, float) and k != "own_kib"]
 
@@ -41,7 +41,7 @@ def marked(samples: Samples, cell: str) -> str:
 
 
 def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[str, Figure]:
-    """Of each arm that gave a result, in the order of the plan."""
+    """The figure of each arm that gave a result, in the plan's order."""
     blocks = samples.blocks(cell, "ab")
     arms = [arm for arm in samples.plan.arms if (cell, arm) not in samples.unable]
     ratios = {arm: paired(samples, cell, figure, arm, reference) for arm in arms}
@@ -52,7 +52,7 @@ def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[st
 
 
 def paired(samples: Samples, cell: str, figure: str, arm: str, reference: str) -> np.ndarray | None:
-    """One arm's figure over another's, block by block; None where one of them has none, or nothing."""
+    """One arm's figure divided by another's, in each block.  None if one of them does not have it, or it is 0."""
     pairs = [
         [block.get(name, {}).get(figure, 0.0) for name in (arm, reference)] for block in samples.blocks(cell, "ab")
     ]
@@ -70,6 +70,6 @@ def estimate(values: Iterable[float]) -> Estimate:
 
 @cache
 def _estimate(values: tuple[float, ...]) -> Estimate:
-    """Kept, since a report asks for the same ones time and again."""
+    """Cached, since a report asks for the same ones repeatedly."""
     low, _, _, high = median_interval(np.array(values))
     return float(np.median(values)), low, high

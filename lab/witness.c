@@ -1,4 +1,4 @@
-/* Preloaded after an allocator: says in a file, from inside every process, who serves malloc there. */
+/* Preloaded after an allocator.  In every process it writes to a file which library serves malloc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Where a program that is not PIE takes malloc's address, others are sent to its own stub first, which calls the first
- * library that has one. */
+/* If a program that is not PIE takes malloc's address, dlsym finds the program's own stub, which calls the first
+ * library that defines malloc. */
 static void find_server(Dl_info *server)
 {
     const ElfW(Sym) *symbol = NULL;
