@@ -1,4 +1,4 @@
-"""Runs that never took place: samples with a known effect."""
+"""Synthetic runs: samples with a known effect."""
 
 from pathlib import Path
 
@@ -35,9 +35,9 @@ def samples(
     mood: float = 0.2,
     memory: float = 1.0,
 ) -> Samples:
-    """The variant is faster by `gain` per cent, one for each case, and uses `memory` times as much.
+    """The variant is faster by `gain` per cent, one for each case, and uses `memory` times as much memory.
 
-    All runs of a block share the machine's mood; `heavy` noise has the tails of Student's t with 2 degrees.
+    All runs of a block share a random factor.  `heavy` noise has the tails of Student's t with 2 degrees of freedom.
     """
     chance = np.random.default_rng(seed)
     cells = {case["name"]: Cell(["bench"], case["group"]) for case in table["cases"]}
@@ -66,7 +66,7 @@ def samples(
 
 
 def written(run: Samples, path: Path) -> Path:
-    """The file of its samples, as the lab writes it."""
+    """Writes the run's samples to a file, as the lab does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     copy = Samples.create(path, run.plan, run.machine)
     for round_, arms in rounds(run.plan):
@@ -92,7 +92,7 @@ def peers(
     name: str = "peers-synthetic",
     untouched: str = "",
 ) -> Samples:
-    """A run of two lanes, two peers and the limit on cells of every kind."""
+    """A synthetic run of two lanes, two peers and the limit on cells of every kind."""
     chance = np.random.default_rng(seed)
     arms = {
         "scale": Arm("x.so", config="version=1 lane=scale"),
@@ -118,7 +118,7 @@ def peers(
 
 
 def peer_figures(argv: list[str], speed: float, kib: float) -> tuple[dict, dict]:
-    """What the program says it was asked, and what it measured."""
+    """Returns the program's parameters and its figures."""
     match argv:
         case ["bench_mt", threads]:
             asked = {"threads": float(threads), "max": 2048.0, "remote_pct": 50.0}

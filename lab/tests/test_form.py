@@ -1,4 +1,4 @@
-"""The Python of the project as its tools want it, by the settings in pyproject.toml; and the locks."""
+"""The project's Python passes its tools, with the settings in pyproject.toml.  The lock files are complete."""
 
 import re
 import subprocess
@@ -31,4 +31,4 @@ def test_the_lock_has_what_is_asked_for_and_a_digest_of_every_package(part):
     locked = {name for name, _ in entries}
     assert wanted and set(wanted) <= locked
     assert all("--hash=sha256:" in rest for _, rest in entries)
-    assert "://" not in text  # whoever installs has a registry of his own
+    assert "://" not in text  # users may have their own registry

@@ -1,4 +1,4 @@
-"""The counter of lines that change hands: it counts none where one thread runs, and many where objects pass on."""
+"""The counter of handed-over lines counts none with one thread, and many where threads pass objects on."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_one_thread_hands_nothing_over(counter):
 def test_what_passes_from_thread_to_thread_is_counted(counter):
     argv = ["bench_prodcons", "1", "1", "100000", "16", "1024", "--touch", "none"]
     first, second = handovers.count(counter, 2, argv), handovers.count(counter, 2, argv)
-    # One thread marks each object's state byte as live, the other as free: at the least once for each batch.
+    # One thread marks state bytes as live, the other as free, so each line changes hands at least once for each batch.
     assert first.written["states"] > 0.5
     assert first.written["magazines"] > 1 / 30
     assert first.written["bitmaps"] < 0.1

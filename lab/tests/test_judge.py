@@ -1,4 +1,4 @@
-"""The judge on samples whose truth is known: how often it is wrong, and what it refuses to say."""
+"""The judge on samples with a known effect: how often it is wrong, and when it gives no verdict."""
 
 import math
 
@@ -63,7 +63,7 @@ def test_the_same_is_found_the_same_and_nothing_else_is():
         return sum(judge.judge(run)[0].findings[0].verdict == "SAME" for run in runs) / TRIALS
 
     assert said_same(0) >= 0.8
-    assert said_same(2) <= 0.05 and said_same(-2) <= 0.05  # the margin itself
+    assert said_same(2) <= 0.05 and said_same(-2) <= 0.05  # exactly at the margin
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_what_is_the_same_is_no_improvement_and_has_a_verdict_of_its_own():
     assert share("NO DIFFERENCE", IMPROVES, [0], trials=10, noise=0.005) == 1
     assert share("NO DIFFERENCE", [{"wins": 1}], [0], trials=10, noise=0.005) == 1
     assert share("NO-GO", [{"wins": 2}], [8, 0], trials=10, noise=0.005) == 1
-    assert share("NO-GO", IMPROVES, [8, 0], trials=10, noise=0.005) == 1  # one of them differs
+    assert share("NO-GO", IMPROVES, [8, 0], trials=10, noise=0.005) == 1  # one case differs
     assert judge.word_of({judge.Holds.SAME, judge.Holds.YES}) == "NO DIFFERENCE"
-    assert judge.word_of({judge.Holds.SAME, judge.Holds.UNDECIDED}) == "NO-GO"  # as it is no GO, whatever is open
+    assert judge.word_of({judge.Holds.SAME, judge.Holds.UNDECIDED}) == "NO-GO"  # it cannot become GO
     assert share("GO", [{"at_least": -2.0}], [0], trials=10, noise=0.005) == 1
 
 
 def test_what_is_nearer_to_nothing_than_to_the_gate_is_no_difference_but_a_gain_below_it_is_not():
     gate = [{"at_least": 5.0}]
-    assert share("NO DIFFERENCE", gate, [0], trials=20, noise=0.02, blocks=40) >= 0.8  # within 5, though not within 2
+    assert share("NO DIFFERENCE", gate, [0], trials=20, noise=0.02, blocks=40) >= 0.8  # within 5 %, but not within 2 %
     assert share("NO DIFFERENCE", gate, [3], trials=20, noise=0.01) <= 0.05
     assert share("NO-GO", gate, [-3], trials=20, noise=0.01) >= 0.8
     assert share("NO DIFFERENCE", [*gate, {"at_least": -10.0, "figure": "peak_kib"}], [0], trials=5, memory=1.5) == 0
@@ -191,7 +191,7 @@ def test_the_number_of_runs_settles_it_4_times_of_5_where_the_effect_is_what_it_
     settled = []
     for seed in range(60):
         first = judge.judge(samples(experiment(IMPROVES), seed, [5], noise=0.1))[0].findings[0]
-        if first.verdict == "INCONCLUSIVE" and first.effect.gain > 0.03:  # lest it take too many
+        if first.verdict == "INCONCLUSIVE" and first.effect.gain > 0.03:  # otherwise it needs too many
             gain, blocks = judge.percent(first.effect.gain), first.runs_needed
             again = judge.judge(samples(experiment(IMPROVES), 1000 + seed, [gain], noise=0.1, blocks=blocks))[0]
             settled.append(again.findings[0].verdict == "BETTER")

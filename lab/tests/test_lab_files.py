@@ -1,4 +1,4 @@
-"""What is refused before anything is built; the experiments of the project; builds; verbs; the ledger."""
+"""What the lab refuses before anything is built; the project's experiments; builds; subcommands; the ledger."""
 
 import re
 import subprocess
@@ -284,7 +284,7 @@ def test_a_library_with_other_flags_than_asked_for_is_refused(tmp_path, known):
 
 
 def project(folder, target):
-    """Compiles and links only without flags of the caller's."""
+    """A project that only builds without the caller's flags."""
     folder.mkdir(exist_ok=True)
     (folder / "CMakeLists.txt").write_text(
         f"cmake_minimum_required(VERSION 3.18)\nproject(x LANGUAGES C)\n{target}\n"
@@ -326,10 +326,10 @@ def test_an_experiment_from_its_file_to_its_verdict(tmp_path, monkeypatch):
     assert not any(str(ROOT) in line for line in lines)  # results are published
     assert list(results.Results.read(tmp_path).index) == [results.run_of(run)]
     lines[-1] = ""
-    run.with_suffix("").write_text("\n".join(lines))  # as an interrupt leaves it
+    run.with_suffix("").write_text("\n".join(lines))  # as after an interrupt
     run.unlink()
     assert CliRunner().invoke(cli.main, [*verb, "--resume"], catch_exceptions=False).exit_code == 0
-    assert len(text_in(run).splitlines()) == len(lines) + 3  # a line that says so, and the last round again
+    assert len(text_in(run).splitlines()) == len(lines) + 3  # a line about resuming, and the last round again
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
     assert f"{run.name} is complete" in str(again.exception)
 
@@ -343,13 +343,13 @@ def test_an_experiment_goes_on_within_its_budget_until_it_is_decided(tmp_path, m
     run = Samples.load(path)
     left = [need.cell for need in until.needs(run)]
     assert result.exit_code == 0 and run.plan.until == "decided" and path.suffix == ".zst"
-    assert run.more or not left  # 2 seconds are time for some
+    assert run.more or not left  # 2 seconds are enough for some
     assert all(f"before it was decided: {cell} needs about" in result.output for cell in left)
     again = CliRunner().invoke(cli.main, [*verb, "--resume"])
     assert f"{path.name} is complete" in str(again.exception)
 
 
-VERBS = {  # what each is given, how it plans, and where its samples go
+VERBS = {  # each one's argument, how it plans, and the folder of its samples
     "ab": ("x.toml", lambda check: planning.of_experiment(Path("x.toml"), 1.0, 7, print, check), "x"),
     "peers": ("x.txt", lambda check: planning.of_cells(Path("x.txt"), (), 1.0, 7, print, check), "peers-x"),
     "compare": ("true", lambda check: planning.of_command(["true"], (), 7, print, check), "true"),
@@ -527,7 +527,7 @@ def test_the_report_makes_its_folder(tmp_path, monkeypatch):
 
 
 def found(*runs, name="x1"):
-    """Results with these runs of one experiment."""
+    """Results that have these runs of one experiment."""
     return results.Results(index={}, experiments={name: [summary.judged(run) for run in runs]})
 
 
@@ -567,7 +567,7 @@ def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another():
     now, trial = (samples(table, 1, [0], blocks=blocks) for blocks in (7, 6))
     every = [summary.judged(run) for run in (old, now, trial, old)]
     assert results.weightiest(every, experiment.from_table(table)) == [every[1]]
-    every[1] = every[1].brief()  # what was not kept in full cannot be shown
+    every[1] = every[1].brief()  # a run that was not kept in full cannot be shown
     assert results.weightiest(every, experiment.from_table(table)) == [every[2]]
 
 
@@ -607,7 +607,7 @@ def test_a_trial_replaces_nothing_that_is_published():
 
 @pytest.mark.parametrize("changed, counts", [
     ({}, True),
-    ({"scale": 0.1, "blocks": 5}, True),  # lighter than what it replaces, but of today's code
+    ({"scale": 0.1, "blocks": 5}, True),  # shorter than what it replaces, but newer
     ({"arms": {"again": Arm()}}, False),
     ({"arms": {name: Arm() for name in peers.PUBLISHED - {"snmalloc"}}}, False),
     ({"arms": {name: Arm() for name in peers.PUBLISHED - {"snmalloc"}}, "missing": {"snmalloc": "no compiler"}}, True),
@@ -633,7 +633,7 @@ def test_those_who_are_published_are_lanes_and_peers_that_there_are():
     assert set(readme.LANES) <= peers.PUBLISHED <= named | set(registry.read().lanes)
     left_out = named - peers.PUBLISHED
     assert set(peers.older([])) == left_out
-    for name in left_out:  # and of each there is a newer one
+    for name in left_out:  # each has a newer version
         assert any(name < peer and name.rpartition("-")[0] == peer.rpartition("-")[0] for peer in peers.PUBLISHED)
 
 

@@ -1,4 +1,4 @@
-"""The report shows what was measured, needs nothing from elsewhere, and a browser can read it."""
+"""The report shows what was measured, is self-contained, and can be read by a browser."""
 
 import re
 import shlex
@@ -76,7 +76,7 @@ def test_the_summary_compares_with_the_fastest_peer():
 
 
 def of_a_program(cpu):
-    """Five runs of one program: CPU seconds of each allocator, up to 4 % off; "small" has half of the others' peak."""
+    """Five runs of one program with these CPU seconds, up to 4 % off.  "small" has half of the others' peak."""
     plan = Plan("compare", "prog", {arm: Arm() for arm in cpu}, {"prog": Cell(["prog"])}, 5)
     run = Samples(Path("x.jsonl"), plan, {})
     for block, off in enumerate((0.98, 1.0, 1.04, 0.99, 1.02)):
@@ -121,7 +121,7 @@ def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_p
     monkeypatch.setattr(cli, "RESULTS", tmp_path)
     monkeypatch.setattr(pack, "merge", lambda folder, results: [results / "peers-x/1.jsonl"])
     run.path = tmp_path / "peers-x/1.jsonl"
-    del run.attempts[Round("warmup", 0, "mt 2")]  # as of a run that was not finished
+    del run.attempts[Round("warmup", 0, "mt 2")]  # as in a run that was not finished
     monkeypatch.setattr(Samples, "load", lambda path: run)
     merged = CliRunner().invoke(cli.main, ["merge", "folder"], catch_exceptions=False).output
     assert merged.startswith("merged peers-x/1.jsonl\n" + warning) and merged.count("mostly noise") == 1
@@ -129,7 +129,7 @@ def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_p
 
 def test_what_a_program_answers_is_a_row_and_end_kib_only_where_it_is_asked_for(monkeypatch):
     run = peers()
-    assert not comparison.answers(comparison.Comparison(run)).rows  # though two programs print end_kib
+    assert not comparison.answers(comparison.Comparison(run)).rows  # although two programs print end_kib
     monkeypatch.setattr(comparison, "ANSWERS", {"bench_idle": "end_kib gone_kib"})
     run.unable["idle", "r90"] = "it broke"
     made = comparison.answers(comparison.Comparison(run))
@@ -146,7 +146,7 @@ def test_cells_whose_calls_are_timed_have_percentiles_and_no_speed():
     in_ns = "40 / 80 / 120 / 160 / 200"
     assert [row[:3] for row in made.rows] == [["<timed>", call, in_ns] for call in ("malloc", "free")]
     assert made in comparison.tables(run, [])
-    run.cells = []  # where all are timed, that nobody is ahead would be no finding
+    run.cells = []  # if all cells are timed, there is nothing to compare
     assert not comparison.behind(run, []).rows
 
 
@@ -173,7 +173,7 @@ def test_the_mode_that_was_proved_is_beside_the_version():
     run = peers()
     run.plan.arms["jemalloc"] = replace(run.plan.arms["jemalloc"], mode="caches on")
     again = Plan.from_json(run.plan.to_json())
-    del (old := run.plan.to_json())["arms"]["jemalloc"]["mode"]  # as files were before there were modes
+    del (old := run.plan.to_json())["arms"]["jemalloc"]["mode"]  # as in files from before there were modes
     for plan, version in ((again, "5.3, caches on"), (Plan.from_json(old), "5.3")):
         run.plan = plan
         assert ["jemalloc", version, "", ""] in comparison.versions(comparison.Comparison(run)).rows
@@ -290,10 +290,10 @@ def test_the_readme_gets_six_rows_and_a_picture_and_there_are_pages_beside(tmp_p
     readme.write(newest([other, new, old]), tmp_path)
     once, page = file.read_text(), (folder / "programs.md").read_text()
     readme.write(newest([other, new, old]), tmp_path)
-    assert file.read_text() == once  # and everything before and after stays
+    assert file.read_text() == once  # the text before and after stays
     readme.write(newest([other, new, old, many]), tmp_path)
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
-    # of 4, scale has 2 in one comparison and 1 in the other, where nobody is of like speed: the mean is 1.41, 65 % less
+    # the fastest has 4; scale has 2 in one comparison, and 1 in the other, where no peer is of similar speed: mean 1.41
     head, _, line = re.findall(r"^\| .* \|$", once, re.M)
     assert head == "| what the program does | speed, 4 CPUs | memory, 4 CPUs |"
     assert re.fullmatch(r"\| Threads free each other's objects \| 6[456] % slower \| 33 % more \|", line)
@@ -433,7 +433,7 @@ def test_a_browser_reads_it(page, tmp_path):
     browser = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
     if not browser:
         pytest.skip("no chromium-headless-shell")
-    # the page counts what was drawn, as the browser sees it
+    # a script in the page counts what the browser has drawn
     probe = ("<script>const root = document.documentElement; document.title = [...document.querySelectorAll('svg')]"
              ".filter(svg => svg.getBoundingClientRect().height > 50).length + ' pictures, ' + performance"
              ".getEntriesByType('resource').length + ' fetched, ' + root.querySelectorAll('.prose tr').length + "

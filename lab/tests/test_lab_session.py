@@ -1,4 +1,5 @@
-"""What the lab refuses to count, and what it keeps.  The benchmark is a script, a library a file with a config."""
+"""What the lab refuses to count, and what it keeps.  The benchmark is a script here, and a library a file with a
+config."""
 
 import json
 import os
@@ -52,7 +53,7 @@ class Laboratory:
         return samples
 
     def refuses(self, complaint: str, tamper=lambda round_, arm: None) -> None:
-        """The run ends with the complaint, and what it left allows no verdict."""
+        """Checks that the run ends with this message, and that its samples allow no verdict."""
         with pytest.raises(LabError, match=complaint):
             self.run(tamper)
         if self.path.exists():
@@ -66,7 +67,7 @@ def lab(tmp_path):
 
 
 def nth(number: int, action):
-    """Does something before the n-th run."""
+    """Calls `action` before the n-th run."""
     calls = iter(range(1, 10_000))
     return lambda round_, arm: action() if next(calls) == number else None
 
@@ -77,7 +78,7 @@ def test_every_round_is_paired_and_kept(lab):
     assert lines[0]["kind"] == "plan" and len(lines) == 1 + 2 * (3 + 6 * 2 + 6 * 3)
     assert Samples.load(lab.path).attempts == samples.attempts
     assert not session.remaining(samples)
-    for i in range(1 + 2 * (3 + 6 * 2), len(lines), 3):  # a round's runs follow one another
+    for i in range(1 + 2 * (3 + 6 * 2), len(lines), 3):  # a round's runs are in sequence
         assert len({(line["block"], line["cell"]) for line in lines[i : i + 3]}) == 1
         assert {line["arm"] for line in lines[i : i + 3]} == {BASELINE, COPY, "variant"}
 
@@ -193,7 +194,7 @@ def test_a_file_of_which_not_even_the_plan_could_be_written_does_not_stay(lab):
 
 def test_two_that_begin_in_the_same_second_do_not_share_a_file(lab):
     with pytest.raises(LabError, match="another run began in the same second"):
-        for _ in range(100):  # of which two at least begin in the same second
+        for _ in range(100):  # at least two begin in the same second
             new_path(lab.root)
 
 
@@ -210,7 +211,7 @@ def interrupt():
 
 def test_what_was_interrupted_resumes_where_it_was(lab):
     with pytest.raises(KeyboardInterrupt):
-        lab.run(nth(28, interrupt))  # 27 were done: 13 rounds, and one of two of the next
+        lab.run(nth(28, interrupt))  # 27 runs were made: 13 rounds, and one run of the next
     before = lab.path.read_text()
     with lab.path.open("a") as file:
         file.write('{"kind": "sample", "phase": "ab", "blo')  # and a crash cut off the last line
@@ -220,7 +221,7 @@ def test_what_was_interrupted_resumes_where_it_was(lab):
     session.run(samples, lab.measure, lambda round_, arm: measured.append((round_, arm)))
     assert lab.path.read_text().startswith(before)
     assert not session.remaining(Samples.load(lab.path))
-    assert len(measured) == 2 * (3 + 6 * 2 + 6 * 3) - 27 + 1  # the torn round again, as a whole
+    assert len(measured) == 2 * (3 + 6 * 2 + 6 * 3) - 27 + 1  # the interrupted round is repeated whole
     torn = measured[0][0]
     assert len(samples.attempts[torn]) == 2 and len(samples.complete(torn)) == len(lab.plan.arms_of(torn.phase))
 
@@ -265,7 +266,7 @@ def is_running(pid):
 
 
 def check_that_all_have_ended(pids):
-    deadline = time.monotonic() + 5  # a signal that was sent may still be on its way
+    deadline = time.monotonic() + 5  # a signal takes some time to arrive
     while (alive := [pid for pid in pids.read_text().split() if is_running(pid)]) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not alive
@@ -354,7 +355,7 @@ def test_a_cell_in_which_nobody_gives_a_result_is_done_and_says_so(lab, capsys):
 
 
 def run_packed(folder: Path) -> subprocess.CompletedProcess:
-    """By a Python that sees nothing but its own library."""
+    """Runs the packed folder with a Python that has only its standard library."""
     command = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", sys.executable, "-I", "-S", folder / "run.py"]
     return subprocess.run(command, capture_output=True, text=True)
 
@@ -449,7 +450,7 @@ def test_any_program_is_measured(tools, lab):
     assert 48_000 < figures["peak_kib"] < 80_000
     assert 0 < figures["cpu_s"] < figures["wall_s"] * 2 and figures["processes"] >= 2
     small = measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell(["true"]))
-    assert small["peak_kib"] < 5_000  # not what the lab itself uses
+    assert small["peak_kib"] < 5_000  # not the lab's own
 
 
 def test_what_tunes_allocators_comes_from_the_arm_and_the_cell_alone(tools, lab, monkeypatch):
@@ -475,7 +476,7 @@ def test_what_tunes_allocators_comes_from_the_arm_and_the_cell_alone(tools, lab,
 
 
 def test_any_program_has_to_be_served_by_the_arm(tools, lab):
-    with pytest.raises(LabError, match="served malloc"):  # the loader ignores what is no library
+    with pytest.raises(LabError, match="served malloc"):  # the loader ignores a file that is no library
         measure.Command(tools, lab.root)("variant", lab.plan.arms["variant"], Cell(["true"]))
 
 

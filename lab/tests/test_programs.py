@@ -1,4 +1,4 @@
-"""Real programs: what is measured of them is what it says, or the run ends; and what is told of them."""
+"""Real programs: the lab measures what it says, or ends the run; and the texts about them are right."""
 
 import os
 import shutil
@@ -80,7 +80,7 @@ def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command,
 
 
 def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypatch):
-    """It holds 64 MiB while it is asked, 32 MiB when it has rested."""
+    """The server holds 64 MiB under load, and 32 MiB afterwards."""
     monkeypatch.setattr(stage, "REST", 0.5)
     serve = (
         "import os, signal, time, pathlib\n"
@@ -130,7 +130,7 @@ def test_a_server_is_compared_on_two_allocators(tmp_path, monkeypatch):
 
 
 def measured(**more) -> Samples:
-    """scale takes 0.9 times glibc's CPU time in all, and the peer 0.8 times in the first."""
+    """scale takes 0.9 times glibc's CPU time in all programs, and the peer 0.8 times in the first."""
     lane = library_arm(SCALE, ROOT)
     arms = dict.fromkeys(("scale", "fast", "r90", "memory"), lane)
     arms |= {name: Arm(name, version="1") for name in peers.OF_PROGRAMS - arms.keys()}

@@ -1,4 +1,4 @@
-"""What is kept of runs: compressed samples, the index, and the summary that the documentation is made from."""
+"""What is kept of runs: compressed samples, the index, and the summary from which the documentation is made."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from lab.judge import log_ratio, percent
 from lab.results import Results
 from lab.samples import Samples, contents, newest_path, runs, text_in
 
-KEPT = [path for path in results.files(results.FOLDER) if path.suffix == archive.SUFFIX]  # runs that are complete
+KEPT = [path for path in results.files(results.FOLDER) if path.suffix == archive.SUFFIX]  # complete runs
 GATES = [{"at_least": 0.0}, {"figure": "peak_kib", "at_least": -10.0}, {"wins": 1}]
 
 
@@ -37,7 +37,7 @@ def test_a_compressed_file_is_read_as_what_it_was(file):
 def test_of_a_run_whose_compressing_was_interrupted_there_is_one_file(file):
     text = file.read_text()
     compressed = archive.compress(file)
-    file.write_text(text)  # it had not gone yet
+    file.write_text(text)  # as if it was not removed yet
     assert runs(file.parent) == [compressed]
     (file.parent / "20260101T000000Z.part").write_text("cut off")
     newer = file.with_name("20260102T000000Z.jsonl")
@@ -76,7 +76,7 @@ def test_of_several_files_one_that_is_damaged_leaves_the_others_readable(file, t
     said = []
     known = results.renew(tmp_path / "results", said.append)
     assert [run.path.parent.name for of in known.experiments.values() for run in of] == ["x", "y"]
-    assert summary.judged_to_json(known.experiments["x"][0]) == whole  # what was known of it before
+    assert summary.judged_to_json(known.experiments["x"][0]) == whole  # kept as it was
     assert len(said) == 1 and f"{file} is not a file of samples: line " in said[0]
     assert [run.path for run in report.published(tmp_path / "results", said.append)] == [other]
 
@@ -173,7 +173,7 @@ def test_what_is_merged_again_is_compared_with_what_was_compressed(tmp_path):
         pack.merge(folder, ours)
 
 
-# What the project's own results have to be.
+# The project's own results.
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no git checkout")
