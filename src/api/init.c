@@ -63,12 +63,12 @@ HZ3_COLD void hz3_start(void)
     if (!hz3_exchange(prepared, true, memory_order_relaxed)) hz3_fork_start();
 }
 
-/* What needs libc to have started. */
+/* The part of the start that needs libc. */
 __attribute__((constructor(101))) static void constructed(void)
 {
     hz3_ensure_started();
     if (!options_read && hz3_options_load()) apply_live_options();
-    if (hz3_options.VERBOSE) { /* which says what it came to be */
+    if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_learn();
         hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }

@@ -43,7 +43,7 @@ static int prctl_heard(int operation, ...)
     return (int)syscall(SYS_prctl, operation, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
-/* Locked memory is dear: from now on hz3 keeps little free memory. */
+/* Locked memory stays resident, so from now on hz3 keeps little free memory. */
 static int mlockall_heard(int flags)
 {
     hz3_gate_enter_at_last();

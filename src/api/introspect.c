@@ -1,4 +1,4 @@
-/* What programs may ask the allocator: usable size, trim, statistics. */
+/* Introspection: usable size, trim, statistics. */
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"

@@ -1,13 +1,13 @@
-/* What valgrind's memcheck is told: which blocks are live, and of how many bytes.
+/* Tells valgrind's memcheck which blocks are live, and their sizes.
  *
- * Nobody calls these functions.  By their names they ask valgrind to call them in the place of the function that each
- * is named after, where its user says --soname-synonyms=somalloc=nouserintercepts,hz3=* (docs/use/misuse.md).  They
- * ask that for a larger object, and lay the block out in it:
+ * The program never calls these functions.  Their names make valgrind call each in place of the function that it is
+ * named after, with --soname-synonyms=somalloc=nouserintercepts,hz3=* (docs/use/misuse.md).  Each calls that function
+ * for a larger object, and lays the block out in it:
  *
- *     room to align | header | GUARD bytes that nobody may touch | the block | GUARD bytes that nobody may touch
+ *     room to align | header | GUARD bytes, not accessible | the block | GUARD bytes, not accessible
  *
- * So the program never has the pointer that the allocator has, and what lies in the allocator's tables does not keep
- * alive, in memcheck's eyes, what the program has lost.  Knows nothing of the allocator but its public functions. */
+ * So the program's pointer differs from the allocator's.  Pointers in the allocator's tables then do not make memcheck
+ * take a leaked block for a reachable one.  Uses only the allocator's public functions. */
 #include "api/override.h"
 #include "hz3.h"
 #include "os/libc.h"
@@ -29,7 +29,7 @@ struct header {
 };
 
 enum { GUARD = 16, BEFORE_LOG2 = 5, BEFORE = 1 << BEFORE_LOG2 };
-/* Marks: of a block of the program's, and of one that libc allocates for us (for the background thread). */
+/* Marks: a block of the program, and one that libc allocates for hz3 (for the background thread). */
 enum { TOLD = 0x687a3363, OURS };
 _Static_assert(sizeof(struct header) + GUARD == BEFORE, "nothing between");
 
@@ -54,7 +54,7 @@ static uint32_t before_log2(size_t alignment)
     return log2;
 }
 
-/* Of the object that a block lies in. */
+/* The size of the object that contains a block. */
 static size_t object_bytes(uint32_t log2, size_t size)
 {
     return ((size_t)1 << log2) + size + GUARD;
@@ -88,7 +88,8 @@ static void leave(void)
     inside--;
 }
 
-/* What the function itself returns.  call: one of CALL_FN_*.  Valgrind knows it until another one is called. */
+/* Calls the replaced function and returns its result.  call: one of CALL_FN_*.  Valgrind
+ * knows that function only until the next call. */
 #define ITSELF(call, ...) \
     ({ \
         OrigFn itself; \
@@ -155,7 +156,7 @@ HZ3_API size_t INSTEAD_OF(hz3_malloc_usable_size)(const void *p)
     return p && is_block(p) ? header_of(p)->size : ITSELF(CALL_FN_W_W, p);
 }
 
-/* Memcheck tells of a pointer to no block. */
+/* Memcheck reports a pointer that is not to a block. */
 HZ3_API void INSTEAD_OF(hz3_free)(void *p)
 {
     size_t before = 0;
@@ -169,7 +170,7 @@ HZ3_API void INSTEAD_OF(hz3_free)(void *p)
     (void)ITSELF(CALL_FN_W_W, (char *)p - before);
 }
 
-/* Always moves, as memcheck's own does: so whoever goes on using the old pointer is found. */
+/* Always moves, as memcheck's own does, so that a use of the old pointer is found. */
 HZ3_API void *INSTEAD_OF(hz3_realloc)(void *p, size_t size)
 {
     if (!p) return hz3_malloc(size);

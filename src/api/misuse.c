@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* What is said of free and its relatives; other calls are named. */
+/* Messages for free and its relatives; those for other calls name the call. */
 static const char *const of_free[] = {
     [HZ3_FREED] = "double free",
     [HZ3_INTERIOR] = "interior pointer freed",

@@ -1,5 +1,5 @@
-/* The standard names: aliases of functions of the same file, or nothing (HZ3_OVERRIDE=0).  Those of C++ operators are
- * weak, since a program may have its own. */
+/* The standard names: aliases of functions of the same file, or nothing (HZ3_OVERRIDE=0).  C++ operators are weak,
+ * since a program may have its own. */
 #ifndef HZ3_API_OVERRIDE_H
 #define HZ3_API_OVERRIDE_H
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* malloc_stats may be called by a thread with the least stack there is.  So what takes more of it is apart. */
+/* malloc_stats may be called by a thread with a minimal stack.  So functions that need more stack are not inlined. */
 
 static HZ3_NOINLINE void append_stats(const char *text, size_t length)
 {
@@ -109,7 +109,7 @@ static void write_profile(void)
 static void flush_stdout(void)
 {
     if (ftrylockfile(stdout) != 0) return;
-    (void)fflush(stdout); /* whether it could is the program's business */
+    (void)fflush(stdout); /* an error concerns the program, not hz3 */
     funlockfile(stdout);
 }
 
@@ -121,7 +121,7 @@ static void report_last(void)
     if (hz3_options.PROFILE) write_profile();
 }
 
-/* Warns of a file that cannot be written now, since nobody may look at the end. */
+/* Warns at the start of a file that cannot be written: a warning at exit may go unseen. */
 static void try_file(const char *what, const struct hz3_file *file)
 {
     char path[HZ3_PATH_BYTES];

@@ -56,7 +56,7 @@ HZ3_API void hz3_free(void *p)
     const void *from = __builtin_return_address(0);
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls - 1 >= HZ3_CLASSES || !hz3_is_live(p, cls))) return hz3_free_slow(p);
-    if (unlikely(!hz3_seal_holds_small(p, cls))) return hz3_free_slow(p); /* which says so */
+    if (unlikely(!hz3_seal_holds_small(p, cls))) return hz3_free_slow(p); /* which reports it */
     hz3_mark_freed(p, cls);
     hz3_seal_wipe(p, cls);
     if (unlikely(!hz3_outbox)) return free_first(p, cls, from);

@@ -58,7 +58,7 @@ static void *large(size_t size, size_t alignment, bool zero)
     return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
 
-/* Applies the wanted rate.  To be called without locks; not done in a call by the loader, which may hold its own. */
+/* Applies the wanted rate.  To be called without locks.  Does nothing in a call by the loader, which may hold locks. */
 static void heed_wanted_rate(void)
 {
     size_t rate = hz3_get(hz3_profile_wanted);
@@ -116,7 +116,7 @@ static void *unwatched(unsigned cls, size_t size)
     return likely(p) ? hz3_hand_out(p, cls, size) : refilled(cls, size);
 }
 
-/* malloc_usable_size says of a chosen allocation what it says of others of its class. */
+/* malloc_usable_size returns the same for a chosen allocation as for others of its class. */
 static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
@@ -128,15 +128,15 @@ static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
     return p;
 }
 
-/* While allocations are sampled each comes here: what is usual calls nothing. */
+/* While allocations are sampled each comes here.  The usual case makes no call. */
 static void *small(unsigned cls, size_t size, size_t alignment)
 {
     if (unlikely(hz3_get(hz3_sampling)) && !hz3_sample_spares(size)) return watched(cls, size, alignment);
     return unwatched(cls, size);
 }
 
-/* Where threads have no magazines most calls come here, and few have to go further.  NULL: the processor has no object;
- * or the class is none, since allocations are sampled. */
+/* While threads have no magazines most calls come here, and few have to go further.  NULL: the processor has no object,
+ * or cls is not a class, since allocations are sampled. */
 static void *malloc_of_processor(unsigned cls)
 {
     void *p = hz3_cpu_take(cls);
@@ -175,8 +175,8 @@ static bool is_live(const void *p, unsigned cls)
     return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p, cls);
 }
 
-/* The kind of misuse of p, which lies in a granule of the class and is not live.  (Known of small objects only with the
- * free check.) */
+/* The kind of misuse of p, which lies in a granule of the class and is not live.  (Small objects are known to be live
+ * or not only with the free check.) */
 static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
 {
     if (cls == HZ3_CLASS_LARGE) return hz3_large_is_block(p) ? HZ3_FREED : HZ3_INTERIOR;
@@ -283,7 +283,7 @@ static bool looks_live(const void *p, unsigned cls)
     return HZ3_FREE_CHECK ? hz3_is_live(p, cls) : (uintptr_t)p % HZ3_UNIT == 0;
 }
 
-/* False: p has to be freed some other way, and is as it was. */
+/* False: p has to be freed some other way, and nothing was changed. */
 static bool free_to_processor(void *p)
 {
     const struct hz3_window *window = &hz3_windows[0];

@@ -13,6 +13,6 @@
 void hz3_learn_start(size_t soft_limit);
 /* hz3_pages_lock is held. */
 void hz3_learn_locked(void);
-/* It is not; does nothing where somebody else has it, who may be gone, as in a child that was not made by fork. */
+/* The lock is not held.  Does nothing if another thread holds it, which may be gone (in a child not made by fork). */
 void hz3_learn(void);
 #endif

@@ -1,4 +1,4 @@
-/* Random numbers, one from the other. */
+/* A pseudo-random sequence. */
 #ifndef HZ3_BASE_RANDOM_H
 #define HZ3_BASE_RANDOM_H
 

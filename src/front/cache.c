@@ -140,7 +140,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     if (!self->cache.capacity[cls]) return take_one(self, cls);
     HZ3_COUNT(refills, 1);
     send_some();
-    bool loaded = !hz3_is_empty(self->cache.top[cls]) /* with what was refused */ || hz3_refill(self, cls);
+    bool loaded = !hz3_is_empty(self->cache.top[cls]) /* what was refused */ || hz3_refill(self, cls);
     if (loaded) return pop(self, cls);
     /* Refill may have failed for lack of a magazine: then there may still be an object. */
     return hz3_is_stub(self->cache.top[cls]) ? take_one(self, cls) : NULL;

@@ -5,7 +5,7 @@
 #include "front/spares.h"
 #include "variants/cpu_magazines.h"
 
-/* Loads a magazine in the processor's place, not in the thread's; the one that has no place then goes to others. */
+/* Loads a magazine into the processor's slot, not the thread's.  A magazine that it displaces is evicted. */
 static void give(struct hz3_thread *self, unsigned cls, void **top)
 {
     if (*top) top = hz3_cpu_load(cls, top);

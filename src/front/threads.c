@@ -68,7 +68,7 @@ static void strike_off_lost(struct hz3_roll_entry *entry)
     hz3_cpus_count(--joined);
 }
 
-/* Strikes off threads that are gone.  To be called before a look at all threads; hz3_threads_lock is held. */
+/* Removes threads that are gone.  To be called before all threads are walked; hz3_threads_lock is held. */
 static void call_roll(void)
 {
     unsigned before = joined;

@@ -19,7 +19,7 @@ static struct {
     HZ3_ATOMIC(bool) claimed;
 } HZ3_CACHE_ALIGNED slots[SLOTS];
 static HZ3_ATOMIC(uint32_t) highest; /* slot ever claimed */
-static HZ3_ATOMIC(uint32_t) hint;    /* hardly a slot below it is free: only where two threads wrote it at once */
+static HZ3_ATOMIC(uint32_t) hint;    /* slots below it are taken, except after two threads wrote it at once */
 static HZ3_ATOMIC(uint32_t) closed;  /* how many threads closed the gate */
 static HZ3_ATOMIC(uint32_t) never;   /* a word that nobody wakes, to sleep on */
 

@@ -29,7 +29,7 @@ extern void __tsan_init(void) __attribute__((weak));
 /* From <linux/futex.h>, which is not installed where libc is musl. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
-enum { KEPT_FD_MIN = 100 }; /* out of the way of programs that count on low numbers */
+enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1, .counts_mapped = true};
 HZ3_ATOMIC(size_t) hz3_os_broken;
@@ -100,10 +100,10 @@ static void find_clock(void)
 }
 
 /* QEMU's user mode before 7.1 returns success and leaves the pages as they are.  (A system that refuses the call says
- * so each time.)  Tried at the first purge, by any thread: all find the same. */
+ * fails each time.)  Tried at the first purge, by any thread: all find the same. */
 static bool purge_is_true(void)
 {
-    static HZ3_ATOMIC(int) known; /* 1: it does what it says; -1: it lies */
+    static HZ3_ATOMIC(int) known; /* 1: it purges; -1: it only returns success */
     if (likely(hz3_get(known))) return hz3_get(known) > 0;
     volatile char *page = mmap(NULL, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return true;
@@ -152,7 +152,7 @@ static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int h
     int saved = errno;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *got = mmap((void *)at, bytes, protection, flags | how, -1, 0);
-    if (got == MAP_FAILED && how == MAP_FIXED_NOREPLACE && errno != EEXIST && errno != ENOMEM) /* never heard of it */
+    if (got == MAP_FAILED && how == MAP_FIXED_NOREPLACE && errno != EEXIST && errno != ENOMEM) /* unknown flag */
         got = mmap((void *)at, bytes, protection, flags, -1, 0);
     enum hz3_map_result result = HZ3_MAPPED;
     if (got == MAP_FAILED) {

@@ -1,5 +1,5 @@
-/* Cheap random numbers: a stream for each thread, from a seed that no two processes share.  Not for keys: whoever sees
- * many of them can tell the next one. */
+/* Cheap random numbers: a stream for each thread, from a seed that no two processes share.  Not for keys: the next
+ * number can be computed from earlier ones. */
 #ifndef HZ3_OS_RANDOM_H
 #define HZ3_OS_RANDOM_H
 

@@ -1,5 +1,5 @@
-/* The sum that ends in RSS, as `hz3 explain` prints it from outside (look/explain.py): what the process's resident
- * memory is used for.  The system says which pages are resident, hz3 what lies in them. */
+/* RSS by use: what the process's resident memory is used for, as `hz3 explain` prints it from outside
+ * (look/explain.py).  The kernel knows which pages are resident, and hz3 what lies in them. */
 #ifndef HZ3_WATCH_EXPLAIN_H
 #define HZ3_WATCH_EXPLAIN_H
 

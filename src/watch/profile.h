@@ -1,9 +1,9 @@
-/* The heap profile (HZ3_PROFILE): of each sampled allocation the stack, size and thread; of its free the thread, and
- * the age of the block.  They are added up in a table, which is written out as plain text.  A sampled object lies in a
+/* The heap profile (HZ3_PROFILE): the stack, size and thread of each sampled allocation, and the thread and the block's
+ * age at its free.  They are added up in a table, which is written out as plain text.  A sampled object lies in a
  * large block of its own, whose descriptor has the number of the sample.
  *
- * The reader computes for how much a sample stands: one of s bytes at a rate of r bytes was chosen with a probability
- * of 1 - exp(-s / r). */
+ * The reader computes the weight of a sample: at a rate of r bytes one of s bytes was chosen with a probability of
+ * 1 - exp(-s / r). */
 #ifndef HZ3_WATCH_PROFILE_H
 #define HZ3_WATCH_PROFILE_H
 

@@ -6,7 +6,7 @@
 
 HZ3_ATOMIC(bool) hz3_sampling;
 static HZ3_ATOMIC(size_t) rates[HZ3_SAMPLE_KINDS];
-/* What is counted before a thread looks again whether a kind that is off was switched on. */
+/* How much a thread counts before it checks again whether a kind that is off was switched on. */
 static const int64_t off_for[HZ3_SAMPLE_KINDS] = {4096, 64};
 _Thread_local struct hz3_sampler hz3_sampler = {.left = {-1, -1}};
 

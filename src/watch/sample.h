@@ -15,7 +15,7 @@ size_t hz3_sample_rate(void);
 /* The same for guard pages: one allocation in `rate`. */
 void hz3_sample_start_guards(size_t rate);
 
-/* What counts in a thread.  left: how much until the next chosen one; below 0: not drawn yet. */
+/* A thread's counters.  left: how much until the next chosen allocation; below 0: not drawn yet. */
 enum hz3_sample_kind { HZ3_SAMPLE_PROFILE, HZ3_SAMPLE_GUARD, HZ3_SAMPLE_KINDS }; /* in bytes, in allocations */
 struct hz3_sampler {
     uint64_t random; /* 0: not seeded yet */
