@@ -1,7 +1,5 @@
 #include "back/huge_pages.h"
 
-#include "back/states.h"
-
 bool hz3_huge_pages_never, hz3_huge_pages_always;
 static enum hz3_thp wanted;
 
@@ -15,7 +13,6 @@ void hz3_huge_pages_set(enum hz3_thp thp)
 void hz3_huge_pages_learn(void)
 {
     hz3_os_learn_huge_pages(wanted);
-    hz3_states_advise();
 }
 
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes)

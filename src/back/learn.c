@@ -2,6 +2,7 @@
 
 #include "back/free_spans.h"
 #include "back/huge_pages.h"
+#include "back/states.h"
 #include "os/cgroup.h"
 
 static bool soft_limit_by_group;
@@ -19,6 +20,7 @@ void hz3_learn_locked(void)
     if (hz3_get(have_read) || !hz3_get(hz3_os_may_open) || !hz3_os_learn()) return;
     hz3_set(have_read, true);
     hz3_huge_pages_learn();
+    hz3_states_advise();
     size_t limit = soft_limit_by_group ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
     if (limit != SIZE_MAX) hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));
 }
