@@ -24,7 +24,8 @@ static bool read_frame(uintptr_t at, uintptr_t frame[2])
            process_vm_readv(hz3_os.pid, &to, 1, &from, 1, 0) == (ssize_t)(2 * sizeof *frame);
 }
 
-static unsigned follow_frame_pointers(void **frames, unsigned max)
+/* Inline, so that the frame is that of the function below, and the first return address is in its caller. */
+HZ3_INLINE unsigned follow_frame_pointers(void **frames, unsigned max)
 {
     int saved = errno;
     unsigned n = 0;
