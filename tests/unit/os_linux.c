@@ -1,0 +1,133 @@
+/* A system that says little of itself, files that cannot be written, and a stderr that the program closes. */
+#include "folder.h"
+
+#include "gate.h"
+#include "os/os.h"
+#include "support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool has_random = true;
+
+unsigned long __getauxval(unsigned long type); /* libc's */
+
+/* Stands before libc's: there is neither a vDSO nor, as in a static program, a loader. */
+unsigned long getauxval(unsigned long type)
+{
+    if (type == AT_SYSINFO_EHDR || type == AT_BASE || (type == AT_RANDOM && !has_random)) return 0;
+    return __getauxval(type);
+}
+
+static uint64_t coarse_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void without_a_vdso_the_kernel_tells_the_time(void **state)
+{
+    (void)state;
+    uint64_t before = coarse_ms(), now = hz3_os_now_ms();
+    assert_in_range(now, before, coarse_ms());
+}
+
+extern void _dl_deallocate_tls(void *thread, bool with_block) __attribute__((weak));
+
+static void without_a_loader_its_part_of_libc_is_known(void **state)
+{
+    (void)state;
+    const char *function = (const char *)_dl_deallocate_tls;
+    assert_false(hz3_os_is_loader((const void *)coarse_ms));
+    if (!function) skip(); /* another libc */
+    assert_true(hz3_os_is_loader(function) && hz3_os_is_loader(function + 100));
+    assert_false(hz3_os_is_loader(function - 1));
+}
+
+static void start_without_getrandom(void *unused)
+{
+    static const int call = SYS_getrandom;
+    (void)unused;
+    uint64_t words[2];
+    memcpy(words, (const void *)getauxval(AT_RANDOM), sizeof words);
+    gate_refuse(&call, 1, ENOSYS);
+    hz3_os_start();
+    CHECK(hz3_os.random && hz3_os.random != words[0] && hz3_os.random != words[1]);
+    has_random = false;
+    hz3_os_start();
+    CHECK(!hz3_os.random);
+}
+
+/* libc's own random words serve, but are not told. */
+static void without_getrandom_libc_s_words_serve(void **state)
+{
+    (void)state;
+    expect_success(in_child(start_without_getrandom, NULL), 10);
+}
+
+static void texts_are_appended_whole_or_it_is_said_why(void **state)
+{
+    (void)state;
+    char path[64], below[80], text[16] = "";
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(below, sizeof below, "%s/none/file", folder);
+    assert_true(hz3_os_can_append(path));
+    assert_int_equal(access(path, F_OK), -1);
+    assert_true(hz3_os_append(path, "one ", 4) && hz3_os_append(path, "two", 3));
+    assert_int_equal(hz3_os_read_file(path, text, sizeof text), 7);
+    assert_string_equal(text, "one two");
+    assert_true(hz3_os_can_append(path));
+    errno = 0;
+    assert_true(!hz3_os_can_append(folder) && errno == EISDIR);
+    assert_true(!hz3_os_can_append(below) && errno == ENOENT);
+    assert_true(!hz3_os_append(below, "x", 1) && errno == ENOENT);
+    assert_true(!hz3_os_append("/dev/full", "x", 1) && errno == ENOSPC);
+}
+
+static void expect_from(int pipe, const char *text)
+{
+    char got[16] = "";
+    CHECK(read(pipe, got, sizeof got - 1) == (ssize_t)strlen(text) && !strcmp(got, text));
+}
+
+static void close_stderr(void *unused)
+{
+    enum { COPIES = 200 };
+    int kept[2], next[2];
+    (void)unused;
+    CHECK(pipe(kept) == 0 && pipe(next) == 0 && dup2(kept[1], STDERR_FILENO) == STDERR_FILENO);
+    hz3_os_keep_stderr();
+    errno = 42;
+    close(STDERR_FILENO);
+    hz3_os_stderr("kept", 4);
+    expect_from(kept[0], "kept");
+    CHECK(errno == 42);
+    int null = open("/dev/null", O_WRONLY);
+    for (int fd = null + 1; fd < COPIES; fd++) /* as a daemon does, whose files may get the same numbers */
+        if (fd > next[1]) CHECK(dup2(null, fd) == fd);
+    CHECK(dup2(next[1], STDERR_FILENO) == STDERR_FILENO);
+    hz3_os_stderr("other", 5);
+    expect_from(next[0], "other");
+    hz3_os_keep_stderr();
+    hz3_os_forget_stderr();
+    CHECK(dup2(kept[1], STDERR_FILENO) == STDERR_FILENO);
+    hz3_os_stderr("two", 3);
+    expect_from(kept[0], "two");
+    CHECK(!hz3_get(hz3_os_may_open));
+}
+
+static void stderr_is_reached_while_it_can_be(void **state)
+{
+    (void)state;
+    expect_success(in_child(close_stderr, NULL), 10);
+}
+
+RUN(cmocka_unit_test(without_a_vdso_the_kernel_tells_the_time),
+    cmocka_unit_test(without_a_loader_its_part_of_libc_is_known),
+    cmocka_unit_test(without_getrandom_libc_s_words_serve), IN_FOLDER(texts_are_appended_whole_or_it_is_said_why),
+    cmocka_unit_test(stderr_is_reached_while_it_can_be))
