@@ -24,7 +24,9 @@ MORE = ("ADOPT=2", "OVERFLOW_SORT=1", "S48_OWNER_STASH_SPILL=1", "S112_FULL_DRAI
         "S145_CENTRAL_LOCAL_CACHE=1", "OWNER_STASH_INSTANCES=4")
 # The lane, its changed flags, and the tests besides tests/unit that it runs.
 SOME = r"^(api|stress)\."
-BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("scale", MORE, SOME), ("fast", (), SOME)]
+BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("scale", MORE, SOME),
+          ("secure", ["S44_OWNER_STASH=0"], r"^(api|stress|misuse)\."),
+          ("memory", ["CPU_MAGAZINES=1", "S121_PAGE_LOCAL_REMOTE=1"], SOME)]
 PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
 
 
