@@ -5,6 +5,7 @@
 #include "support.h"
 #include "watch/guard.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,6 +25,28 @@ static void without_room_there_are_none(void **state)
     if (unit_is_shadowed()) skip();
     expect_success(in_child(refused, (void *)RLIMIT_AS), 10);
     expect_success(in_child(refused, (void *)RLIMIT_DATA), 10);
+}
+
+/* More often than there are pages for blocks: each is there again. */
+static void allocate_in_vain(void *unused)
+{
+    struct rlimit before;
+    void *p;
+    (void)unused;
+    CHECK(hz3_guard_start() && getrlimit(RLIMIT_DATA, &before) == 0);
+    CHECK(setrlimit(RLIMIT_DATA, &(struct rlimit){1, before.rlim_max}) == 0);
+    errno = 42;
+    for (int i = 0; i < 1000; i++) CHECK(!hz3_guard_alloc(16, 16) && errno == 42);
+    CHECK(setrlimit(RLIMIT_DATA, &before) == 0);
+    CHECK((p = hz3_guard_alloc(16, 16)) && hz3_guard_has(p));
+    hz3_guard_free(p, "free");
+}
+
+static void a_page_that_cannot_be_had_is_not_lost(void **state)
+{
+    (void)state;
+    if (unit_is_shadowed()) skip();
+    expect_success(in_child(allocate_in_vain, NULL), 10);
 }
 
 static void leave(int signal)
@@ -59,4 +82,5 @@ static void what_is_not_about_them_goes_to_the_handler_before(void **state)
     expect_success(in_child(raise_it, state), 10);
 }
 
-RUN(cmocka_unit_test(without_room_there_are_none), cmocka_unit_test(what_is_not_about_them_goes_to_the_handler_before))
+RUN(cmocka_unit_test(without_room_there_are_none), cmocka_unit_test(a_page_that_cannot_be_had_is_not_lost),
+    cmocka_unit_test(what_is_not_about_them_goes_to_the_handler_before))

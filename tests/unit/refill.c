@@ -160,8 +160,30 @@ static void during_a_fork_there_is_the_transfer_cache_only(void **state)
     hz3_cache_flush();
 }
 
+/* So that it is freed when the fork is over. */
+static void what_has_no_room_during_a_fork_stays_the_caller_s(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(8192);
+    void *object;
+    take(cls, &object, 1);
+    unsigned empty = 0;
+    while (hz3_transfer_push_anyway(cls, hz3_magazine_close(hz3_magazine_open(hz3_magazine_get(cls), 1)))) empty++;
+    assert_int_equal(empty, HZ3_STACK_MAX);
+    hz3_magazine_stock_up();
+    assert_false(hz3_cache_free_during_fork(object, cls));
+    struct hz3_magazine *magazine;
+    for (; (magazine = hz3_transfer_pop(cls)); empty--) hz3_magazine_put(cls, magazine);
+    assert_int_equal(empty, 0);
+    assert_true(hz3_cache_free_during_fork(object, cls));
+    magazine = hz3_transfer_pop(cls);
+    assert_ptr_equal(magazine->word[HZ3_MAGAZINE_LAST], object);
+    hz3_central_take_apart(cls, magazine);
+}
+
 RUN(cmocka_unit_test(a_magazine_of_the_transfer_cache_is_taken_whole),
     cmocka_unit_test(what_others_left_for_this_heap_comes_before),
     cmocka_unit_test(runs_fill_as_much_as_the_class_may_hold),
     cmocka_unit_test(what_lies_for_others_is_stolen_before_there_is_a_new_run),
-    cmocka_unit_test(during_a_fork_there_is_the_transfer_cache_only))
+    cmocka_unit_test(during_a_fork_there_is_the_transfer_cache_only),
+    cmocka_unit_test(what_has_no_room_during_a_fork_stays_the_caller_s))
