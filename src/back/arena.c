@@ -9,7 +9,6 @@ enum {
     GUARD = HZ3_SECURE * HZ3_GRANULE, /* bytes that nobody has: between tables, and before what a window holds */
     START_MAX = 128,                  /* such granules before it, at most */
     PLACE_TRIES = 8,
-    SKIP_TRIES = 64,
     TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
 };
 #define WINDOW_MIN HZ3_MIB(4)
@@ -18,7 +17,7 @@ enum {
  * that VIRT, RLIMIT_AS, mlockall and core dumps see what is in use and no more. */
 static const uintptr_t place_low = (uintptr_t)1 << 45, place_bytes = (uintptr_t)3 << 44;
 /* The state bytes of all windows lie here, so that one addition finds the byte of any address.  The coarser ones
- * come to lie below.  (A far window may be a reservation anywhere.  It ends where its table would meet other mappings.) */
+ * lie below.  (A far window may be a reservation anywhere.  It ends where its table would meet other mappings.) */
 static const uintptr_t place_states = (uintptr_t)3 << 43;
 
 /* Windows start at multiples of this, and so have whole huge pages and whole steps of the tables of state bytes. */
@@ -262,8 +261,7 @@ static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granu
 
 int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
 {
-    size_t step = hz3_max(granules, 16);
-    for (int i = 0; i < SKIP_TRIES; i++, step *= 2) {
+    for (size_t step = hz3_max(granules, 16);; step *= 2) {
         if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - window->frontier) return HZ3_ARENA_FULL;
         enum hz3_map_result result = extend_once(window, (uint32_t)granules);
         if (result == HZ3_MAP_NOMEM) return HZ3_ARENA_REFUSED;
@@ -277,7 +275,6 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
         /* Somebody else's mapping is in the way: leave it alone and look further on. */
         if (!hz3_arena_skip(window, hz3_min(step, rest))) return HZ3_ARENA_REFUSED;
     }
-    return HZ3_ARENA_FULL;
 }
 
 uintptr_t hz3_arena_magazines(size_t bytes)

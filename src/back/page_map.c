@@ -37,13 +37,6 @@ void hz3_map_clear(const struct hz3_span *span)
     hz3_map_tag(span->start, span->kind == HZ3_SPAN_RUN ? span->granules : 1, HZ3_CLASS_NONE, 0);
 }
 
-void hz3_map_each_span(void (*visit)(struct hz3_span *span))
-{
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        for (uint32_t g = 0; g < hz3_min(hz3_windows[i].frontier, hz3_windows[i].spans_mapped); g++)
-            visit(&hz3_windows[i].spans[g]);
-}
-
 bool hz3_map_was_used(const void *p)
 {
     const struct hz3_window *window = hz3_window_or_none(p);

@@ -59,8 +59,6 @@ extern HZ3_HIDDEN uint8_t *hz3_states;
 extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_CLASS_VALUES]; /* by class */
 extern unsigned hz3_state_tables;                            /* how many are in use */
 
-/* Visits the descriptor of every granule that was ever in use.  Only where no other thread runs. */
-void hz3_map_each_span(void (*visit)(struct hz3_span *span));
 /* Whether p is in a granule that was hz3's at some time. */
 bool hz3_map_was_used(const void *p);
 

@@ -152,9 +152,14 @@ static void *live(void *arg)
 
 static size_t out_of_runs[HZ3_CLASS_VALUES];
 
-static void count_run(struct hz3_span *span)
+static void count_runs(void)
 {
-    if (span->kind == HZ3_SPAN_RUN) out_of_runs[span->cls] += hz3_get(span->live);
+    memset(out_of_runs, 0, sizeof out_of_runs);
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
+        for (uint32_t g = 0; g < hz3_min(hz3_windows[i].frontier, hz3_windows[i].spans_mapped); g++) {
+            const struct hz3_span *span = &hz3_windows[i].spans[g];
+            if (span->kind == HZ3_SPAN_RUN) out_of_runs[span->cls] += hz3_get(span->live);
+        }
 }
 
 /* 0 if p is no large block. */
@@ -209,8 +214,7 @@ static void check_balance(size_t threads)
     hz3_lock(&hz3_reclaim_lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
     count_live(live, threads);
-    memset(out_of_runs, 0, sizeof out_of_runs);
-    hz3_map_each_span(count_run);
+    count_runs();
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         size_t out = 0, cached = hz3_cache_objects(cls), stashed = hz3_owner_stash_objects(cls);
         size_t transfer = hz3_transfer_objects(cls), central = hz3_central_cached(cls);

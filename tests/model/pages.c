@@ -53,8 +53,6 @@ void hz3_map_tag(uintptr_t, size_t, unsigned, unsigned) {}
 
 void hz3_map_own(uintptr_t, size_t, unsigned) {}
 
-void hz3_map_each_span(void (*)(struct hz3_span *)) {}
-
 bool hz3_os_purge(uintptr_t, size_t, size_t)
 {
     return true;
