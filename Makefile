@@ -27,9 +27,11 @@ CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_
 # install, unlike cp, makes a new file: programs may be running on the old one.
 LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
     install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
+# $(call TESTS,LANE): with what runs preloaded from lane scale's tests, since it is the same in all lanes.
+TESTS = -DHZ3_TESTS=ON -DHZ3_TEST_PROGRAMS=$(if $(filter-out scale,$(1)),$(CURDIR)/build/scale/tests)
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all analyze benches check check_secure clean coverage docs install run test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: all analyze benches check check_secure clean coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -94,19 +96,22 @@ test_packages: setup-packages
 test_variants_long: setup-test all
 	@$(PYTEST) tests/lanes tests/golden/test_boxes.py --long
 
-$(LANES:%=test_%): test_%: setup-test benches
-	@$(call LIBRARY,$*,-DHZ3_TESTS=ON,all)
+$(LANES:%=test_%): test_%: shared_programs benches
+	@$(call LIBRARY,$*,$(call TESTS,$*),all)
 	@$(CTEST) --test-dir build/$*
+
+shared_programs: setup-test
+	@$(call QUIETLY,scale,$(call CONFIGURE,scale) $(call TESTS,scale) && cmake --build build/scale -j$(JOBS) --target shared_programs)
 
 # What one wants to know of a lane before each commit: a minute, with what has to be built.
 check: setup-check
-	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON,check_programs)
+	@$(call LIBRARY,$(LANE),-DHZ3_TESTS=ON -DHZ3_TEST_PROGRAMS=,check_programs)
 	@$(CTEST) --test-dir build/$(LANE) -R '^(unit|api|misuse)\.'
 	@$(PYTEST) tests/golden/test_binary.py --lane $(LANE)
 
 # Of lane secure, what it finds and what it makes hard to guess.
-check_secure: setup-test
-	@$(call LIBRARY,secure,-DHZ3_TESTS=ON,misuse_programs)
+check_secure: shared_programs
+	@$(call LIBRARY,secure,$(call TESTS,secure),misuse_programs)
 	@$(CTEST) --test-dir build/secure -R '^misuse\.'
 
 # What wears allocators down, in every lane: half an hour.  It prints the seed of what it does by chance.
