@@ -27,8 +27,13 @@ CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_
 # install, unlike cp, makes a new file: programs may be running on the old one.
 LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
     install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
-# $(call TESTS,LANE): with what runs preloaded from lane scale's tests, since it is the same in all lanes.
-TESTS = -DHZ3_TESTS=ON -DHZ3_TEST_PROGRAMS=$(if $(filter-out scale,$(1)),$(CURDIR)/build/scale/tests)
+# $(call TESTS,LANE): with what runs preloaded from lane scale's tests, since it is the same in all lanes; what they try
+# at length the TEST_LANES share.
+TESTS = -DHZ3_TESTS=ON -DHZ3_TEST_PROGRAMS=$(if $(filter-out scale,$(1)),$(CURDIR)/build/scale/tests) \
+    -DHZ3_TEST_PART=$(PART_$(1))
+PART_scale := 1
+PART_fast := 2
+PART_classic := 3
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
 .PHONY: all analyze benches check check_secure clean coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
@@ -114,7 +119,7 @@ check_secure: shared_programs
 	@$(call LIBRARY,secure,$(call TESTS,secure),misuse_programs)
 	@$(CTEST) --test-dir build/secure -R '^misuse\.'
 
-# What wears allocators down, in every lane: half an hour.  It prints the seed of what it does by chance.
+# What wears allocators down, in every lane: more than half an hour.  It prints the seed of what it does by chance.
 SEED ?=
 test-reliability: setup-test all
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)

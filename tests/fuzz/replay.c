@@ -21,7 +21,7 @@ static void run_random(uint64_t seed, unsigned long count)
         for (size_t at = 0; at < size; at++) data[at] = (uint8_t)next_random(&seed);
         LLVMFuzzerTestOneInput(data, size);
     }
-    printf("%lu inputs\n", count);
+    printf("tried=%lu held=%lu\n", count, count);
 }
 
 static void run_file(const char *name)

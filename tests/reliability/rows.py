@@ -24,7 +24,7 @@ from variants import variant  # noqa: E402
 @dataclass(frozen=True)
 class Row:
     name: str
-    program: str  # in tests/reliability, or a file below tests that is linked with the lane
+    program: str  # in tests/reliability, or with its folder below tests; .c: a file that is linked with the lane
     arguments: tuple[str, ...] = ()  # {seed} stands for the seed
     environment: dict[str, str] = field(default_factory=dict)
     lanes: tuple[str, ...] = tuple(read().lanes)
@@ -36,14 +36,19 @@ NOT_WIPING = tuple(lane for lane in read().lanes if lane != "secure")  # lanes i
 ROWS = [
     Row("faults", "faults", lanes=WHOLE),
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
+    Row("refused calls", "api/bite/bite_refused_calls", lanes=WHOLE),
+    Row("failing calls", "api/bite/bite_failing_nth", lanes=WHOLE),
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks", "forks", ("400", "{seed}", "60")),
+    Row("forks that allocate", "api/bite/bite_fork", lanes=WHOLE),
     Row("threads", "threads", ("10000", "5000", "{seed}")),
     Row("prefork", "prefork", ("write",), {"HZ3_DECAY": "1000s"}, NOT_WIPING),
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(ROOT / "build/scale/tests/api/bite/bite_address_limit"), "1024")),
+    Row("stress", "stress/stress", ("60", "8", "{seed}"), lanes=WHOLE),
     Row("soak", "soak", ("600", "{seed}"), lanes=("scale",), seconds=700),
     Row("accounting", "lanes/conserve.c", ("20", "6", "{seed}", "10000")),
+    Row("fuzz", "fuzz/fuzz.c", ("random", "{seed}", "300"), lanes=WHOLE),
 ]
 
 
@@ -51,7 +56,10 @@ def program(row: Row, lane: str) -> tuple[Path, dict[str, str]]:
     """Returns the program, and the environment in which it runs on the lane."""
     if row.program == "lanes/conserve.c":
         return variant(lane).program(row.program, "lanes/audit.c"), {}
-    built = ROOT / "build/scale/tests/reliability" / f"reliability_{row.program}"
+    if row.program == "fuzz/fuzz.c":
+        wrapped = f"@{ROOT}/tests/fuzz/wrapped"
+        return variant(lane, DEBUG=1).program(row.program, "fuzz/system.c", "fuzz/replay.c", libraries=(wrapped,)), {}
+    built = ROOT / "build/scale/tests" / (row.program if "/" in row.program else f"reliability/reliability_{row.program}")
     return built, {"LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so")}
 
 

@@ -13,8 +13,7 @@
 #include "mail.h"
 
 enum { THREADS = 16, LETTERS = 100, LIFE = 20000, MOST_CYCLES = 10000, JUDGED_FROM = 300, FEW_MAPPINGS = 64 };
-#define PHASE_SECONDS 1.0
-#define MOST_GROWTH   0.001 /* per minute */
+#define MOST_GROWTH 0.001 /* per minute */
 static const size_t largest[] = {128, 1024, 8192, 131072};
 
 static struct seat {
@@ -57,13 +56,13 @@ static size_t count_mappings(void)
 }
 
 /* Runs all phases once. */
-static struct cycle run_cycle(double begun)
+static struct cycle run_cycle(double begun, double seconds_a_phase)
 {
     struct cycle cycle = {0};
     size_t samples = 0;
     for (unsigned next = 0; next < COUNT_OF(largest); next++) {
         __atomic_store_n(&phase, next, __ATOMIC_RELAXED);
-        for (double until = now() + PHASE_SECONDS; now() < until; sleep_for(0.01), samples++) {
+        for (double until = now() + seconds_a_phase; now() < until; sleep_for(0.01), samples++) {
             cycle.resident += (double)resident_bytes();
             size_t mappings = count_mappings();
             if (mappings > cycle.mappings) cycle.mappings = mappings;
@@ -113,6 +112,7 @@ int main(int argc, char **argv)
     static struct cycle cycles[MOST_CYCLES];
     double seconds = argc > 1 ? atof(argv[1]) : 20, begun = now();
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, written = 0;
+    double seconds_a_phase = seconds < 20 ? seconds / 20 : 1;
     size_t count = 0;
     mail_start();
     for (size_t i = 0; i < THREADS; i++) {
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
         for (size_t j = 0; j < LETTERS; j++) seats[i].letters[j] = mail_new_letter();
         seats[i].thread = start_thread(live, &seats[i]);
     }
-    while (now() < begun + seconds && count < MOST_CYCLES) cycles[count++] = run_cycle(begun);
+    while (now() < begun + seconds && count < MOST_CYCLES) cycles[count++] = run_cycle(begun, seconds_a_phase);
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < THREADS; i++) {
         join_thread(seats[i].thread);

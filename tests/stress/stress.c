@@ -175,5 +175,6 @@ int main(int argc, char **argv)
     uint64_t operations = end_all(threads);
     printf("%llu operations, %llu blocks, %zu forks, page_size=%ld\n", (unsigned long long)operations,
            (unsigned long long)ids, forks, sysconf(_SC_PAGESIZE));
+    printf("tried=%llu held=%llu\n", (unsigned long long)operations, (unsigned long long)operations);
     CHECK(operations > 1000 * threads && (forks > 0) == forking);
 }

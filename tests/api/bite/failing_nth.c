@@ -1,7 +1,10 @@
 /* Proves that hz3 survives if the nth of its memory calls fails, or all from the nth on, for every n.  Once calls
- * succeed again, so do all requests. */
+ * succeed again, so do all requests.
+ *
+ *     failing_nth [STEP [FIRST]]     every STEP-th call, from number FIRST on */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -29,11 +32,13 @@ static bool fail(struct gate *gate, long first, long last)
     return gate->calls >= first;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    long step = argc > 1 ? atol(argv[1]) : 1, first = argc > 2 ? atol(argv[2]) : 1, n = first;
+    CHECK(step > 0 && first > 0);
     struct gate *gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(gate != MAP_FAILED);
-    long n = 1;
-    while (n <= MOST && fail(gate, n, n) && (n % 5 != 0 || fail(gate, n, LONG_MAX))) n++;
-    CHECK(n > 5); /* otherwise the workload hardly makes system calls */
+    while (n <= MOST && fail(gate, n, n) && (n % 5 != 0 || fail(gate, n, LONG_MAX))) n += step;
+    CHECK(n > 5); /* the workload has to reach the kernel at all */
+    printf("tried=%ld held=%ld\n", (n - first) / step, (n - first) / step);
 }

@@ -1,11 +1,15 @@
 /* Proves that the heap of a child is intact, though its parent's other threads were allocating: the child frees its
- * parent's blocks, allocates, starts threads and forks again.  Any thread may fork, many times. */
+ * parent's blocks, allocates, starts threads and forks again.  Any thread may fork, many times.
+ *
+ *     fork [FORKS] */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "churn.h"
 
-enum { BUSY = 4, FORKS = 120, FORKING_THREADS = 4, GENERATIONS = 3, OLD = 150 };
+enum { BUSY = 4, FORKING_THREADS = 4, GENERATIONS = 3, OLD = 150 };
 
+static size_t forks = 120;
 static void *old[OLD];
 
 static size_t old_size(size_t i)
@@ -38,7 +42,7 @@ static void live_as_a_child(void *arg)
 
 static void *fork_and_churn(void *arg)
 {
-    for (uint64_t i = 0; i < FORKS / 6; i++) {
+    for (uint64_t i = 0; i < forks / 6; i++) {
         pid_t child = in_child(live_as_a_child, arg);
         churn(i, 20);
         expect_success(child, 30);
@@ -46,20 +50,23 @@ static void *fork_and_churn(void *arg)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct busy busy[BUSY];
+    if (argc > 1) forks = strtoul(argv[1], NULL, 10);
+    CHECK(forks >= 6);
     for (size_t i = 0; i < OLD; i++) {
         old[i] = malloc(old_size(i));
         CHECK(old[i] != NULL);
         fill(old[i], old_size(i), i);
     }
     for (size_t i = 0; i < BUSY; i++) busy_start(&busy[i]);
-    for (int i = 0; i < FORKS; i++) expect_success(in_child(live_as_a_child, (void *)0), 30);
+    for (size_t i = 0; i < forks; i++) expect_success(in_child(live_as_a_child, (void *)0), 30);
 
     pthread_t threads[FORKING_THREADS];
     for (size_t i = 0; i < FORKING_THREADS; i++)
         threads[i] = start_thread(fork_and_churn, (void *)(size_t)(GENERATIONS - 1));
     for (size_t i = 0; i < FORKING_THREADS; i++) join_thread(threads[i]);
     for (size_t i = 0; i < BUSY; i++) busy_stop(&busy[i]);
+    printf("tried=%zu held=%zu\n", forks + FORKING_THREADS * (forks / 6), forks + FORKING_THREADS * (forks / 6));
 }
