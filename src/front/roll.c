@@ -43,6 +43,7 @@ void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, str
     struct hz3_roll_entry **bucket = bucket_of(thread);
     entry->thread = thread;
     entry->heap = heap;
+    entry->gate_slot = 0;
     entry->same_bucket = *bucket;
     *bucket = entry;
     entry->prev = NULL;

@@ -15,6 +15,7 @@ struct hz3_roll_entry {
     struct hz3_heap *heap;
     struct hz3_roll_entry *next, *prev; /* the newest first */
     struct hz3_roll_entry *same_bucket;
+    uint32_t gate_slot; /* os/gate; 0: none of its own */
 };
 
 extern struct hz3_roll_entry *hz3_roll; /* its first entry, or NULL */

@@ -64,6 +64,7 @@ static void set_nobody_left(bool nobody)
 static void strike_off_lost(struct hz3_roll_entry *entry)
 {
     hz3_heap_leave(entry->heap);
+    hz3_gate_clear_slot(entry->gate_slot);
     hz3_roll_strike(entry);
     hz3_cpus_count(--joined);
 }
@@ -77,6 +78,13 @@ static void call_roll(void)
         if (hz3_roll_is_gone(entry)) strike_off_lost(entry);
     }
     if (joined != before && !joined) set_nobody_left(true);
+}
+
+void hz3_threads_call_roll(void)
+{
+    if (!hz3_trylock(&hz3_threads_lock)) return;
+    call_roll();
+    hz3_unlock(&hz3_threads_lock);
 }
 
 /* Strikes a thread off whose magazines were left to others already. */
@@ -186,7 +194,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     hz3_cpus_count(joined);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
-    hz3_gate_claim_slot();
+    self->entry->gate_slot = hz3_gate_claim_slot();
     self->state = HZ3_THREAD_JOINED;
 }
 

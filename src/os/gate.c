@@ -117,7 +117,7 @@ bool hz3_gate_is_inside(void)
     return mine.depth;
 }
 
-void hz3_gate_claim_slot(void)
+uint32_t hz3_gate_claim_slot(void)
 {
     for (uint32_t slot = hz3_max(hz3_get(hint), SHARED + 1u); slot < SLOTS && mine.slot == SHARED; slot++) {
         hz3_set(hint, slot + 1);
@@ -126,15 +126,22 @@ void hz3_gate_claim_slot(void)
         while (before < slot && !hz3_cas(highest, &before, slot, memory_order_seq_cst, memory_order_relaxed)) continue;
         mine.slot = slot;
     }
+    return mine.slot;
+}
+
+void hz3_gate_clear_slot(uint32_t slot)
+{
+    if (slot == SHARED) return;
+    hz3_set(slots[slot].inside, 0);
+    hz3_store(slots[slot].claimed, false, memory_order_release);
+    if (slot < hz3_get(hint)) hz3_set(hint, slot);
 }
 
 void hz3_gate_give_up_slot(void)
 {
     uint32_t slot = mine.slot;
     mine.slot = mine.entered = SHARED;
-    if (slot == SHARED) return;
-    hz3_store(slots[slot].claimed, false, memory_order_release);
-    if (slot < hz3_get(hint)) hz3_set(hint, slot);
+    hz3_gate_clear_slot(slot);
 }
 
 void hz3_gate_close(void)

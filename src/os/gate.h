@@ -27,9 +27,12 @@ void hz3_gate_enter_patiently(void);
 bool hz3_gate_turned_away(void);
 bool hz3_gate_is_inside(void);
 
-/* This thread gets a slot; it gives it up (outside only).  Without one it shares one, which costs a little. */
-void hz3_gate_claim_slot(void);
+/* This thread gets a slot, whose number is returned; it gives it up (outside only).  Without one it shares one, which
+ * costs a little. */
+uint32_t hz3_gate_claim_slot(void);
 void hz3_gate_give_up_slot(void);
+/* Gives up the slot of a thread that no longer exists, even if it ended inside. */
+void hz3_gate_clear_slot(uint32_t slot);
 
 /* For fork.  From close to open this thread may pass; the gate stops it only if another thread forks as well. */
 void hz3_gate_close(void);

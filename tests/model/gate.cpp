@@ -3,7 +3,7 @@
 
 bool hz3_gate_enter(void);
 void hz3_gate_leave(void);
-void hz3_gate_claim_slot(void);
+uint32_t hz3_gate_claim_slot(void);
 void hz3_gate_give_up_slot(void);
 void hz3_gate_close(void);
 void hz3_gate_open(void);
