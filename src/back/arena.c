@@ -161,6 +161,29 @@ static bool place_somewhere(size_t bytes, size_t least, bool first)
     return false;
 }
 
+static bool grow_tags(struct hz3_window *window, uint32_t upto)
+{
+    if (upto <= window->tags_writable) return true;
+    size_t page = hz3_os.page, all = tags_bytes(window->bytes);
+    size_t from = window->tags_writable * sizeof(struct hz3_tag);
+    size_t to = hz3_min(hz3_round_up(upto * sizeof(struct hz3_tag), page), all);
+    if (!hz3_os_writable((uintptr_t)window->tags + from, to - from)) return false;
+    window->tags_writable = (uint32_t)(to / sizeof(struct hz3_tag));
+    return true;
+}
+
+/* Leaves the next so many granules of the window to nobody.  False: there are not as many, or the system has no memory
+ * for their tags. */
+static bool skip(struct hz3_window *window, size_t granules)
+{
+    size_t first = window->frontier;
+    if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - first) return false;
+    if (!grow_tags(window, (uint32_t)(first + granules))) return false;
+    hz3_map_skip(window->base + (first << HZ3_GRANULE_SHIFT), granules);
+    window->frontier += (uint32_t)granules;
+    return true;
+}
+
 /* In lane secure nobody knows where the first run will be, though a window starts on a multiple of window_align. */
 static bool open_window(size_t bytes, size_t least, bool first)
 {
@@ -170,7 +193,7 @@ static bool open_window(size_t bytes, size_t least, bool first)
     hz3_store(hz3_window_count, count + 1, memory_order_release);
     size_t room = hz3_min(window->bytes, hz3_os.address_space) >> (HZ3_GRANULE_SHIFT + 6);
     size_t most = hz3_max(hz3_min(room, (size_t)START_MAX), 1);
-    hz3_arena_skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
+    skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
     return true;
 }
 
@@ -211,33 +234,6 @@ static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *h
     return HZ3_MAPPED;
 }
 
-static bool grow_tags(struct hz3_window *window, uint32_t upto)
-{
-    if (upto <= window->tags_writable) return true;
-    size_t page = hz3_os.page, all = tags_bytes(window->bytes);
-    size_t from = window->tags_writable * sizeof(struct hz3_tag);
-    size_t to = hz3_min(hz3_round_up(upto * sizeof(struct hz3_tag), page), all);
-    if (!hz3_os_writable((uintptr_t)window->tags + from, to - from)) return false;
-    window->tags_writable = (uint32_t)(to / sizeof(struct hz3_tag));
-    return true;
-}
-
-void hz3_arena_unskip(struct hz3_window *window, size_t granules)
-{
-    window->frontier -= (uint32_t)granules;
-    hz3_map_tag(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT), granules, HZ3_CLASS_NONE, 0);
-}
-
-bool hz3_arena_skip(struct hz3_window *window, size_t granules)
-{
-    size_t first = window->frontier;
-    if (granules > (window->bytes >> HZ3_GRANULE_SHIFT) - first) return false;
-    if (!grow_tags(window, (uint32_t)(first + granules))) return false;
-    hz3_map_skip(window->base + (first << HZ3_GRANULE_SHIFT), granules);
-    window->frontier += (uint32_t)granules;
-    return true;
-}
-
 void hz3_arena_end(struct hz3_window *window)
 {
     window->spans_mapped = hz3_min(window->spans_mapped, window->frontier);
@@ -273,7 +269,7 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
         }
         if (!rest) return HZ3_ARENA_FULL; /* somebody else's mapping was in the way of a table */
         /* Somebody else's mapping is in the way: leave it alone and look further on. */
-        if (!hz3_arena_skip(window, hz3_min(step, rest))) return HZ3_ARENA_REFUSED;
+        if (!skip(window, hz3_min(step, rest))) return HZ3_ARENA_REFUSED;
     }
 }
 

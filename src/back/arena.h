@@ -15,11 +15,6 @@ struct hz3_window *hz3_arena_open_window(size_t least);
 /* Maps `granules` of address space that was never used, and its tables.  The index of the first, or why not: */
 enum { HZ3_ARENA_FULL = -1, HZ3_ARENA_REFUSED = -2 };
 int64_t hz3_arena_extend(struct hz3_window *window, size_t granules);
-/* Leaves the next so many granules of the window to nobody.  False: there are not as many, or the system has no memory
- * for their tags. */
-bool hz3_arena_skip(struct hz3_window *window, size_t granules);
-/* Undoes that.  Nothing else may have happened to the window since. */
-void hz3_arena_unskip(struct hz3_window *window, size_t granules);
 /* Ends the window for what is mapped from now on: granules further on count as without descriptors. */
 void hz3_arena_end(struct hz3_window *window);
 size_t hz3_arena_metadata_bytes(void); /* of all tables and magazines */

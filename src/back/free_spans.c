@@ -21,6 +21,7 @@ static enum hz3_gauge gauge_of(enum hz3_span_kind kind)
     switch (kind) {
     case HZ3_SPAN_DIRTY: return HZ3_GAUGE_DIRTY;
     case HZ3_SPAN_CLEAN: return HZ3_GAUGE_CLEAN;
+    case HZ3_SPAN_GUARD:
     case HZ3_SPAN_UNMAPPED: return HZ3_GAUGE_UNMAPPED;
     default: return HZ3_GAUGE_USED;
     }
@@ -31,6 +32,7 @@ static void count(const struct hz3_span *span, bool more)
     size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
     hz3_gauge_add_locked(gauge_of((enum hz3_span_kind)span->kind), change);
     if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
+    if (span->kind == HZ3_SPAN_GUARD) hz3_gauge_add_locked(HZ3_GAUGE_GUARDS, change);
 }
 
 /* ---- lists by size ---- */
@@ -162,6 +164,12 @@ struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, 
 struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
                                 uint32_t since)
 {
+    struct hz3_span *guard = kind == HZ3_SPAN_UNMAPPED ? hz3_spans_neighbour(window, first - 1, HZ3_SPAN_GUARD) : NULL;
+    if (guard) {
+        hz3_spans_unmake(guard);
+        first--;
+        granules++;
+    }
     struct hz3_span *left = hz3_spans_neighbour(window, first - 1, kind);
     struct hz3_span *right = hz3_spans_neighbour(window, first + granules, kind);
     size_t largest = granules; /* the largest part's age is the whole's */

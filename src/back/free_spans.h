@@ -15,7 +15,8 @@ void hz3_spans_make_last(struct hz3_span *span, enum hz3_span_kind kind);
 /* Takes a span out of its lists, and clears its kind. */
 void hz3_spans_unmake(struct hz3_span *span);
 
-/* Files granules that belong to nobody as a free span, dirty since `since` (ms), merged with its neighbours. */
+/* Files granules that belong to nobody as a free span, dirty since `since` (ms), merged with its neighbours.  Unmapped
+ * ones take in the guard before them. */
 struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
                                 uint32_t since);
 

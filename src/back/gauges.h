@@ -11,6 +11,7 @@ enum hz3_gauge {
     HZ3_GAUGE_DIRTY,
     HZ3_GAUGE_CLEAN,
     HZ3_GAUGE_UNMAPPED,
+    HZ3_GAUGE_GUARDS,       /* part of UNMAPPED: guards of runs */
     HZ3_GAUGE_LARGE_CACHED, /* part of USED: freed blocks that back/large_cache keeps */
     HZ3_GAUGE_RESERVED,     /* part of USED: heaps' reserves */
     HZ3_GAUGE_SMALL,        /* part of USED: runs of one granule */

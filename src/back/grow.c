@@ -42,7 +42,7 @@ static void learn_in_time(size_t granules)
     if (hz3_grown + (granules << HZ3_GRANULE_SHIFT) > HZ3_LEARN_FROM) hz3_learn_locked();
 }
 
-int64_t hz3_grow_by(struct hz3_window *window, size_t step, bool for_reserve)
+static int64_t grow_by(struct hz3_window *window, size_t step, bool for_reserve)
 {
     learn_in_time(step);
     int64_t first = hz3_arena_extend(window, step);
@@ -58,8 +58,8 @@ int64_t hz3_grow_by(struct hz3_window *window, size_t step, bool for_reserve)
 int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve)
 {
     learn_in_time(granules); /* the step depends on it */
-    int64_t first = hz3_grow_by(window, step_of(window, granules, for_reserve), for_reserve);
-    return first < 0 && !for_reserve ? hz3_grow_by(window, granules, false) : first;
+    int64_t first = grow_by(window, step_of(window, granules, for_reserve), for_reserve);
+    return first < 0 && !for_reserve ? grow_by(window, granules, false) : first;
 }
 
 bool hz3_grow(size_t granules, bool for_reserve)

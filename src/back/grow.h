@@ -15,11 +15,10 @@ struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind 
  * this returns NULL. */
 struct hz3_span *hz3_take_hole(struct hz3_span *span);
 
-/* Maps so many granules that the window never used, as a free clean span.  Returns the first one, or the reason why
- * not (back/arena).  for_reserve: asks for huge pages. */
-int64_t hz3_grow_by(struct hz3_window *window, size_t granules, bool for_reserve);
-/* The same for so many granules or more, for a reserve with a whole huge page; in one window, or in any. */
+/* Maps so many granules or more that the window never used, as a free clean span.  Returns the first one, or the reason
+ * why not (back/arena).  for_reserve: for a reserve, with a whole huge page, which is asked for. */
 int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve);
+/* The same in any window. */
 bool hz3_grow(size_t granules, bool for_reserve);
 extern size_t hz3_grown; /* bytes of address space ever taken */
 #endif

@@ -169,7 +169,8 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     hz3_vma_edges_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     hz3_huge_pages_advise(window_of(to), to->start, hz3_span_bytes(to));
-    bool hole = hz3_get(hz3_pages_are_locked) || hz3_range_leaves_hole(window_of(from), from->granules);
+    size_t first = hz3_granule_of(window_of(from), (void *)from->start);
+    bool hole = hz3_get(hz3_pages_are_locked) || hz3_range_leaves_hole(window_of(from), first, from->granules);
     give_up(from, !hole && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }

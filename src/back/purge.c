@@ -31,8 +31,9 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool purged = hz3_range_purge(start, bytes);
-    bool unmapped = (!purged || hz3_range_leaves_hole(window, granules)) && hz3_os_unmap(start, bytes);
+    bool unmapped = hz3_range_leaves_hole(window, first, granules) && hz3_os_unmap(start, bytes);
+    bool purged = unmapped || hz3_range_purge(start, bytes);
+    if (!purged) unmapped = hz3_os_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;

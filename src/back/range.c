@@ -2,11 +2,10 @@
 
 #include "back/free_spans.h"
 #include "back/huge_pages.h"
+#include "back/run_span.h"
 #include "back/vma_edges.h"
 
-/* Granules of a range that is unmapped, and not only purged, where what is mapped counts.  In lane secure all are,
- * since its plots do not grow together. */
-enum { HOLE_MIN = 16 - 15 * HZ3_SECURE };
+enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not only purged, where mappings count */
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {
@@ -46,7 +45,8 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
     return HZ3_SPAN_UNMAPPED;
 }
 
-bool hz3_range_leaves_hole(const struct hz3_window *window, size_t granules)
+bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules)
 {
-    return hz3_get(hz3_os.counts_mapped) && !window->reserved && granules >= HOLE_MIN;
+    if (window->reserved) return false;
+    return (hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN) || hz3_run_span_borders(window, first, granules);
 }

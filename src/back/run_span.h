@@ -1,5 +1,5 @@
-/* Takes the span of a new run: from the page pool, or from the reserve of its heap.  In lane secure it is a plot of its
- * own behind a guard granule (variants/run_plot.c). */
+/* Takes the span of a new run: from the page pool, or from the reserve of its heap.  In lane secure it lies behind a
+ * guard (variants/run_plot.c). */
 #ifndef HZ3_BACK_RUN_SPAN_H
 #define HZ3_BACK_RUN_SPAN_H
 
@@ -7,4 +7,6 @@
 
 /* NULL: no memory.  The caller holds the page pool's lock, and that of the heap whose *reserve it is. */
 struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve);
+/* Whether free granules lie beside a guard, or a hole that may have been one.  Takes the page pool's lock. */
+bool hz3_run_span_borders(struct hz3_window *window, size_t first, size_t granules);
 #endif

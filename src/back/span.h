@@ -13,6 +13,7 @@ enum hz3_span_kind {
     HZ3_SPAN_LARGE,
     HZ3_SPAN_RESERVE, /* a heap makes runs of it */
     HZ3_SPAN_PURGING, /* a free span while its pages go back: in no list */
+    HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: variants/run_plot */
 };
 
 enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
@@ -59,7 +60,6 @@ struct hz3_span {
     uint32_t since;             /* ms, wrapping: when it came to the age list */
     struct hz3_span *next, *prev;
     struct hz3_span *older, *newer;
-    uint32_t plot[HZ3_SECURE]; /* granules of the plot that starts here; stays when its parts are cut or joined */
     /* HZ3_S121_PAGE_LOCAL_REMOTE.  Stays when the span changes its use, since a list may still lead here. */
     HZ3_ATOMIC(bool) announced;      /* it is in an owner's list, or about to be */
     struct hz3_span *next_announced; /* written by the thread that set `announced` */

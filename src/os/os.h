@@ -41,6 +41,7 @@ bool hz3_os_writable(uintptr_t at, size_t bytes);
 uintptr_t hz3_os_reserve(size_t bytes);
 /* Maps inside such a reservation. */
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes);
+bool hz3_os_reserve_again(uintptr_t at, size_t bytes); /* undoes that */
 bool hz3_os_unmap(uintptr_t at, size_t bytes);
 
 /* Gives the pages back; they then read as zero.  False: the system refused, because they are locked, say.  huge_page:

@@ -180,6 +180,11 @@ enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes)
     return map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED);
 }
 
+bool hz3_os_reserve_again(uintptr_t at, size_t bytes)
+{
+    return map(at, bytes, PROT_NONE, MAP_FIXED) == HZ3_MAPPED;
+}
+
 uintptr_t hz3_os_reserve(size_t bytes)
 {
     int saved = errno;

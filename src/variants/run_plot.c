@@ -1,73 +1,100 @@
-/* In the place of back/run_span.c: each run has a plot of its own.  Before a plot lies a guard granule that nobody may
- * touch.  A free plot serves the next run that is not much smaller, whatever its class.  A large block may use it, too,
- * and may lie right behind it.  If there is no memory for a further plot, a run takes any span.
+/* In the place of back/run_span.c: before each run lies a guard, a granule that nobody may touch.  A large block may
+ * lie right behind a run, and so may free granules.
  *
- * A plot is a mapping, and the system allows a process 65530 of these by default.  So once the heap has more than PLOTS
- * granules, a PLOTSth of it is mapped at a time, and runs of any class share that. */
+ * A guard is a hole in the mapping of a free span, out of which a run is cut.  It stays when the run ends, as long as
+ * what lies behind it is dirty, for the next run there.  A purge unmaps that, and then all is one hole again.  (Where
+ * windows are reservations there are no holes, and guards stay for good.)
+ *
+ * Each guard parts two mappings, and the system allows a process 65530 of these by default.  So a heap that has GUARDS
+ * of them gets further ones only as it grows, one for each SHARE granules; other runs lie beside each other. */
 #include "back/run_span.h"
 
-#include "back/arena.h"
 #include "back/free_spans.h"
+#include "back/gauges.h"
 #include "back/grow.h"
 
 enum {
-    PLOTS = 4096,
-    TRIES = 64, /* looks at so many free spans of a size; some are no plots, but rests of larger spans */
+    GUARDS = 4096,
+    SHARE = 64,
+    TRIES = 64, /* looks at so many free spans for one that has a guard */
 };
 
-/* A free plot that is whole and has so many granules, or NULL. */
-static struct hz3_span *find_plot(enum hz3_span_kind state, size_t granules)
+static bool is_crowded(void)
+{
+    return hz3_gauge(HZ3_GAUGE_GUARDS) >> HZ3_GRANULE_SHIFT >= GUARDS + (hz3_grown >> HZ3_GRANULE_SHIFT) / SHARE;
+}
+
+static size_t first_of(const struct hz3_window *window, const struct hz3_span *span)
+{
+    return hz3_granule_of(window, (void *)span->start);
+}
+
+static bool is_guarded(const struct hz3_span *span)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    return hz3_spans_neighbour(window, first_of(window, span) - 1, HZ3_SPAN_GUARD);
+}
+
+/* A free span with room for so many granules behind a guard, and for the guard if it has none; or NULL. */
+static struct hz3_span *find(enum hz3_span_kind state, size_t granules)
 {
     struct hz3_span *span = hz3_spans_of_size(state, granules);
-    for (int i = 1; span && *span->plot != granules; i++) span = i < TRIES ? span->next : NULL;
+    for (int i = 1; span && !is_guarded(span); i++) span = i < TRIES ? span->next : NULL;
+    return span ? span : hz3_spans_find(state, granules + 1, 1);
+}
+
+/* Makes the first granule of a span a guard, and a run's span of the rest.  NULL: the system refused. */
+static struct hz3_span *put_guard(struct hz3_span *span, enum hz3_span_kind state)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t first = first_of(window, span), granules = span->granules - 1;
+    bool zeroed = span->zeroed, mapped = state != HZ3_SPAN_UNMAPPED;
+    if (mapped && !(window->reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, HZ3_GRANULE)) {
+        hz3_spans_refile(span, state, span->since);
+        return NULL;
+    }
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, first, 1, HZ3_SPAN_GUARD);
+    span = hz3_spans_make(window, first + 1, granules, HZ3_SPAN_RUN);
+    span->zeroed = zeroed;
     return span;
 }
 
-/* A larger plot is better than a new one, whose pages cost faults.  No other run may use the rest of it. */
-static struct hz3_span *take_plot(enum hz3_span_kind state, size_t granules)
+static struct hz3_span *take(enum hz3_span_kind state, size_t granules)
 {
-    struct hz3_span *span = NULL;
-    for (size_t size = granules; !span && size <= 2 * granules + 2; size++) span = find_plot(state, size);
+    struct hz3_span *span = find(state, granules);
     if (!span) return NULL;
-    const struct hz3_window *window = hz3_window_of((void *)span->start);
-    return hz3_spans_cut(span, hz3_granule_of(window, (void *)span->start), granules, HZ3_SPAN_RUN);
-}
-
-/* Maps a step of the window behind a guard.  Returns its first granule, or the reason why not. */
-static int64_t grow_apart(struct hz3_window *window, size_t step)
-{
-    if (!hz3_arena_skip(window, 1)) return HZ3_ARENA_FULL;
-    uint32_t before = window->frontier;
-    int64_t first = hz3_grow_by(window, step, false);
-    if (first >= 0) *window->spans[first].plot = (uint32_t)step;
-    if (first != HZ3_ARENA_REFUSED || window->frontier != before) return first;
-    hz3_arena_unskip(window, 1);
-    return first;
-}
-
-static struct hz3_span *map_plot(size_t granules, size_t step)
-{
-    int64_t first = HZ3_ARENA_FULL;
-    uint32_t i = 0;
-    while (first == HZ3_ARENA_FULL && i < hz3_get(hz3_window_count)) first = grow_apart(&hz3_windows[i++], step);
-    return first < 0 ? NULL : hz3_spans_cut(&hz3_windows[i - 1].spans[first], (size_t)first, granules, HZ3_SPAN_RUN);
-}
-
-static struct hz3_span *take_free(size_t granules)
-{
-    struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, granules, 1, HZ3_SPAN_RUN);
-    return span ? span : hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_RUN);
+    bool guarded = is_guarded(span);
+    size_t first = first_of(hz3_window_of((void *)span->start), span);
+    span = hz3_spans_cut(span, first, guarded ? granules : granules + 1, HZ3_SPAN_RUN);
+    if (!guarded) span = put_guard(span, state);
+    return state == HZ3_SPAN_UNMAPPED ? hz3_take_hole(span) : span;
 }
 
 struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
 {
     (void)reserve; /* the runs in one would be neighbours */
-    size_t share = (hz3_grown >> HZ3_GRANULE_SHIFT) / PLOTS;
-    struct hz3_span *span = share > granules ? take_free(granules) : NULL;
-    if (!span) span = take_plot(HZ3_SPAN_DIRTY, granules);
-    if (!span) span = take_plot(HZ3_SPAN_CLEAN, granules);
-    if (!span) span = hz3_take_hole(take_plot(HZ3_SPAN_UNMAPPED, granules));
-    if (!span) span = map_plot(granules, hz3_max(granules, share));
+    struct hz3_span *span = NULL;
+    if (!is_crowded()) {
+        span = take(HZ3_SPAN_DIRTY, granules);
+        if (!span) span = take(HZ3_SPAN_CLEAN, granules);
+        if (!span) span = take(HZ3_SPAN_UNMAPPED, granules);
+        if (!span && hz3_grow(granules + 1, false)) span = take(HZ3_SPAN_CLEAN, granules);
+    }
     /* Perhaps no further mapping may be made, but the last one may grow. */
     return span ? span : hz3_take_any(granules, 1, HZ3_SPAN_RUN);
+}
+
+static bool is_hole(struct hz3_window *window, size_t granule)
+{
+    return hz3_spans_neighbour(window, granule, HZ3_SPAN_GUARD) ||
+           hz3_spans_neighbour(window, granule, HZ3_SPAN_UNMAPPED);
+}
+
+bool hz3_run_span_borders(struct hz3_window *window, size_t first, size_t granules)
+{
+    hz3_lock(&hz3_pages_lock);
+    bool borders = is_hole(window, first - 1) || is_hole(window, first + granules);
+    hz3_unlock(&hz3_pages_lock);
+    return borders;
 }
