@@ -3,15 +3,19 @@
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from look.process import Process
 
-LOAD, DYNAMIC, INTERPRETER, HEADERS = 1, 2, 3, 6  # PT_
+LOAD, DYNAMIC, INTERPRETER, NOTES, HEADERS = 1, 2, 3, 4, 6  # PT_
+SYMBOL_TABLES, FUNCTIONS = (2, 11), (2, 10)  # SHT_SYMTAB and SHT_DYNSYM, STT_FUNC and STT_GNU_IFUNC
+BUILD_ID = 3  # NT_GNU_
 STRINGS, SYMBOLS, DEBUG, HASH, GNU_HASH = 5, 6, 21, 4, 0x6FFFFEF5  # DT_
 AUX_HEADERS, AUX_COUNT, AUX_SECURE = 3, 5, 23  # AT_
 SYMBOL, HEADER, WORD = struct.Struct("IBBHQQ"), struct.Struct("IIQQQQQQ"), struct.Struct("Q")
+SECTION, NOTE = struct.Struct("IIQQQQIIQQ"), struct.Struct("III")
 MOST = 10000  # the most elements of a chain that are followed
 Read = Callable[[int, int], bytes]
 
@@ -80,6 +84,7 @@ class File:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("no file")
+            self.device, self.inode = os.fstat(file.fileno()).st_dev, os.fstat(file.fileno()).st_ino
             self._data = file.read()
         if self._data[:5] != b"\x7fELF\x02":
             raise ValueError("not ELF")
@@ -107,6 +112,37 @@ class File:
             return bool(dynamic) and Image(self._read, dynamic[0]).defines(name)
         except struct.error:
             raise ValueError("broken") from None
+
+    def inside_functions(self, addresses: Iterable[int]) -> set[int]:
+        """Those that lie in a function that has a symbol, by the symbol's size: one without a size says nothing."""
+        found, left = set[int](), sorted(addresses)
+        for symbol in self._symbols():
+            _, info, _, section, at, size = symbol
+            if section and info & 15 in FUNCTIONS:
+                held = slice(bisect_left(left, at), bisect_left(left, at + size))
+                found.update(left[held])
+                del left[held]
+        return found
+
+    def _symbols(self) -> Iterator[tuple[int, ...]]:
+        (start,), size, count = WORD.unpack_from(self._data, 40), *struct.unpack_from("HH", self._data, 58)
+        sections = self._data[start : start + size * count]
+        for _, kind, _, _, offset, length, *_ in SECTION.iter_unpack(sections) if size == SECTION.size else ():
+            if kind in SYMBOL_TABLES:
+                table = self._data[offset : offset + length]
+                yield from SYMBOL.iter_unpack(table[: len(table) // SYMBOL.size * SYMBOL.size])
+
+    def build_id(self) -> str:
+        """As hexadecimal digits; none where the linker wrote none."""
+        for segment in self.segments:
+            notes = self._data[segment.offset : segment.offset + segment.size] if segment.kind == NOTES else b""
+            while len(notes) > NOTE.size:
+                name, size, kind = NOTE.unpack_from(notes)
+                text, start = notes[NOTE.size :][:name], NOTE.size + -(-name // 4) * 4
+                if (kind, text) == (BUILD_ID, b"GNU\0"):
+                    return notes[start : start + size].hex()
+                notes = notes[start + -(-size // 4) * 4 :]
+        return ""
 
 
 def auxiliary(process: Process) -> dict[int, int]:

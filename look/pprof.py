@@ -1,6 +1,7 @@
 """Writes a heap profile in pprof's format (profile.proto of github.com/google/pprof)."""
 
 import gzip
+import os
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -12,7 +13,7 @@ FIELDS = {
     "Label": {"key": "1 int64", "str": "2 int64", "num": "3 int64", "num_unit": "4 int64"},
     "Sample": {"location_id": "1 *uint64", "value": "2 *int64", "label": "3 *Label"},
     "Mapping": {"id": "1 uint64", "memory_start": "2 uint64", "memory_limit": "3 uint64", "file_offset": "4 uint64",
-                "filename": "5 int64"},
+                "filename": "5 int64", "build_id": "6 int64"},
     "Location": {"id": "1 uint64", "mapping_id": "2 uint64", "address": "3 uint64"},
     "Profile": {"sample_type": "1 *ValueType", "sample": "2 *Sample", "mapping": "3 *Mapping", "location": "4 *Location",
                 "string_table": "6 *string", "drop_frames": "7 int64", "period_type": "11 ValueType", "period": "12 int64",
@@ -85,8 +86,13 @@ def write(profile: Profile, path: str) -> None:
     ):
         made.sample_type.add(type=writer.text(kind), unit=writer.text(unit))
     for i, mapping in enumerate(profile.mappings, 1):
+        file = profile.file_of(mapping)
+        other = (
+            " (another file)" if not file and os.path.exists(profile.path_of(mapping)) else ""
+        )  # pprof is not to open it
         made.mapping.add(id=i, memory_start=mapping.start, memory_limit=mapping.end, file_offset=mapping.offset,
-                         filename=writer.text(mapping.name))  # fmt: skip
+                         filename=writer.text(mapping.name + other),
+                         build_id=writer.text(file.build_id() if file else ""))  # fmt: skip
     for cell in profile.freed:
         writer.sample(cell, False)
     for cell in profile.live():
@@ -97,5 +103,5 @@ def write(profile: Profile, path: str) -> None:
     made.default_sample_type = writer.text("inuse_space")
     made.comment.append(writer.text(f"{profile.program} ({profile.pid})"))
     made.string_table.extend(writer.strings)
-    with open(path, "wb") as file:
-        file.write(gzip.compress(made.SerializeToString(), mtime=0))
+    with open(path, "wb") as output:
+        output.write(gzip.compress(made.SerializeToString(), mtime=0))

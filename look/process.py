@@ -15,7 +15,7 @@ PATIENCE = 60  # seconds for one process, as its data may be circular
 MOST = 1 << 30  # the most bytes or pages read at once; larger requests come from wrong data
 PAGES_AT_ONCE = 1 << 20
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
-_HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \d+ *(.*)")
+_HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d+) *(.*)")
 
 
 class Mapping(NamedTuple):
@@ -25,9 +25,19 @@ class Mapping(NamedTuple):
     offset: int
     name: str
     kib: dict[str, int]  # of smaps
+    device: int
+    inode: int
 
     def bytes_of(self, key: str) -> int:
         return self.kib.get(key, 0) << 10
+
+
+def mapping_in(line: str) -> Mapping | None:
+    """A line of maps; None: it is none."""
+    if not (head := _HEAD.fullmatch(line)):
+        return None
+    start, end, offset, major, minor = (int(head[i], 16) for i in (1, 2, 4, 5, 6))
+    return Mapping(start, end, head[3], offset, head[8], {}, os.makedev(major, minor), int(head[7]))
 
 
 class Process:
@@ -127,9 +137,8 @@ class Process:
     def _mappings(self, name: str) -> list[Mapping]:
         found: list[Mapping] = []
         for line in self.text(name).splitlines():
-            if head := _HEAD.fullmatch(line):
-                start, end, offset = (int(head[i], 16) for i in (1, 2, 4))
-                found.append(Mapping(start, end, head[3], offset, head[5], {}))
+            if head := mapping_in(line):
+                found.append(head)
             elif line.endswith(" kB"):
                 key, number, _ = line.split()
                 found[-1].kib[key[:-1]] = int(number)

@@ -4,6 +4,7 @@ One byte in `rate` is sampled, so an allocation of s bytes is sampled with a pro
 sample counts as many allocations as the inverse of that."""
 
 import math
+import os
 import re
 import shutil
 import struct
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from look import LookError, shown
 from look.elf import LOAD, File
 from look.layout import ORDER, Layout, find
-from look.process import Mapping, Process
+from look.process import Mapping, Process, mapping_in
 from look.stats import human
 
 HEAD = "hz3 heap profile 1"
@@ -45,7 +46,7 @@ class Cell(NamedTuple):
 class Profile:
     def __init__(self) -> None:
         self.rate = self.pid = self.lost = 0
-        self.program = ""
+        self.program = self.root = ""  # root: where the process's own files are
         self.threads: dict[int, str] = {OTHERS: "(others)"}
         self.stacks: dict[int, list[int]] = {}
         self.allocated: list[Cell] = []
@@ -69,6 +70,19 @@ class Profile:
 
     def mapping_of(self, address: int) -> Mapping | None:
         return next((m for m in self.mappings if m.start <= address < m.end), None)
+
+    def file_of(self, mapping: Mapping) -> File | None:
+        """The very file that was mapped; None: it is gone, or another has its name now, or in this mount namespace."""
+        try:
+            file = File(self.path_of(mapping))
+        except (OSError, ValueError):
+            return None
+        # Where a file system has no device of its own (overlayfs, btrfs) maps and stat name different ones.
+        its = file.device == mapping.device or os.major(file.device) == 0
+        return file if its and file.inode == mapping.inode else None
+
+    def path_of(self, mapping: Mapping) -> str:
+        return self.root + mapping.name
 
     def calls(self, stack: int) -> list[int]:
         """The stack's return addresses outside hz3's library, each minus 1, so that it is inside the call."""
@@ -147,10 +161,11 @@ def _take(profile: Profile, line: str) -> None:
 
 
 def _map(profile: Profile, line: str) -> None:
-    span, access, offset, _, _, *path = line.split(maxsplit=5)
-    start, end = (int(word, 16) for word in span.split("-"))
-    if path and path[0].startswith("/") and "x" in access:
-        profile.mappings.append(Mapping(start, end, access, int(offset, 16), path[0], {}))
+    found = mapping_in(line)
+    if not found:
+        raise ValueError(line)
+    if found.name.startswith("/") and "x" in found.rights:
+        profile.mappings.append(found)
 
 
 # ---- out of a process ----
@@ -162,6 +177,7 @@ def of_process(process: Process) -> Profile:
         raise LookError(f"process {process.pid} keeps no heap profile: hz3 profile {process.pid} --start begins one")
     profile = Profile()
     profile.pid, profile.program, profile.whole = process.pid, process.name, True
+    profile.root = f"/proc/{process.pid}/root"
     profile.rate, profile.lost = at.value("profile.rate"), at.value("profile.lost")
     profile.mappings = [m for m in process.maps if m.name.startswith("/") and "x" in m.rights]
     _take_tables(profile, at, at.value("profile"))
@@ -212,7 +228,7 @@ def want(process: Process, rate: int) -> None:
 
 
 def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
-    """Names from addr2line, if it is installed and the file has symbols; otherwise module+offset."""
+    """Names from addr2line, if it is installed and knows the function; otherwise module+offset."""
     found, by_file = {}, defaultdict(list)
     for address in addresses:
         mapping = profile.mapping_of(address)
@@ -222,31 +238,35 @@ def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
             else f"0x{address:x}"
         )
         if mapping:
-            by_file[mapping.name].append((address, mapping))
-    for path, inside in by_file.items() if shutil.which("addr2line") else ():
-        base = _load_bias(path, inside[0][1])
-        if base is None:
-            continue
-        argv = ["addr2line", "-f", "-C", "-e", path, *(hex(address - base) for address, _ in inside)]
-        try:
-            done = subprocess.run(argv, capture_output=True, timeout=NAMING_TIME)
-        except (subprocess.TimeoutExpired, ValueError):
-            continue
-        lines = done.stdout.decode(errors="replace").splitlines()
-        for (address, _), name in zip(inside, lines[::2], strict=False):
-            if not name.startswith("?"):
-                found[address] = shown(name)
+            by_file[mapping.name, mapping.device, mapping.inode].append((address, mapping))
+    for inside in by_file.values() if shutil.which("addr2line") else ():
+        if file := profile.file_of(inside[0][1]):
+            try:
+                found |= _named(file, profile.path_of(inside[0][1]), inside)
+            except (subprocess.TimeoutExpired, ValueError, struct.error):
+                continue
     return found
 
 
-def _load_bias(path: str, mapping: Mapping) -> int | None:
-    """What the loader added to the file's addresses, by the mapping's program header.  None if it is no file."""
-    try:
-        for segment in File(path).segments:
-            if segment.kind == LOAD and segment.offset <= mapping.offset < segment.offset + max(segment.size, 1):
-                return mapping.start - mapping.offset - (segment.address - segment.offset)
-    except (OSError, ValueError, struct.error):
-        return None
+def _named(file: File, path: str, inside: list[tuple[int, Mapping]]) -> dict[int, str]:
+    """Where addr2line has no line it takes the symbol before, however far: so the symbol has to hold the address."""
+    base = _load_bias(file, inside[0][1])
+    argv = ["addr2line", "-f", "-C", "-e", path, *(hex(address - base) for address, _ in inside)]
+    done = subprocess.run(argv, capture_output=True, timeout=NAMING_TIME)
+    lines = done.stdout.decode(errors="replace").splitlines()
+    held = file.inside_functions(address - base for address, _ in inside)
+    return {
+        address: shown(name)
+        for (address, _), name, line in zip(inside, lines[::2], lines[1::2], strict=False)
+        if not name.startswith("?") and (not line.startswith("?") or address - base in held)
+    }
+
+
+def _load_bias(file: File, mapping: Mapping) -> int:
+    """What the loader added to the file's addresses, by the mapping's program header."""
+    for segment in file.segments:
+        if segment.kind == LOAD and segment.offset <= mapping.offset < segment.offset + max(segment.size, 1):
+            return mapping.start - mapping.offset - (segment.address - segment.offset)
     return mapping.start - mapping.offset
 
 

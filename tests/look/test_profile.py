@@ -1,6 +1,7 @@
 """Heap profiles name the right function with the right bytes, and which thread frees which thread's objects.  They come
 from files and from running processes, and other tools can read them."""
 
+import gzip
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from look_at import HZ3, ROOT, WITH_OURS, refused, said
+from look_at import HZ3, ROOT, WITH_OURS, refused, resting, said
 
 LEAKED, MOVED = 400 * 500000, 1024 * 400 * 1000  # bytes, as leak.c has them
 PPROF = "github.com/google/pprof@v0.0.0-20260709232956-b9395ee17fa0"
@@ -134,6 +135,52 @@ def test_pprof_reads_it(table, tmp_path):
     assert "freed_by" in pprof("-tags", "-sample_index=alloc_space") and "taker" in pprof(
         "-tags", "-sample_index=alloc_space"
     )
+
+
+HIDDEN = """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static __attribute__((noinline)) void *hidden(void *p) { for (int i = 0; i < 3000; i++) *(void **)p = malloc(1000); return p; }
+__attribute__((noinline)) void *named(void *p) { p = malloc(8); return hidden(p); }
+int main(int argc, char **argv) { (void)argv; named(0); if (argc > 1) puts("ready"), fflush(stdout), pause(); }
+"""
+
+
+def test_a_function_without_a_symbol_has_no_other_one_s_name(preload, program, tmp_path):
+    path = program("stripped", "-rdynamic", "-s", text=HIDDEN)
+    said("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", path, env={**WITH_OURS, "HZ3_PROFILE": "4K"})
+    calls = rows(said("profile", tmp_path / "p"))[0][2]
+    assert re.fullmatch(r"stripped\+0x[0-9a-f]+", calls[0]) and calls[1:3] == ["named", "main"]
+
+
+def test_another_file_of_the_same_name_names_nothing(preload, program, tmp_path):
+    path = shutil.copy(program("replaced", text=HIDDEN), tmp_path)
+    said("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", path)
+    assert rows(said("profile", tmp_path / "p"))[0][2][0] == "hidden"
+    assert build_ids(tmp_path)[path]
+    os.replace(shutil.copy(program("leak"), tmp_path / "other"), path)
+    assert rows(said("profile", tmp_path / "p"))[0][2][0].startswith("replaced+0x")
+    assert path not in build_ids(tmp_path)
+
+
+def build_ids(tmp_path):
+    """Of the files that pprof is told of."""
+    pytest.importorskip("google.protobuf")
+    from look.pprof import _profile_class
+
+    said("profile", tmp_path / "p", "-o", tmp_path / "out.pb.gz")
+    made = _profile_class().FromString(gzip.decompress((tmp_path / "out.pb.gz").read_bytes()))
+    return {made.string_table[m.filename]: made.string_table[m.build_id] for m in made.mapping}
+
+
+def test_a_process_in_another_mount_namespace_is_named_by_its_own_files(preload, program, tmp_path):
+    inside = shutil.copy(program("inside", text=HIDDEN), tmp_path / "hidden")
+    path = shutil.copy(program("leak"), tmp_path / "prog")
+    script = f"mount --bind {inside} {path} && LD_PRELOAD={preload.library} HZ3_PROFILE=4K exec {path} wait"
+    with resting("unshare", "-rm", "sh", "-c", script, stderr=subprocess.DEVNULL) as (process, line):
+        if not line:
+            pytest.skip("no mount namespaces here")
+        assert rows(said("profile", process.pid))[0][2][:3] == ["hidden", "named", "main"]
 
 
 def test_a_running_process_begins_and_ends(preload, program):
