@@ -7,10 +7,11 @@
 #define _GNU_SOURCE
 #include "record.h"
 
+#include "os/write_signals.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -89,21 +90,17 @@ static bool write_all(long file, const void *from, size_t bytes)
     return true;
 }
 
-/* Blocks SIGXFSZ, by which a limit on the size of files would end the program. */
 static bool append(const void *from, size_t bytes)
 {
-    sigset_t limit, before;
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    struct hz3_write_signals before;
+    hz3_write_signals_block(&before);
     long file = created ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW) : create();
     bool written = file >= 0 && (created || write_all(file, &head, sizeof head)) && write_all(file, from, bytes);
     int error = errno;
-    if (!written && error == EFBIG) sigtimedwait(&limit, NULL, &(struct timespec){0});
     if (file >= 0) syscall(SYS_close, file);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     created = true;
     errno = error;
+    hz3_write_signals_unblock(&before);
     return written;
 }
 

@@ -3,22 +3,28 @@
 
 #include "api/options.h"
 #include "os/os.h"
+#include "os/write_signals.h"
 #include "watch/boxes.h"
 #include "watch/explain.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
 #include "watch/stats.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* malloc_stats may be called by a thread with a minimal stack.  So functions that need more stack are not inlined. */
 
+static bool stats_are_lost; /* as a warning at the start said */
+
 static HZ3_NOINLINE void append_stats(const char *text, size_t length)
 {
     char path[HZ3_PATH_BYTES];
-    hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), text, length);
+    bool written = hz3_os_append(hz3_options_path(&hz3_options.stats_file, path), text, length);
+    if (!written && !stats_are_lost) hz3_options_warn_of_file("statistics", &hz3_options.stats_file);
 }
 
 /* With one write, so that those of several processes do not mix. */
@@ -66,11 +72,11 @@ static void print_boxes(void)
 /* ---- the heap profile ---- */
 
 static FILE *profile;
-static bool profile_failed;
+static int profile_error; /* the first, or 0 */
 
 static void put(const char *text, size_t length)
 {
-    profile_failed |= fwrite(text, 1, length, profile) != length;
+    if (!profile_error && fwrite(text, 1, length, profile) != length) profile_error = errno;
 }
 
 /* A reader needs the mappings to find the functions. */
@@ -87,18 +93,27 @@ static void copy_mappings(void)
     (void)fclose(maps);
 }
 
+static void write_profile_to(int file)
+{
+    profile = file < 0 ? NULL : fdopen(file, "w");
+    profile_error = profile ? 0 : errno;
+    if (!profile) return;
+    hz3_profile_write(put);
+    put("maps\n", strlen("maps\n"));
+    copy_mappings();
+    if (fclose(profile) != 0 && !profile_error) profile_error = errno;
+}
+
 static void write_profile(void)
 {
     char path[HZ3_PATH_BYTES];
+    struct hz3_write_signals before;
     hz3_sample_pause();
-    profile = fopen(hz3_options_path(&hz3_options.profile_file, path), "we");
-    if (profile) {
-        hz3_profile_write(put);
-        put("maps\n", strlen("maps\n"));
-        copy_mappings();
-    }
-    if (!profile || fclose(profile) != 0 || profile_failed)
-        hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
+    hz3_write_signals_block(&before);
+    write_profile_to(hz3_os_open_to_write(hz3_options_path(&hz3_options.profile_file, path), O_TRUNC));
+    hz3_write_signals_unblock(&before);
+    errno = profile_error;
+    if (profile_error) hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
     hz3_sample_go_on();
 }
 
@@ -122,15 +137,17 @@ static void report_last(void)
 }
 
 /* Warns at the start of a file that cannot be written: a warning at exit may go unseen. */
-static void try_file(const char *what, const struct hz3_file *file)
+static bool try_file(const char *what, const struct hz3_file *file)
 {
     char path[HZ3_PATH_BYTES];
-    if (!hz3_os_can_append(hz3_options_path(file, path))) hz3_options_warn_of_file(what, file);
+    bool good = hz3_os_can_append(hz3_options_path(file, path));
+    if (!good) hz3_options_warn_of_file(what, file);
+    return good;
 }
 
 void hz3_report_start(void)
 {
-    if (hz3_options.STATS & HZ3_STATS_FILE) try_file("statistics", &hz3_options.stats_file);
+    if (hz3_options.STATS & HZ3_STATS_FILE) stats_are_lost = !try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
     if (!hz3_options.STATS && !hz3_options.PROFILE && !HZ3_BOXES_ON) return;
     hz3_os_keep_stderr(); /* programs such as GNU coreutils close it in an atexit handler */

@@ -84,8 +84,11 @@ void hz3_os_close(int fd);
 /* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while hz3_os_may_open. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
 void hz3_os_stderr(const char *text, size_t length);
-/* Appends text to the file with one write, and makes the file if need be.  False: not all of it was written; errno says
- * why.  Only where the program may open files. */
+/* Opens the file, and makes it if need be; how: O_APPEND or O_TRUNC.  A FIFO that nobody reads is refused, not waited
+ * for. -1: errno says why.  Only where the program may open files. */
+int hz3_os_open_to_write(const char *path, int how);
+/* Appends text to the file, with one write where that takes all, and makes the file if need be.  False: not all of it
+ * was written; errno says why.  Only where the program may open files. */
 bool hz3_os_append(const char *path, const char *text, size_t length);
 /* Whether the file could be appended to, or made.  Makes none.  False: errno says why. */
 bool hz3_os_can_append(const char *path);

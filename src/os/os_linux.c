@@ -3,6 +3,7 @@
 
 #include "base/print.h"
 #include "os/vdso.h"
+#include "os/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -326,13 +327,34 @@ static int stderr_now(void)
     return same ? fd : STDERR_FILENO;
 }
 
+int hz3_os_open_to_write(const char *path, int how)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | how, 0644);
+    if (fd >= 0) fcntl(fd, F_SETFL, how); /* who reads a FIFO may take his time */
+    return fd;
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, text, length);
+        if (written <= 0) return false;
+        text += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
 bool hz3_os_append(const char *path, const char *text, size_t length)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    bool written = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+    struct hz3_write_signals before;
+    hz3_write_signals_block(&before);
+    int fd = hz3_os_open_to_write(path, O_APPEND);
+    bool written = fd >= 0 && write_all(fd, text, length);
     int saved = errno;
     if (fd >= 0) close(fd);
     errno = saved;
+    hz3_write_signals_unblock(&before);
     return written;
 }
 
@@ -353,12 +375,11 @@ bool hz3_os_can_append(const char *path)
 
 void hz3_os_stderr(const char *text, size_t length)
 {
-    int saved = errno, fd = stderr_now();
-    while (length) {
-        ssize_t written = write(fd, text, length);
-        if (written <= 0) break;
-        text += written;
-        length -= (size_t)written;
-    }
+    struct hz3_write_signals before;
+    int saved = errno;
+    bool may = hz3_get(hz3_os_may_open); /* in a sandbox no call but write is sure to be allowed */
+    if (may) hz3_write_signals_block(&before);
+    write_all(stderr_now(), text, length);
+    if (may) hz3_write_signals_unblock(&before);
     errno = saved;
 }

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -90,3 +91,48 @@ def test_a_program_s_name_cannot_write_on_the_terminal(preload, tmp_path):
     wild = tmp_path / "a\x1b[31m]b"
     os.symlink("/bin/true", wild)
     assert {head[1] for head in heads(run(preload, [str(wild)], 1).stderr)} == {"a?[31m?b"}
+
+
+def at_a_limit():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+
+def test_a_limit_on_files_ends_no_program(preload, tmp_path):
+    full = tmp_path / "full.txt"
+    for stats, error in ((str(full), subprocess.PIPE), ("1", full.open("wb"))):
+        full.write_bytes(bytes(512))
+        options = {"env": {**preload.env, "HZ3_STATS": stats}, "stdout": subprocess.PIPE, "preexec_fn": at_a_limit}
+        done = subprocess.run(["/bin/echo", "there"], stderr=error, text=True, **options)
+        assert (done.returncode, done.stdout, full.stat().st_size) == (0, "there\n", 512)
+        said = f"hz3: warning: cannot write statistics to {full}: File too large\n"
+        assert done.stderr == (said if error == subprocess.PIPE else None)
+
+
+PIPES = """
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+int main(int count, char **arguments)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    if (count > 1) sigprocmask(SIG_BLOCK, &set, NULL);
+    if (count > 2) raise(SIGPIPE);
+    malloc_stats();
+    sigpending(&set);
+    printf("%d", sigismember(&set, SIGPIPE));
+}
+"""
+
+
+def test_who_reads_no_more_ends_no_program_and_no_signal_is_lost_or_left(preload, tmp_path):
+    (tmp_path / "p.c").write_text(PIPES)
+    subprocess.run(["cc", tmp_path / "p.c", "-o", tmp_path / "p"], check=True)
+    for arguments, waits in (([], "0"), (["block"], "0"), (["block", "raise"], "1")):
+        reader, writer = os.pipe()
+        os.close(reader)
+        options = {"env": {**preload.env, "HZ3_STATS": "1"}, "stdout": subprocess.PIPE, "stderr": writer, "text": True}
+        done = subprocess.run([tmp_path / "p", *arguments], **options)
+        os.close(writer)
+        assert (done.returncode, done.stdout) == (0, waits)

@@ -4,6 +4,8 @@ from files and from running processes, and other tools can read them."""
 import gzip
 import os
 import re
+import resource
+import select
 import shutil
 import subprocess
 import sys
@@ -240,6 +242,27 @@ def test_a_profile_that_cannot_be_written_stops_nothing(preload, tmp_path):
     done = subprocess.run(["/bin/echo", "there"], env=env, capture_output=True, text=True)
     line = f"hz3: warning: cannot write the heap profile to {tmp_path}/none/x: No such file or directory\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "there\n", line * 2)
+
+
+def test_a_limit_on_files_stops_nothing(preload, tmp_path):
+    env = {**preload.env, "HZ3_PROFILE": "1K", "HZ3_PROFILE_FILE": f"{tmp_path}/x"}
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))  # noqa: E731
+    done = subprocess.run(["/bin/true"], env=env, capture_output=True, text=True, preexec_fn=limit)
+    assert (done.returncode, done.stderr) == (0, f"hz3: warning: cannot write the heap profile to {tmp_path}/x: File too large\n")
+
+
+@pytest.mark.parametrize("reads, why", [(False, "No such device or address"), (True, "Broken pipe")])
+def test_a_pipe_that_nobody_reads_stops_nothing(preload, program, tmp_path, reads, why):
+    os.mkfifo(tmp_path / "x")
+    reader = os.open(tmp_path / "x", os.O_RDONLY | os.O_NONBLOCK) if reads else None
+    env = {**preload.env, "HZ3_PROFILE": "16", "HZ3_PROFILE_FILE": f"{tmp_path}/x"}
+    text = "#include <stdlib.h>\nint main() { for (int i = 16; i < 1 << 16; i += 16) free(malloc(i)); }"
+    with subprocess.Popen([program("sizes", text=text)], env=env, stderr=subprocess.PIPE, text=True) as process:
+        if reads:  # it goes while a part of the profile does not fit into the pipe yet
+            assert select.select([reader], [], [], 60)[0]
+            os.close(reader)
+        assert process.communicate(timeout=60)[1] == f"hz3: warning: cannot write the heap profile to {tmp_path}/x: {why}\n"
+    assert process.returncode == 0
 
 
 def test_children_write_files_of_their_own(preload, tmp_path):
