@@ -101,18 +101,38 @@ static void check_head(struct trace *t, uint64_t bytes)
     t->head.program[sizeof t->head.program - 1] = t->head.allocator[sizeof t->head.allocator - 1] = 0;
 }
 
-/* Returns the chunk's bytes, or 0 if its end is missing. */
+static bool is_good(const struct trace_chunk *head)
+{
+    uint64_t sum = trace_check((const char *)head + TRACE_CHECKED, sizeof *head - TRACE_CHECKED);
+    return le64toh(head->magic) == CHUNK_MAGIC && sum == le64toh(head->check) && le64toh(head->start_ns) < TIMES;
+}
+
+/* Whether a chunk begins anywhere between the two. */
+static bool goes_on(const unsigned char *from, const unsigned char *end)
+{
+    const uint64_t magic = htole64(CHUNK_MAGIC);
+    struct trace_chunk head;
+    for (; (from = memmem(from, (size_t)(end - from), &magic, sizeof magic)); from++) {
+        if ((size_t)(end - from) < sizeof head) return false;
+        memcpy(&head, from, sizeof head);
+        if (is_good(&head)) return true;
+    }
+    return false;
+}
+
+/* Returns the bytes of the chunk, or 0 if the end of the file is missing or damaged, so that no good chunk follows. */
 static uint64_t take_chunk(struct trace *t, uint64_t at, uint64_t bytes)
 {
     struct trace_chunk head;
     memcpy(&head, whole + at, sizeof head);
-    uint64_t sum = trace_check(whole + at + TRACE_CHECKED, sizeof head - TRACE_CHECKED);
     uint64_t events = le64toh(head.bytes), thread = le64toh(head.thread), start = le64toh(head.start_ns);
     const unsigned char *from = whole + at + sizeof head;
-    bool good = le64toh(head.magic) == CHUNK_MAGIC && sum == le64toh(head.check) && start < TIMES;
+    bool good = is_good(&head);
     if (good && events > bytes - sizeof head) return 0;
-    if (!good || trace_check(from, events) != le64toh(head.events_check))
-        REFUSE("damaged at byte %llu", (unsigned long long)at);
+    if (!good || trace_check(from, events) != le64toh(head.events_check)) {
+        if (goes_on(whole + at + 1, whole + at + bytes)) REFUSE("damaged at byte %llu", (unsigned long long)at);
+        return 0;
+    }
     if (thread >= THREADS) REFUSE("more threads than the player takes: %llu", (unsigned long long)thread);
     if (le64toh(head.cpu_us) > t->cpu_us) t->cpu_us = le64toh(head.cpu_us);
     if (le64toh(head.peak_kib) > t->peak_kib) t->peak_kib = le64toh(head.peak_kib);

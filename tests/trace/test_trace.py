@@ -14,6 +14,8 @@ import trace_file
 from trace_file import ALIGNED, CALLOC, FREE, MALLOC, MMAP, MUNMAP, REALLOC, Event
 from tracing import HERE, HZ3, ROOT, build, play, record, words
 
+END = trace_file.chunk(0, 0, b"")  # the last chunk of a trace
+
 
 def refused(done):
     """The one line that gives the reason."""
@@ -210,11 +212,26 @@ def test_an_end_that_is_missing_is_said(small, strict, tmp_path):
 
 def test_damage_is_said_in_one_line(small, strict, tmp_path):
     dice = random.Random(2)
-    for at in [0, 8, 16, 250, 256, 280, 290, *(dice.randrange(len(small)) for _ in range(25))]:
+    for at in [0, 8, 16, 250, 256, 280, 290, *(dice.randrange(len(small) - len(END)) for _ in range(25))]:
         spoilt = bytearray(small)
         spoilt[at] ^= 1 << dice.randrange(8)
         (tmp_path / "t").write_bytes(spoilt)
         assert re.search("damaged|no trace|another version", refused(play(strict, "--facts", tmp_path / "t")))
+
+
+def test_what_is_spoilt_to_the_end_is_a_missing_end(strict, tmp_path):
+    chunks = trace_file.chunk(0, 1, b"\x08\2\2" * 20), trace_file.chunk(1, 1, b"\x08\2\2" * 10)
+    two = trace_file.head() + b"".join(chunks)
+    for good, bad, events in (
+        (two, bytes(65536), 30), (two, os.urandom(500), 30), (two, END[:-1] + b"\1", 30),
+        (two[: -len(chunks[1])], chunks[1][:-1] + b"\3", 20),
+    ):
+        (tmp_path / "t").write_bytes(good + bad)
+        done = play(strict, "--facts", tmp_path / "t")
+        assert int(words(done)["events"]) == events
+        assert f"its end is missing: read up to byte {len(good)} of {len(good + bad)}\n" in done.stderr
+        (tmp_path / "t").write_bytes(good + bad + END)
+        assert f"damaged at byte {len(good)}" in refused(play(strict, "--facts", tmp_path / "t"))
 
 
 def test_damage_that_sums_do_not_show_is_bounded(strict, tmp_path):
