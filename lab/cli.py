@@ -165,6 +165,7 @@ def peers_verb(
     cells: Path | None, scale: float, blocks: int, only: tuple[str, ...], to: str | None, resume: bool
 ) -> None:
     """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
+    peers.check_reference(to, only)
     check = resuming(resume and cells is not None, RESULTS)
     plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check)
     reference = reference_of(plan, to)
@@ -182,6 +183,7 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
     """Run COMMAND on lanes scale, fast and memory and on every peer there is (Debian's, and after `make peers` more):
     wall time, CPU time and peak RSS."""
     peers.find()
+    peers.check_reference(to, only, planning.INSTALLED)
     plan, taker = planning.of_command(list(command), only, blocks, show.console.print, resuming(resume, COMPARED))
     reference = reference_of(plan, to)
     show.peers(plan)
@@ -198,9 +200,10 @@ def replay_verb(trace: Path, on: str | None, blocks: int, only: tuple[str, ...],
     """Make the calls that `hz3 record` wrote to TRACE on lanes and peers, as long as the program took each time: CPU time
     and peak of its heap."""
     peers.find()
+    chosen = (*only, *filter(None, (on or "").split(",")))
+    peers.check_reference(to, chosen, planning.INSTALLED)
     player, say = replay.Player(trace), show.console.print
     facts = player.facts(say)
-    chosen = (*only, *filter(None, (on or "").split(",")))
     plan = planning.of_trace(player, chosen, blocks, say, resuming(resume, COMPARED))
     reference = reference_of(plan, to)
     show.peers(plan)

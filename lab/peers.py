@@ -9,8 +9,9 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from lab import ROOT, LabError, text_of
+from lab import ROOT, LabError, registry, text_of
 from lab.build import Builder
 from lab.experiment import Variant, scaled
 from lab.plan import Arm, Cell, Plan, library_arm
@@ -65,38 +66,67 @@ def older(plans: Iterable[Plan], root: Path = ROOT) -> list[str]:
     return [name for name in named if name not in had]
 
 
-def arms(
-    builder: Builder, only: tuple[str, ...] = (), usual: tuple[str, ...] = ()
-) -> tuple[dict[str, Arm], dict[str, str]]:
-    """Returns the arms that can be measured, and for the others the reason why not.  `only` may name lanes, peers, and
-    libraries as name=path.  Otherwise it is all peers, and the usual lanes or all."""
+class Chosen(NamedTuple):
+    """Who is compared, before any lane is built."""
+
+    own: dict[str, Arm]
+    lanes: list[str]
+    found: dict[str, Arm | None]
+    said: dict[str, str]  # why the others are missing
+
+    def names(self) -> list[str]:
+        return [*self.own, *self.lanes, *(name for name, arm in self.found.items() if arm)]
+
+
+def choose(root: Path, lanes: Iterable[str], only: tuple[str, ...] = (), usual: tuple[str, ...] = ()) -> Chosen:
+    """Chooses what `only` names: lanes, peers, and libraries as name=path.  Otherwise it is all peers, and the usual
+    lanes or all."""
     names = [text.partition("=")[0] for text in only]
     if twice := {name for name in names if names.count(name) > 1}:
         raise LabError(f"given twice: {', '.join(sorted(twice))}")
     named = {text for text in only if "=" not in text}
     given = {name: Path(path).resolve() for name, equals, path in (text.partition("=") for text in only) if equals}
-    own = {name: library_arm(path, builder.root) for name, path in given.items()}
+    own = {name: library_arm(path, root) for name, path in given.items()}
     if own and not named:
-        return own, {}
+        return Chosen(own, [], {}, {})
     found: dict[str, Arm | None] = {}
     said = {}
-    for peer in read(builder.root) if not only or named - set(builder.registry.lanes) else ():
+    for peer in read(root) if not only or named - set(lanes) else ():
         said[peer.name] = peer.status
         try:
-            found[peer.name] = peer.arm(builder.root)
+            found[peer.name] = peer.arm(root)
         except LabError as error:  # it was removed since its row was written
             found[peer.name], said[peer.name] = None, f"{error}: make peers"
-    limit = builder.root / "out" / f"{LIMIT}.so"
-    found[LIMIT] = library_arm(limit, builder.root) if limit.is_file() else None
+    limit = root / "out" / f"{LIMIT}.so"
+    found[LIMIT] = library_arm(limit, root) if limit.is_file() else None
     said[LIMIT] = "not built: cmake -S bench -B build/bench && cmake --build build/bench"
-    lanes = [lane for lane in builder.registry.lanes if lane in (named if only else usual or builder.registry.lanes)]
-    if unknown := named - set(builder.registry.lanes) - found.keys():
-        there = ", ".join([*builder.registry.lanes, *found])
-        raise LabError(f"neither a lane nor a peer: {', '.join(sorted(unknown))} (there are {there})")
+    if unknown := named - set(lanes) - found.keys():
+        raise LabError(
+            f"neither a lane nor a peer: {', '.join(sorted(unknown))} (there are {', '.join([*lanes, *found])})"
+        )
+    chosen = [lane for lane in lanes if lane in (named if only else usual or lanes)]
+    return Chosen(own, chosen, {name: arm for name, arm in found.items() if not only or name in named}, said)
+
+
+def check_reference(to: str | None, only: tuple[str, ...], usual: tuple[str, ...] = ()) -> None:
+    """Refuses what nothing can be compared to, before anything is built or proved."""
+    if not to:
+        return
+    chosen = choose(ROOT, registry.read().lanes, only, usual)
+    if to not in chosen.names():
+        why = chosen.said[to] if to in chosen.found else f"there are {', '.join(chosen.names())}"
+        raise LabError(f"--to: '{to}' is not compared ({why})")
+
+
+def arms(
+    builder: Builder, only: tuple[str, ...] = (), usual: tuple[str, ...] = ()
+) -> tuple[dict[str, Arm], dict[str, str]]:
+    """Returns the arms that can be measured, and for the others the reason why not."""
+    own, lanes, found, said = choose(builder.root, builder.registry.lanes, only, usual)
     chosen = own | {lane: builder.variant(Variant(lane, lane)) for lane in lanes}
-    chosen |= {name: arm for name, arm in found.items() if arm and (not only or name in named)}
-    missing = {name: said[name] for name, arm in found.items() if not arm and (not only or name in named)}
-    return chosen, missing
+    return chosen | {name: arm for name, arm in found.items() if arm}, {
+        name: said[name] for name in found if not found[name]
+    }
 
 
 def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:

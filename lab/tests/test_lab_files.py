@@ -487,6 +487,16 @@ def test_any_library_may_be_compared(tmp_path):
         peers.arms(Builder(), ("yours=yours.so",))
 
 
+@pytest.mark.parametrize("verb", [["peers"], ["compare", "true"], ["replay", "none.hz3trace"]])
+def test_whom_nothing_is_compared_to_is_refused_before_anything_is_built(tmp_path, monkeypatch, verb):
+    for step in ("variant", "benches", "tools"):
+        monkeypatch.setattr(build.Builder, step, lambda *_: pytest.fail("building began"))
+    monkeypatch.setattr(peers, "find", lambda: None)
+    (tmp_path / "mine.so").write_bytes(b"")
+    refused = CliRunner().invoke(cli.main, [*verb, "--only", f"mine={tmp_path}/mine.so", "--to", "nosuch"])
+    assert str(refused.exception) == "--to: 'nosuch' is not compared (there are mine)"
+
+
 @pytest.mark.parametrize("file", CELLS, ids=lambda file: file.stem)
 def test_a_scale_multiplies_one_number_of_each_cell_that_has_any(file):
     for whole, half in zip(peers.cells(file).values(), peers.cells(file, 0.5).values(), strict=True):
