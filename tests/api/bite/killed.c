@@ -8,9 +8,10 @@
 
 static bool survived;
 
-/* Moves a block that cannot grow where it is. */
+/* Joins, then moves a block that cannot grow where it is. */
 static void *be_killed(void *unused)
 {
+    free(forget(malloc(1)));
     char *block = malloc(MIB(1)), *behind = malloc(MIB(1));
     CHECK(block != NULL && behind != NULL);
     fill(block, MIB(1), 1);
