@@ -163,8 +163,8 @@ def answers(comparison: Comparison) -> Table:
                 small = figure.endswith("_kib") and min(mine.median for mine in found.values()) < 1024
                 said = {a: f"{f.median:.1f} KiB" if small else human(figure, f.median) for a, f in found.items()}
                 rows.append([cell, figure, *(said.get(arm, "-") for arm in arms)])
-    note = "Medians; less is better. docs/lab.md says what each figure means."
-    return Table("What the programs themselves ask about", note, ["cell", "figure", *arms], rows)
+    note = "Medians; less is better. docs/lab.md explains each figure."
+    return Table("The programs' own figures", note, ["cell", "figure", *arms], rows)
 
 
 def latencies(comparison: Comparison) -> Table:
@@ -175,7 +175,7 @@ def latencies(comparison: Comparison) -> Table:
             said = {arm: " / ".join(f"{ns:.0f}" for ns in values) for arm, values in found.items()}
             rows.append([cell, call, *(said.get(arm, "-") for arm in arms)])
     shares = ", ".join(f"{100 * share:g} %" for share in SHARES.values())
-    note = f"Nanoseconds within which {shares} of the calls return, each with a look at the clock: medians of blocks."
+    note = f"Nanoseconds within which {shares} of the calls return, with the time to read the clock: medians of blocks."
     return Table("How long single calls take", note, ["cell", "call", *arms], rows)
 
 
@@ -195,10 +195,10 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
     if LANE in comparison.lanes and comparison.cells and not rows:
         rows.append(["none", *("-" for _ in head[1:])])
     note = (
-        f"Listed are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
+        f"These are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
         f"brackets, it covers at least {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, "
-        f"and its peak RSS more than {SMALLER} % smaller. Of the other lanes: how many peers are ahead in this sense, "
-        "and how far the first of them."
+        f"with a peak RSS more than {SMALLER} % smaller. For other lanes the table has the number of peers that are "
+        "ahead in this sense, and how far the first of them is."
     )
     return Table("Where a peer is ahead, and why", note + overflow_note(rows), head, rows, prose=True)
 

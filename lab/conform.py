@@ -207,15 +207,16 @@ def from_json(table: Json) -> dict[str, list[Outcome]]:
 
 HEAD = f"""# Conformance
 
-Made by `hz3 report --readme` from [what was found](../../results/{RESULT.name}), not to be edited by hand.
+Made by `hz3 report --readme` from [the results](../../results/{RESULT.name}), not to be edited by hand.
 
-`hz3 conform LIBRARY` preloads any allocator into hz3's own [tests](../testing.md) and says of each row whether it held.
-The rows are what hz3 is tested for; where another allocator does not hold one, that may be a choice of its makers. Rows
-that it cannot be asked, such as names that it has not, are left out of its counts.
+`hz3 conform LIBRARY` preloads any allocator into hz3's own [tests](../testing.md), and prints whether each row held.
+The rows are what hz3 is tested for. If another allocator does not hold one, its authors may have decided so. Rows that
+do not apply to an allocator, such as functions that it does not have, are left out of its counts.
 
-Counted apart is who promises what: the standards (C23, C++17, POSIX 2024); glibc, by its manual and the Linux manual
-pages; or hz3 alone, such as that idle memory goes back, and that misuse ends the program, whose behaviour no standard
-defines. A misuse row held if the program died by a signal or said something. A row that did not hold was tried twice.
+Rows are counted separately by who makes the promise: the standards (C23, C++17, POSIX 2024); glibc, by its manual and
+the Linux manual pages; or hz3 alone. Only hz3 promises that idle memory goes back, and that misuse, whose behaviour no
+standard defines, ends the program. A misuse row held if the program died by a signal or printed something. A row that
+did not hold was tried twice.
 """
 
 

@@ -32,7 +32,7 @@ WORDS = {  # what each program does; these follow "where"
     "duckdb": "DuckDB joins and groups columns in two threads",
     "gcc": "gcc compiles C with optimisation",
     "g++": "g++ compiles templates",
-    "z3": "z3 solves a problem of bits",
+    "z3": "z3 solves a problem on bit vectors",
     "ghostscript": "Ghostscript turns pages into PDF",
     "git": "git shows what each commit changed",
 }
@@ -105,13 +105,13 @@ def panels(comparison: Comparison) -> tuple[list[Panel], float]:
 def block(comparison: Comparison, picture: str, at: str) -> str:
     """The text in the README."""
     place = machine.name(comparison.run.machine)
-    return f"""{len(comparison.cells)} real programs, servers under load among them, ran on hz3 and on {len(comparison.peers)}
-other allocators, by turns, {comparison.blocks} times. The table has CPU time (user and system) and peak memory beside those
-on {REFERENCE}, in the geometric mean over the programs; of servers also the memory 3 s after their load. The machine
-is shared ({place}): a few per cent mean nothing.
+    return f"""{len(comparison.cells)} real programs, some of them servers under load, ran {comparison.blocks} times on hz3
+and on {len(comparison.peers)} other allocators, in random order. The table compares CPU time (user and system) and peak
+memory with {REFERENCE}, as geometric means over the programs. For servers it also has the memory 3 s after their load.
+The machine is shared ({place}), so differences of a few per cent are noise.
 
 {table(comparison)}
-Beside the best of the others lane {LANE} does worst in these:
+Compared with the best other allocator, lane {LANE} does worst in these programs:
 
 {worst(comparison)}
 [Each program]({at}{PAGE}), [what is measured]({at}README.md), [small programs that ask one question
@@ -124,9 +124,10 @@ def page(comparisons: list[Comparison]) -> str:
     parts = [
         f"""# Real programs
 
-Made by `hz3 report --readme`, not to be edited by hand. Each figure is a multiple of that on {REFERENCE}, as the median over
-the blocks; less is better. Memory is the RSS of the largest process: at its peak, and of servers 3 s after their load.
-[lab/programs.py](../../lab/programs.py) and [bench/programs](../../bench/programs) say what each program is given.
+Made by `hz3 report --readme`, not to be edited by hand. Each figure is a multiple of that on {REFERENCE}, as the median
+over the blocks; less is better. Memory is the RSS of the largest process at its peak, and for servers also 3 s after
+their load. [lab/programs.py](../../lab/programs.py) and [bench/programs](../../bench/programs) have each program's
+input.
 """
     ]
     for comparison in comparisons:

@@ -14,12 +14,13 @@ from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and `results/summary.json`; not to be edited by hand.
-[lab.md](../lab.md#the-lab) says how a verdict comes about. A change is "better by": positive is faster,
-or smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half
-the memory. In brackets is the interval that covers 95 %. Nothing within the noise floor counts. max/min is the largest
-to the smallest figure of one library, where above {NOISY}. What is open, itself or at a gate, has with it how many
-blocks{SETTLES}, 4 times of 5. NO DIFFERENCE is said where an improvement was asked for, nothing else is open, and
-every case is neither better nor worse, within less than was asked for or the experiment's own margin. {OVERFLOW_NOTE}
+[lab.md](../lab.md#the-lab) explains how a verdict is reached. Changes are given as "better by": positive is faster, or
+smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half the
+memory. In brackets is the interval that covers 95 %. A change within the noise floor does not count. max/min is the
+ratio of a library's largest to its smallest figure, if it exceeds {NOISY}. For open findings and gates the table has
+the number of blocks that{SETTLES}, 4 times of 5. NO DIFFERENCE means that an improvement was required, no gate is open,
+and no case is better or worse: each is within the required improvement, or within the experiment's margin.
+{OVERFLOW_NOTE}
 
 """
 
@@ -57,7 +58,7 @@ def measured_as(run: Judged, history: str = "") -> str:
 def result(run: Judged, experiment: Experiment, history: str = "") -> list[str]:
     lines = [f"{measured_as(run, history)}.", ""]
     if run.basis != basis(experiment):
-        lines += ["**The file has changed since. Builds, cases and gates are those it had when the run began.**", ""]
+        lines += ["**The file has changed since. Builds, cases and gates are those from when the run began.**", ""]
     lines += [
         f"| variant | case | work order | {run.figure} | noise floor | peak RSS | RSS at the end |",
         "|---|---|---|---|---|---|---|",

@@ -5,9 +5,9 @@ from lab.comparison import Comparison, measured, tables, title
 
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
-The newest run of each list of cells on machines of each size. The reasons are those of
-[experiments/peers.toml](../../experiments/peers.toml); [lab.md](../lab.md#the-lab) says how it is
-measured, and [what each figure means](../lab.md#the-programs).
+The newest run of each list of cells on machines of each size. The reasons are from
+[experiments/peers.toml](../../experiments/peers.toml). [lab.md](../lab.md#the-lab) explains the
+measurement and [each figure](../lab.md#the-programs).
 """
 ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "\n": "<br>"})
 

@@ -27,10 +27,10 @@ Made by `hz3 report --readme`, not to be edited by hand. [README.md](README.md) 
 [peers.md](peers.md) has each test, each allocator, and where another one is ahead.
 
 Speed is a multiple of the speed of the fastest other allocator (*peer*) in each test (*cell*). Peak RSS is a multiple
-of that of the smallest peer that is at most {OF_LIKE_SPEED} times slower or faster; "of" says how many cells have such
-a peer and touch their objects. Cells that do not touch them are left out there: hz3 never brings such objects in, and
-would seem smaller than a program finds it. Means are geometric. T is the number of threads; R=0 means that each thread
-frees its own objects, R>0 that half or nine tenths are freed by another thread.
+of that of the smallest peer that is at most {OF_LIKE_SPEED} times slower or faster. The number after "of" counts the
+cells that have such a peer and touch their objects. Cells that do not touch them have no RSS here, since hz3 never
+touches such objects either, and would seem smaller than it is in programs. Means are geometric. T is the number of
+threads. R=0 means that each thread frees its own objects, R>0 that another thread frees half or nine tenths of them.
 """
 
 
@@ -95,9 +95,9 @@ def figures(overview: Overview, folder: Path, at: str = f"{RESULTS}/") -> str:
     label = "hz3 beside the best other allocator in each test"
     height = 1.2 + 0.35 * len(overview.rows[SPEED])
     picture = drawn(folder, PICTURE, label, panels(overview), height, at)
-    return f"""How lane scale, the default, compares with {overview.peers} other allocators. In each test its speed is held
-beside the fastest of them, and its peak memory beside the smallest of those that are about as fast. "50 % slower" means
-half the speed. The machines are shared ({"; ".join(overview.machines)}): a few per cent mean nothing.
+    return f"""Lane scale, the default, compared with {overview.peers} other allocators. In each test its speed is compared
+with the fastest of them, and its peak memory with the smallest of those that are about as fast. "50 % slower" means
+half the speed. The machines are shared ({"; ".join(overview.machines)}), so differences of a few per cent are noise.
 
 {table(overview)}
 It does worst in these programs:

@@ -12,8 +12,8 @@ from lab.samples import Samples
 SPEED, MEMORY = "ops_per_s", "peak_kib"
 OVERFLOWED = "†"  # marks the names of such cells
 OVERFLOW_NOTE = (
-    f"{OVERFLOWED}: in at least one of its runs more than 0.1 % of the sends found a full ring and were freed by the "
-    "sender, so that less was remote than is said."
+    f"{OVERFLOWED}: in at least one of its runs more than 0.1 % of the sends found a full ring. The sender freed these "
+    "objects, so fewer frees were remote than stated."
 )
 FIGURES = ("_per_s", "_kib", "_share", "_ratio", "wall_s", "cpu_s")
 
