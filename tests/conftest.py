@@ -8,13 +8,13 @@ from lab.registry import read
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL_LANES = read().lanes
-LANES = ("scale", "fast")  # that whole programs are tried in, and that have memory figures to keep
+LANES = ("scale", "fast")  # for tests with whole programs and of memory figures
 
 
 def pytest_addoption(parser):
     parser.addoption("--lane", action="append", choices=ALL_LANES, help="test this lane only (may be repeated)")
-    parser.addoption("--library", type=Path, help="of this build, instead of the lane's own")
-    parser.addoption("--long", action="store_true", help="every variant of every lane, and for longer")
+    parser.addoption("--library", type=Path, help="test this library instead of the lane's own")
+    parser.addoption("--long", action="store_true", help="test every variant of every lane, and for longer")
 
 
 @dataclass(frozen=True)

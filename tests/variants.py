@@ -1,8 +1,8 @@
-"""Builds of hz3 with any flags, made file by file and kept: a file is compiled anew only where its text, what it includes,
-or a flag that these name has changed.  Every library here is for linking, its standard names off.
+"""Builds of hz3 with any flags.  Objects are kept: a file is compiled again only if its text, a file that it includes,
+or the value of a flag that these name has changed.  The libraries are for linking, without the standard names.
 
-ccache would do it, too, but has to preprocess a file to find that the flag which changed is none of its own: where all
-objects are there already, a variant took it 0.9 s of processor time, and this takes 0.2 s, hundreds of times a run."""
+ccache would serve, too, but has to preprocess each file to find that a changed flag does not concern it.  With all
+objects in its cache a variant took 0.9 s of processor time; this takes 0.2 s, and a run makes hundreds of variants."""
 
 import fcntl
 import hashlib
@@ -33,10 +33,10 @@ class Refused(Exception):
 
 @cache
 def _commands() -> dict[Path, list[str]]:
-    """How CMake would compile each source, without its include paths, its output and debugging information."""
+    """CMake's command for each source, without include paths, output and debugging information."""
     directory = BUILD / "cmake"
     directory.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / "lock", "w") as lock:  # until this returns: pytest may run in several processes
+    with open(BUILD / "lock", "w") as lock:  # since pytest may run in several processes
         fcntl.flock(lock, fcntl.LOCK_EX)
         return _read_commands(directory)
 
@@ -55,13 +55,13 @@ def _read_commands(directory: Path) -> dict[Path, list[str]]:
 
 
 def _command(file: Path) -> list[str]:
-    """Of a file that takes no part in the lane that CMake was asked about: what is said of all."""
+    """The command for this file.  A source that CMake's lane leaves out gets that of check.c: the words are the same."""
     return _commands().get(file) or _commands()[ROOT / "src/base/check.c"]
 
 
 @cache
 def _closure(file: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
-    """The file and all of ours that it includes."""
+    """The file and all files of hz3 that it includes."""
     found, todo = {file}, [file]
     while todo:
         here = todo.pop()
@@ -107,7 +107,7 @@ class Variant:
         return folder
 
     def object(self, file: Path, *words: str) -> Path:
-        """The object of a source file of hz3's or, with `words` for the compiler, of another."""
+        """The object file of a source of hz3, or of another source with `words`, the compiler's arguments."""
         command = [*_command(ROOT / "src" / file.relative_to(self.source))] if not words else ["cc", *words]
         command += self.options
         files = sorted(_closure(file, (self.source, ROOT / "include", ROOT / "tests")))
@@ -130,16 +130,16 @@ class Variant:
 
     @cached_property
     def objects(self) -> dict[str, Path]:
-        """Of all of hz3, by the source's path below src; raises Refused."""
+        """All object files of hz3, by the source's path below src.  Raises Refused."""
         sources = [file for file in sorted(self.source.glob("*/*.c"))
                    if REGISTRY.takes_part(str(file.relative_to(self.source)), self.flags)]
-        self.object(self.source / "base/relations.c")  # refuses what does not go together
+        self.object(self.source / "base/relations.c")  # first, since it refuses flags that do not go together
         with ThreadPoolExecutor(JOBS) as pool:
             made = list(pool.map(self.object, sources))
         return {str(file.relative_to(self.source)): made for file, made in zip(sources, made, strict=True)}
 
     def program(self, *files: str, libraries: tuple[str, ...] = ()) -> Path:
-        """An executable of these files below tests, support.c and hz3."""
+        """An executable made of these files (paths below tests), support.c and hz3."""
         words = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-type-limits"]
         own = [self.object(ROOT / "tests" / file, *words) for file in (*files, "support.c")]
         objects = [str(path) for path in (*own, *self.objects.values())]
@@ -154,7 +154,7 @@ class Variant:
 
     @cached_property
     def _linked(self) -> tuple[Path, frozenset[tuple[str, str]]]:
-        """A library, and what of the objects is not in it: (section, object)."""
+        """A library, and the sections that the linker left out of it: (section, object)."""
         name = hashlib.sha256(repr(self.objects).encode()).hexdigest()[:16]
         library = BUILD / "programs" / f"libhz3-{name}.so"
         library.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +177,7 @@ class Variant:
 
 
 def variant(lane: str, *options: str, source: Path = ROOT / "src", **changes: int) -> Variant:
-    """HZ3_ is put in front of the names of flags."""
+    """A variant of the lane.  Flags are named without HZ3_."""
     return Variant(lane, tuple((f"HZ3_{name}", value) for name, value in changes.items()), source, options)
 
 
@@ -188,20 +188,20 @@ def _compiler() -> str:
 
 @cache
 def _disassembly(path: Path) -> dict[str, str]:
-    """By section.  Each starts at 0, so that no address in it depends on another; what it refers to is named."""
+    """The disassembly of each section.  Addresses start at 0 and references are names, so sections can be compared."""
     text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout
     return dict(re.findall(r"^Disassembly of section (\S+):\n(.*?)(?=^Disassembly|\Z)", text, re.M | re.S))
 
 
 def other_values(name: str, lane: str) -> list[int]:
-    """What a flag may be instead in this lane: 0 and 1 for each other; a number's neighbours, or those that are sizes."""
+    """Other values to try in this lane: 0 and 1 for each other, a number plus and minus 1, or its NEIGHBOURS."""
     flag = FLAGS[name]
     value = flag.in_lane[lane]
     wanted = NEIGHBOURS.get(name, (value - 1, value + 1) if flag.most > 1 else (0, 1))
     return [other for other in wanted if other != value and flag.least <= other <= flag.most]
 
 
-# Flags whose values plus and minus one are no neighbours, or not the interesting ones.
+# For flags where a value plus or minus one is not allowed, or of little interest.
 NEIGHBOURS = {
     "HZ3_ADOPT_MIN": (0, 16, 64, 128),
     "HZ3_S44_STASH_MAX_OBJS": (64, 16384),

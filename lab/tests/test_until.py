@@ -1,4 +1,4 @@
-"""More blocks for what is still open: what they decide, in which order, within which budget, and how rarely wrongly."""
+"""More blocks for open gates: what they decide, their order, the budget, and the rate of wrong verdicts."""
 
 import re
 from dataclasses import replace
@@ -17,8 +17,8 @@ IMPROVES = [{"at_least": 0.0}]
 
 
 class Rig:
-    """A run whose measurements are made up: the variant is faster by `gain` per cent, with noise, one of each for each
-    case.  A measurement takes a second of a clock of its own."""
+    """A run with simulated measurements.  The variant is faster by `gain` per cent, with noise; both lists have an
+    entry for each case.  Each measurement takes a second of a simulated clock."""
 
     def __init__(self, path, gates, gain, noise, seed=0, blocks=10, aa_blocks=6):
         table = experiment(gates, cases=len(gain))
@@ -45,7 +45,7 @@ class Rig:
 
 
 class Memory(Samples):
-    """Without a file."""
+    """Samples that are not written to a file."""
 
     def __init__(self, plan):
         super().__init__(None, plan, {})
@@ -109,7 +109,7 @@ def test_a_budget_is_kept_and_what_it_leaves_open_is_said(tmp_path):
     left = rig.decide(budget=100)
     assert 0 < rig.now <= 100 and left.keys() <= {"case 0", "case 1"}
     assert judge.judge(rig.run)[0].word == "INCONCLUSIVE"
-    assert rig.decide(budget=1) == left  # not one step can be paid for
+    assert rig.decide(budget=1) == left  # too small for a single step
 
 
 def test_a_run_that_was_extended_is_read_and_resumed_as_it_was(tmp_path):
@@ -135,7 +135,7 @@ def test_each_look_asks_for_more_and_all_together_for_no_more_than_one():
     assert widths == sorted(widths) and len(set(widths)) == 4
     assert sum(1 / (k * (k + 1)) for k in range(1, 1000)) < 1
     plain = Memory(replace(Rig(None, IMPROVES, [0], [0.1]).run.plan, until=""))
-    assert plain.looks("case 0") == 0  # of a run whose length was settled before nothing changes
+    assert plain.looks("case 0") == 0  # a run of fixed length gets no correction
 
 
 @pytest.mark.parametrize("argv, complaint", [
