@@ -114,7 +114,7 @@ class File:
             raise ValueError("broken") from None
 
     def inside_functions(self, addresses: Iterable[int]) -> set[int]:
-        """Those that lie in a function that has a symbol, by the symbol's size: one without a size says nothing."""
+        """The addresses that lie in a function, by its symbol's address and size."""
         found, left = set[int](), sorted(addresses)
         for symbol in self._symbols():
             _, info, _, section, at, size = symbol
@@ -133,7 +133,7 @@ class File:
                 yield from SYMBOL.iter_unpack(table[: len(table) // SYMBOL.size * SYMBOL.size])
 
     def build_id(self) -> str:
-        """As hexadecimal digits; none where the linker wrote none."""
+        """In hexadecimal digits; empty if the linker wrote none."""
         for segment in self.segments:
             notes = self._data[segment.offset : segment.offset + segment.size] if segment.kind == NOTES else b""
             while len(notes) > NOTE.size:

@@ -89,7 +89,7 @@ def write(profile: Profile, path: str) -> None:
         file = profile.file_of(mapping)
         other = (
             " (another file)" if not file and os.path.exists(profile.path_of(mapping)) else ""
-        )  # pprof is not to open it
+        )  # so that pprof does not open it
         made.mapping.add(id=i, memory_start=mapping.start, memory_limit=mapping.end, file_offset=mapping.offset,
                          filename=writer.text(mapping.name + other),
                          build_id=writer.text(file.build_id() if file else ""))  # fmt: skip

@@ -33,7 +33,7 @@ class Mapping(NamedTuple):
 
 
 def mapping_in(line: str) -> Mapping | None:
-    """A line of maps; None: it is none."""
+    """The mapping that a line of maps describes; None if it describes none."""
     if not (head := _HEAD.fullmatch(line)):
         return None
     start, end, offset, major, minor = (int(head[i], 16) for i in (1, 2, 4, 5, 6))

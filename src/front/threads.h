@@ -21,8 +21,8 @@ struct hz3_departure hz3_cache_depart(void);
 /* A new thread gets a heap, and what its predecessor left; or its state says why not. */
 void hz3_threads_join(struct hz3_thread *self);
 
-/* Strikes off threads that ended without their destructors, so that no fork waits for them.  Not while another thread
- * has the list. */
+/* Removes threads that ended without their destructors, so that no fork waits for them.  Does nothing while another
+ * thread has the list. */
 void hz3_threads_call_roll(void);
 
 /* Threads that made no slow call since the last time lend what they claim beyond what they hold. */

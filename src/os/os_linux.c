@@ -330,7 +330,7 @@ static int stderr_now(void)
 int hz3_os_open_to_write(const char *path, int how)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | how, 0644);
-    if (fd >= 0) fcntl(fd, F_SETFL, how); /* who reads a FIFO may take his time */
+    if (fd >= 0) fcntl(fd, F_SETFL, how); /* a reader of a FIFO may be slow */
     return fd;
 }
 

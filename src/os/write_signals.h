@@ -1,5 +1,5 @@
-/* The signals of a write that fails: SIGXFSZ at a limit on a file's size, SIGPIPE where nobody reads any more.  They
- * end a program, which need not expect that hz3 writes.  The recorder (trace/) has this file, too. */
+/* The signals of a failed write: SIGXFSZ at a limit on a file's size, SIGPIPE without a reader.  They would end a
+ * program that does not expect hz3 to write.  The recorder (trace/) uses this file, too. */
 #ifndef HZ3_OS_WRITE_SIGNALS_H
 #define HZ3_OS_WRITE_SIGNALS_H
 
@@ -10,7 +10,6 @@ struct hz3_write_signals {
 };
 /* Blocks both in this thread. */
 void hz3_write_signals_block(struct hz3_write_signals *before);
-/* Takes back what came meanwhile, and restores the thread's mask.  A signal that waited before waits on.  errno stays.
- */
+/* Discards those that came since, unless they were pending before, and restores the thread's mask.  Leaves errno. */
 void hz3_write_signals_unblock(const struct hz3_write_signals *before);
 #endif

@@ -27,7 +27,7 @@ static void without_room_there_are_none(void **state)
     expect_success(in_child(refused, (void *)RLIMIT_DATA), 10);
 }
 
-/* More often than there are pages for blocks: each is there again. */
+/* More failures than there are pages for blocks: each failure returns its page. */
 static void allocate_in_vain(void *unused)
 {
     struct rlimit before;

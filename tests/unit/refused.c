@@ -1,5 +1,5 @@
-/* Threads for which there is no memory: no magazine, no outbox, no place for their destructor.  They are served all the
- * same, and lose nothing. */
+/* Threads that cannot get memory for a magazine, an outbox or their destructor.  They are served nevertheless, and lose
+ * no object. */
 #include "allocated.h"
 #include "unit.h"
 
@@ -55,7 +55,7 @@ static void join(unsigned cls)
     hz3_cache_free(p, cls);
 }
 
-/* What there is of magazines is gone, and no more can be had. */
+/* Takes all magazines, and makes the system refuse memory for more. */
 static struct hz3_magazine *take_magazines(void)
 {
     struct hz3_magazine *all = NULL, *magazine;

@@ -1,5 +1,5 @@
-/* Where no address may be asked for, as under ThreadSanitizer: all lies in one reservation, inside which the system may
- * still refuse memory. */
+/* Systems where hz3 may not choose addresses, as under ThreadSanitizer: all memory lies in one reservation, inside
+ * which the system may still refuse memory. */
 #include "unit.h"
 
 #include "back/arena.h"
@@ -19,7 +19,7 @@
 void __tsan_init(void);
 void __tsan_init(void) {}
 
-static int allowed = -1; /* so many calls of mmap, and no more; -1: any number */
+static int allowed = -1; /* calls of mmap that succeed before the others fail; -1: all */
 
 void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset)
 {
@@ -81,7 +81,7 @@ static void refusals_are_told_and_pass(void **state)
     assert_true(hz3_arena_magazines(HZ3_KIB(64)) > 0);
 }
 
-/* Neither where there is no room for one, nor where its first table cannot be had. */
+/* Whether the reservation fails, or the mapping of the first table. */
 static void a_window_that_cannot_be_opened_leaves_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,4 @@
-/* Proves that a fork does not wait for a thread that ended within a call of the allocator's: a sandbox kills it there.
- */
+/* Proves that a fork does not wait for a thread that a sandbox killed in a call of the allocator. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 

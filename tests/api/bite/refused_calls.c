@@ -1,7 +1,7 @@
 /* Proves that hz3 works on if the kernel starts to refuse mmap, munmap, madvise, mprotect, mremap or new threads.
  * It does not crash, returns no wrong result, and loses no memory however long this lasts.
  *
- *     refused_calls [STEP [FIRST]]     of these, and all of them, and threads, every STEP-th from number FIRST on */
+ *     refused_calls [STEP [FIRST]]     every STEP-th of these cases (each call, all calls, threads), from FIRST on */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
