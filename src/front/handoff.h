@@ -19,8 +19,8 @@ bool hz3_handoff_take(struct hz3_cache *to, unsigned owner);
 
 /* The cache in a slot, or NULL. */
 struct hz3_cache *hz3_handoff_look(unsigned handoff);
-/* The same, and nobody else gets it before hz3_handoff_vacate.  Also NULL if it was left since the last call, unless
- * `all`. */
+/* The same, and no other thread gets it before hz3_handoff_vacate.  Also NULL if it was left since the last call,
+ * unless `all`. */
 struct hz3_cache *hz3_handoff_claim(unsigned handoff, bool all);
 void hz3_handoff_vacate(unsigned handoff);
 

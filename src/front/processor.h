@@ -1,5 +1,5 @@
-/* More threads than processors (HZ3_CPU_MAGAZINES): what a thread's own magazines cannot serve goes by those of its
- * processor, and no thread gets a magazine of its own. */
+/* More threads than processors (HZ3_CPU_MAGAZINES): calls that a thread's own magazines cannot serve use those of its
+ * processor, and no thread gets a new magazine. */
 #ifndef HZ3_FRONT_PROCESSOR_H
 #define HZ3_FRONT_PROCESSOR_H
 

@@ -82,7 +82,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
     return true;
 }
 
-/* Loads a magazine that somebody left whole: in the transfer cache, in this thread's outbox, in central. */
+/* Loads a whole magazine from the transfer cache, this thread's outbox or central. */
 static bool take_whole(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine;

@@ -21,7 +21,7 @@ bool hz3_gate_enter(void);
 void hz3_gate_leave(void);
 /* For a thread that cannot do without locks: waits longer, then goes in. */
 void hz3_gate_enter_at_last(void);
-/* For a thread that holds no lock, of hz3's or of anybody's: waits as long as it takes. */
+/* For a thread that holds no lock at all, not even one of another library: waits as long as it takes. */
 void hz3_gate_enter_patiently(void);
 /* Whether this thread's last hz3_gate_enter returned false; whether it is inside, as a signal handler may find it. */
 bool hz3_gate_turned_away(void);

@@ -37,7 +37,7 @@ enum hz3_map_result hz3_os_map_at(uintptr_t at, size_t bytes);
 /* Maps it for reading only: no page of it can cost memory before hz3_os_writable. */
 enum hz3_map_result hz3_os_map_readonly_at(uintptr_t at, size_t bytes);
 bool hz3_os_writable(uintptr_t at, size_t bytes);
-/* Reserves address space wherever there is room, for systems that refuse our addresses.  0: there is none. */
+/* Reserves address space wherever there is room, for systems that refuse hz3's addresses.  0: there is none. */
 uintptr_t hz3_os_reserve(size_t bytes);
 /* Maps inside such a reservation. */
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes);

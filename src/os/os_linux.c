@@ -139,7 +139,7 @@ void hz3_os_start(void)
     errno = saved;
 }
 
-static _Thread_local int thread; /* 0: nobody asked yet */
+static _Thread_local int thread; /* 0: not asked for yet */
 
 void hz3_os_after_fork(void)
 {

@@ -43,8 +43,8 @@ static bool change(uint32_t from, uint32_t to)
     return hz3_cas(state, &from, to, memory_order_seq_cst, memory_order_seq_cst);
 }
 
-/* Returns how many passes in succession were in vain.  After a decay time of those it breaks huge pages: nobody seems
- * to want them any more. */
+/* Returns how many passes in succession were in vain.  After a decay time of those it breaks huge pages, which seem to
+ * be unused. */
 static int make_pass(bool all, int futile)
 {
     hz3_gate_enter_patiently();
@@ -112,7 +112,7 @@ static HZ3_COLD void start(uint32_t now)
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are none of its business */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* so that the new thread handles none */
     program_signals = before;
     int error = create();
     if (error) {

@@ -26,7 +26,7 @@ struct trace {
     void *frames[FRAMES];
 };
 
-/* Slot i has page 2 i + 1 of the region; nobody may touch the even pages. */
+/* Slot i has page 2 i + 1 of the region; the even pages are inaccessible. */
 static struct slot {
     uintptr_t start;
     size_t size;

@@ -1,5 +1,5 @@
 /* Guard pages for a few allocations, chosen at random (HZ3_GUARD; the idea is GWP-ASan's).  Each lies in a page of its
- * own between two that nobody may touch; after its free nobody may touch its own page either.  An access before its
+ * own between two inaccessible ones, and after its free its own page is inaccessible, too.  An access before its
  * start, beyond its end or after its free ends the process.  The message names the block, and who accessed, allocated
  * and freed it. */
 #ifndef HZ3_WATCH_GUARD_H

@@ -1,5 +1,5 @@
-/* Large blocks are aligned, zeroed on request, page-granular, and resized without loss; and pointers near one are told
- * from pointers to one. */
+/* Large blocks are aligned, zeroed on request, page-granular, and resized without loss.  Pointers near one are
+ * distinguished from pointers to one. */
 #include "unit.h"
 
 #include "back/large.h"
