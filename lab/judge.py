@@ -194,12 +194,20 @@ def value_of(figures: Json, figure: str, arm: str) -> float:
     return value
 
 
-def find(samples: Samples, experiment: Experiment, variant: str, case: str, figure: str) -> Finding:
-    blocks, group = samples.blocks(case, "ab"), samples.plan.cells[case].group
-    base, other = pair(blocks, figure, BASELINE, variant)
+def find_all(samples: Samples, experiment: Experiment, variant: str, case: str) -> list[Finding]:
+    aa, ab = samples.blocks(case, "aa"), samples.blocks(case, "ab")
+    figures = experiment.figures(samples.plan.cells[case].group)
+    return [find(samples, experiment, variant, case, figure, aa, ab) for figure in figures]
+
+
+def find(
+    samples: Samples, experiment: Experiment, variant: str, case: str, figure: str, aa: list[Figures], ab: list[Figures]
+) -> Finding:
+    group = samples.plan.cells[case].group
+    base, other = pair(ab, figure, BASELINE, variant)
     effect_ = effect(
         gains(figure, base, other),
-        noise_floor(gains(figure, *pair(samples.blocks(case, "aa", "ab"), figure, BASELINE, COPY))),
+        noise_floor(gains(figure, *pair(aa + ab, figure, BASELINE, COPY))),
         samples.looks(case),
     )
     margin = log_ratio(experiment.same_within)
@@ -212,7 +220,7 @@ def find(samples: Samples, experiment: Experiment, variant: str, case: str, figu
     ]
     open_ = [threshold for threshold in asked if effect_.at_least(threshold) is Holds.UNDECIDED]
     needed = runs_needed(effect_, margin, open_) if open_ or spread > NOISY or word == "INCONCLUSIVE" else None
-    overflowed = sum(any(block[arm].get("overflow", "ok") != "ok" for arm in (BASELINE, variant)) for block in blocks)
+    overflowed = sum(any(block[arm].get("overflow", "ok") != "ok" for arm in (BASELINE, variant)) for block in ab)
     return Finding(
         case,
         group,
@@ -306,11 +314,7 @@ def judge(samples: Samples) -> list[Verdict]:
     experiment = from_table(samples.plan.experiment)
     verdicts = []
     for variant in (v.name for v in experiment.variants):
-        findings = [
-            find(samples, experiment, variant, case, figure)
-            for case, cell in samples.plan.cells.items()
-            for figure in experiment.figures(cell.group)
-        ]
+        findings = [finding for case in samples.plan.cells for finding in find_all(samples, experiment, variant, case)]
         gates = [
             judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)
             for gate in experiment.gates

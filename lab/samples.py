@@ -96,7 +96,8 @@ class Samples:
         return 1 + len(self.more[cell]) if self.plan.until else 0
 
     def arms_of(self, round_: Round) -> list[str]:
-        return [arm for arm in self.plan.arms_of(round_.phase) if (round_.cell, arm) not in self.unable]
+        arms = self.plan.arms_of(round_.phase)
+        return [arm for arm in arms if (round_.cell, arm) not in self.unable] if self.unable else arms
 
     def resume(self, machine: Json) -> None:
         data = self.path.read_bytes()
@@ -116,8 +117,10 @@ class Samples:
         arms = self.arms_of(round_)
         if not arms:
             return {}
-        whole = (attempt for attempt in self.attempts.get(round_, ()) if all(arm in attempt for arm in arms))
-        return next(({arm: attempt[arm] for arm in arms} for attempt in whole), None)
+        for attempt in self.attempts.get(round_, ()):
+            if attempt.keys() >= set(arms):
+                return {arm: attempt[arm] for arm in arms}
+        return None
 
     def blocks(self, cell: str, *phases: str) -> list[Figures]:
         """Each arm's figures in each complete block."""

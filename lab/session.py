@@ -6,6 +6,7 @@ A block passes through all cells, so that each cell is spread over the whole ses
 import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from lab import ROOT, Json, LabError, Unfit, machine
 from lab.plan import Arm, Cell, Plan
@@ -19,13 +20,19 @@ def rounds(plan: Plan, more: dict[str, list[int]] | None = None) -> Iterator[tup
     """Every round with the order of its arms.  The seed determines the order.  `more` has added blocks of cells."""
     planned = {cell: plan.blocks + sum((more or {}).get(cell, ())) for cell in plan.cells}
     for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", max(planned.values(), default=0))):
+        arms = tuple(plan.arms_of(phase))
         for block in range(blocks):
-            chance = random.Random(f"{plan.seed}/{phase}/{block}")
-            for cell in chance.sample(list(plan.cells), len(plan.cells)):
-                if phase == "ab" and block >= planned[cell]:
-                    continue
-                arms = plan.arms_of(phase)
-                yield Round(phase, block, cell), chance.sample(arms, len(arms))
+            left_out = frozenset(cell for cell in planned if phase == "ab" and block >= planned[cell])
+            yield from _block(plan.seed, phase, block, tuple(plan.cells), left_out, arms)
+
+
+@lru_cache(maxsize=10_000)  # who looks after each block asks for all of them again
+def _block(
+    seed: int, phase: str, block: int, cells: tuple[str, ...], left_out: frozenset[str], arms: tuple[str, ...]
+) -> list[tuple[Round, list[str]]]:
+    chance = random.Random(f"{seed}/{phase}/{block}")
+    order = (cell for cell in chance.sample(cells, len(cells)) if cell not in left_out)
+    return [(Round(phase, block, cell), chance.sample(arms, len(arms))) for cell in order]
 
 
 def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
