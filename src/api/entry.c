@@ -1,4 +1,4 @@
-/* malloc and free: both fast paths on one screen. */
+/* malloc and free: both fast paths on one screen.  And malloc_usable_size. */
 #include "api/entry.h"
 #include "api/override.h"
 #include "base/sizeclass.h"
@@ -31,6 +31,11 @@ HZ3_API void hz3_free(void *p)
     hz3_mark_freed(p, cls);
     *top = p;
     hz3_thread.cache.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
+}
+
+HZ3_API size_t hz3_malloc_usable_size(const void *p)
+{
+    return hz3_usable(p, &(struct hz3_call){"malloc_usable_size", __builtin_return_address(0)});
 }
 
 HZ3_ENTRY_NAMES

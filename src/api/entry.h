@@ -6,6 +6,7 @@
 #include "back/large.h"
 #include "back/page_map.h"
 #include "variants/seal.h"
+#include "watch/guard.h"
 #include "hz3.h"
 
 /* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object of a size class.  (A large
@@ -44,6 +45,17 @@ void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
 size_t hz3_usable_foreign(const void *p);
 /* Lane secure: ends the process if the program wrote beyond the end of the block p. */
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call);
+
+/* malloc_usable_size of any pointer. */
+HZ3_INLINE size_t hz3_usable(const void *p, const struct hz3_call *call)
+{
+    if (!p) return 0;
+    if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, call->name);
+    unsigned cls = hz3_block_class(p, call);
+    if (cls == HZ3_CLASS_NONE) return hz3_usable_foreign(p);
+    hz3_block_check_end(p, cls, call);
+    return hz3_seal_usable(p, cls);
+}
 
 /* malloc in any state of the thread and the process; NULL and ENOMEM.  For up to HZ3_SMALL_MAX bytes, in units: */
 void *hz3_malloc_slow(size_t units);

@@ -1,4 +1,4 @@
-/* Introspection: usable size, trim, statistics. */
+/* Introspection: trim, statistics. */
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"
@@ -9,7 +9,6 @@
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
-#include "watch/guard.h"
 #include "watch/layout.h"
 #include "watch/stats.h"
 
@@ -17,17 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-HZ3_API size_t hz3_malloc_usable_size(const void *p)
-{
-    if (!p) return 0;
-    if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, "malloc_usable_size");
-    struct hz3_call call = {"malloc_usable_size", __builtin_return_address(0)};
-    unsigned cls = hz3_block_class(p, &call);
-    if (cls == HZ3_CLASS_NONE) return hz3_usable_foreign(p);
-    hz3_block_check_end(p, cls, &call);
-    return hz3_seal_usable(p, cls);
-}
 
 static size_t collect(bool force)
 {
@@ -130,7 +118,6 @@ HZ3_API int hz3_malloc_info(int options, FILE *stream)
     return written < 0 ? -1 : 0;
 }
 
-HZ3_STANDARD_NAME(malloc_usable_size, size_t, (void *), hz3_malloc_usable_size)
 HZ3_STANDARD_NAME(malloc_trim, int, (size_t), hz3_malloc_trim)
 HZ3_STANDARD_NAME(malloc_stats, void, (void), hz3_malloc_stats)
 HZ3_STANDARD_NAME(mallinfo2, struct mallinfo2, (void), hz3_mallinfo2)

@@ -22,9 +22,9 @@ extern const char hz3_operators, hz3_interpose, hz3_memcheck; /* only to have an
 /* For the file that has malloc and free.  A linker takes from an archive only what is asked for.  So malloc refers to
  * the whole family: a program never gets malloc from hz3 and realloc from another allocator. */
 #define HZ3_ENTRY_NAMES \
-    __attribute__((used)) static const void *const family[] = {(const void *)hz3_calloc, \
-                                                               (const void *)hz3_malloc_usable_size, &hz3_operators, \
-                                                               &hz3_interpose, &hz3_memcheck}; \
+    __attribute__((used)) static const void *const family[] = { \
+        (const void *)hz3_calloc, (const void *)hz3_malloc_trim, &hz3_operators, &hz3_interpose, &hz3_memcheck}; \
     HZ3_STANDARD_NAME(malloc, void *, (size_t), hz3_malloc) \
-    HZ3_STANDARD_NAME(free, void, (void *), hz3_free)
+    HZ3_STANDARD_NAME(free, void, (void *), hz3_free) \
+    HZ3_STANDARD_NAME(malloc_usable_size, size_t, (void *), hz3_malloc_usable_size)
 #endif

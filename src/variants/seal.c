@@ -29,8 +29,7 @@ bool hz3_seal_holds_any(const void *p, unsigned cls)
 
 size_t hz3_seal_size(const void *p, unsigned cls)
 {
-    size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
-    return end - hz3_seal_room(hz3_seal_load(p, end), hz3_seal_canary(p));
+    return hz3_seal_size_small(p, cls);
 }
 
 void hz3_seal_overwritten(const void *p)

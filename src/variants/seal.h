@@ -29,7 +29,7 @@ void hz3_seal_start_secret(void);
 /* The same as below, out of line. */
 void hz3_seal_put_any(void *p, unsigned cls, size_t size);
 bool hz3_seal_holds_any(const void *p, unsigned cls);
-size_t hz3_seal_size(const void *p, unsigned cls); /* how much was asked for */
+size_t hz3_seal_size(const void *p, unsigned cls);
 HZ3_NORETURN void hz3_seal_overwritten(const void *p);
 
 /* ---- live objects ---- */
@@ -83,6 +83,13 @@ HZ3_INLINE bool hz3_seal_holds_small(const void *p, unsigned cls)
     if (unlikely(room > end)) return false;
     uint64_t changed = hz3_seal_before(hz3_seal_load(p, end - room) ^ canary, room);
     return !(hz3_seal_before(seal ^ canary, 6) | changed);
+}
+
+/* How much was asked for, if it does. */
+HZ3_INLINE size_t hz3_seal_size_small(const void *p, unsigned cls)
+{
+    size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
+    return end - hz3_seal_room(hz3_seal_load(p, end), hz3_seal_canary(p));
 }
 
 /* ---- free objects ---- */
