@@ -21,6 +21,7 @@ enum {
     HZ3_SEAL_BYTES = HZ3_SECURE ? 8 : 0,
     HZ3_SEALED_SMALL_MAX = HZ3_SMALL_MAX - HZ3_SEAL_BYTES, /* the largest request that a size class has room for */
     HZ3_WIPED = 1024,
+    HZ3_PREPARED = 4096, /* larger objects may be in pages that were never used (wiped_fresh.c) */
     HZ3_LITTLE_ENDIAN = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 };
 
@@ -129,6 +130,16 @@ HZ3_INLINE bool hz3_seal_is_wiped(const void *p, unsigned cls)
     return !(found[0] | found[1]);
 }
 
+/* The first read of a page that was never used costs a fault, and the first write another one.  So a write comes first,
+ * to all pages that will be looked at: of 0 in the place of 0. */
+HZ3_INLINE void hz3_seal_touch(void *p)
+{
+    for (size_t at = 0; at < HZ3_WIPED; at += HZ3_WIPED - sizeof(uint64_t)) {
+        uint64_t zero = 0;
+        hz3_cas(*(HZ3_ATOMIC(uint64_t) *)((uintptr_t)p + at), &zero, 0, memory_order_relaxed, memory_order_relaxed);
+    }
+}
+
 /* ---- for any build; without the variant there are no seals ---- */
 
 HZ3_INLINE void hz3_seal_start(void)
@@ -153,6 +164,7 @@ HZ3_INLINE void *hz3_seal(void *p, unsigned cls, size_t size)
 HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
 {
     if (!HZ3_SECURE) return;
+    if (unlikely(hz3_class_size(cls) > HZ3_PREPARED)) hz3_seal_touch(p);
     if (unlikely(!hz3_seal_is_wiped(p, cls))) hz3_seal_overwritten(p);
     hz3_seal_put_small(p, cls, size);
 }

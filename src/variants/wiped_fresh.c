@@ -17,12 +17,26 @@ static void shuffle(void **objects, unsigned n)
     }
 }
 
-/* Every free object is wiped.  Those that were freed are already.  Pages that were never used are zero, too.  But
- * malloc reads what it hands out, and the first read of such a page costs a fault, the first write another one.  So
- * small objects are written here.  Large ones are not: some of a batch may never be used. */
+/* The first read of a page that was never used costs a fault, and the first write another one.  malloc looks at what it
+ * hands out, so there is a write first. */
+static void touch(uintptr_t from, uintptr_t end)
+{
+    for (; from < end; from = (from | (hz3_os.page - 1)) + 1) *(volatile char *)from = 0;
+}
+
+/* Every free object is wiped.  Those that were freed are already.  Pages that were never used are zero, too.  In these
+ * only small objects are prepared: of large ones in a batch some may never be used, and malloc touches them. */
+static void prepare(const struct hz3_span *run, void **objects, unsigned count)
+{
+    size_t size = hz3_class_size(run->cls);
+    if (!run->zeroed)
+        for (unsigned i = 0; i < count; i++) hz3_seal_wipe(objects[i], run->cls);
+    else if (size <= HZ3_PREPARED)
+        touch((uintptr_t)objects[0], (uintptr_t)objects[0] + count * size);
+}
+
 void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh)
 {
-    bool wipe = !run->zeroed || hz3_class_size(run->cls) <= hz3_os.page;
-    for (unsigned i = taken - fresh; wipe && i < taken; i++) hz3_seal_wipe(objects[i], run->cls);
+    prepare(run, objects + taken - fresh, fresh);
     for (unsigned i = 0; i < taken; i += SHUFFLED) shuffle(objects + i, hz3_min(taken - i, (unsigned)SHUFFLED));
 }
