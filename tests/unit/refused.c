@@ -1,9 +1,10 @@
 /* Threads that cannot get memory for a magazine, an outbox or their destructor.  They are served nevertheless, and lose
- * no object. */
+ * no object.  And a run that is refused where its window meets somebody else's mapping. */
 #include "allocated.h"
 #include "unit.h"
 
 #include "back/arena.h"
+#include "back/pages.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/remote_free.h"
@@ -19,11 +20,13 @@
 enum { N = 10, UNIT = 256 }; /* the area of magazines deals out multiples of UNIT bytes */
 
 static bool no_mappings;
+static uintptr_t refused_from = UINTPTR_MAX; /* an address */
 static _Thread_local bool no_keys;
 
 void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset)
 {
-    if (!no_mappings) return (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
+    bool refused = no_mappings || (uintptr_t)at >= refused_from;
+    if (!refused) return (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
     errno = ENOMEM;
     return MAP_FAILED;
 }
@@ -105,30 +108,32 @@ static void *free_without_magazines(void *objects)
     return NULL;
 }
 
+static void allocate_and_free(unsigned cls)
+{
+    size_t cached = hz3_cache_objects(cls); /* by other threads */
+    void *p = hz3_cache_malloc(cls);
+    CHECK(p && hz3_thread.state == HZ3_THREAD_LEFT && hz3_cache_objects(cls) == cached);
+    hz3_cache_free(p, cls);
+    CHECK(hz3_cache_objects(cls) == cached);
+}
+
 static void *free_after_the_end(void *objects)
 {
     unsigned cls = hz3_class_of(64);
     join(cls);
-    CHECK(hz3_cache_depart().left && hz3_thread.state == HZ3_THREAD_LEFT);
+    CHECK(hz3_cache_depart().left);
     free_all(objects);
-    void *p = hz3_cache_malloc(cls);
-    CHECK(p && hz3_cache_objects(cls) == 0);
-    hz3_cache_free(p, cls);
-    CHECK(hz3_cache_objects(cls) == 0);
+    allocate_and_free(cls);
     return NULL;
 }
 
 /* Nothing is cached that no destructor would give back. */
 static void *go_without_a_destructor(void *objects)
 {
-    unsigned cls = hz3_class_of(64);
     no_keys = true;
-    void *p = hz3_cache_malloc(cls);
-    CHECK(p && hz3_thread.state == HZ3_THREAD_LEFT);
-    hz3_cache_free(p, cls);
-    CHECK(hz3_cache_objects(cls) == 0);
+    allocate_and_free(hz3_class_of(64));
+    no_keys = false; /* sanitizers have destructors, too */
     free_all(objects);
-    CHECK(hz3_cache_objects(cls) == 0);
     return NULL;
 }
 
@@ -162,5 +167,28 @@ static void nor_does_one_without_a_destructor(void **state)
     in_a_thread(go_without_a_destructor);
 }
 
+/* In lane secure, where each run has a mapping of its own. */
+static void a_run_behind_a_taken_place_may_be_refused(void **state)
+{
+    (void)state;
+    if (!HZ3_SECURE) skip();
+    enum { GRANULES = 30 }; /* more than are free in one place */
+    struct hz3_window *window = &hz3_windows[0];
+    struct hz3_span *reserve = NULL, *run;
+    uintptr_t at = window->base + ((window->frontier + (uintptr_t)1) << HZ3_GRANULE_SHIFT);
+    char *theirs = mmap((void *)at, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_equal(theirs, at);
+    *theirs = 42;
+    refused_from = at + 1;
+    assert_null(hz3_pages_alloc_run(GRANULES, &reserve));
+    refused_from = UINTPTR_MAX;
+    assert_non_null(run = hz3_pages_alloc_run(GRANULES, &reserve));
+    assert_true(run->start > at);
+    memset((void *)run->start, 1, hz3_span_bytes(run));
+    assert_int_equal(*theirs, 42);
+    hz3_pages_free(run);
+}
+
 RUN(cmocka_unit_test(without_an_outbox_objects_are_freed), cmocka_unit_test(without_magazines_objects_are_freed),
-    cmocka_unit_test(a_thread_that_has_left_caches_nothing), cmocka_unit_test(nor_does_one_without_a_destructor))
+    cmocka_unit_test(a_thread_that_has_left_caches_nothing), cmocka_unit_test(nor_does_one_without_a_destructor),
+    cmocka_unit_test(a_run_behind_a_taken_place_may_be_refused))
