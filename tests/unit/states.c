@@ -79,7 +79,7 @@ static void runs_without_state_bytes_are_not_made(void **state)
 static void taken_parts_are_left_alone(void **state)
 {
     (void)state;
-    if (!hz3_state_tables) skip();
+    if (!hz3_state_tables || HZ3_SECURE) skip(); /* in lane secure a run takes no rest of a span */
     struct hz3_span *span = fresh_stretch();
     struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_granule_of(window, (void *)span->start);
