@@ -1,8 +1,8 @@
 #include "back/range.h"
 
 #include "back/free_spans.h"
+#include "back/gauges.h"
 #include "back/huge_pages.h"
-#include "back/run_span.h"
 #include "back/vma_edges.h"
 
 enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not only purged, where mappings count */
@@ -45,8 +45,24 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
     return HZ3_SPAN_UNMAPPED;
 }
 
+static bool is_hole(struct hz3_window *window, size_t granule)
+{
+    return hz3_spans_neighbour(window, granule, HZ3_SPAN_GUARD) ||
+           hz3_spans_neighbour(window, granule, HZ3_SPAN_UNMAPPED);
+}
+
+/* Where there are guards, what borders on one or on a hole becomes a part of that. */
+static bool joins_hole(struct hz3_window *window, size_t first, size_t granules)
+{
+    if (!hz3_gauge(HZ3_GAUGE_GUARDS)) return false;
+    hz3_lock(&hz3_pages_lock);
+    bool joins = is_hole(window, first - 1) || is_hole(window, first + granules);
+    hz3_unlock(&hz3_pages_lock);
+    return joins;
+}
+
 bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules)
 {
     if (window->reserved) return false;
-    return (hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN) || hz3_run_span_borders(window, first, granules);
+    return (hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN) || joins_hole(window, first, granules);
 }

@@ -51,11 +51,3 @@ struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
         *reserve = take_reserve(huge_page);
     return *reserve ? take_from_reserve(reserve) : hz3_take_any(1, 1, HZ3_SPAN_RUN);
 }
-
-bool hz3_run_span_borders(struct hz3_window *window, size_t first, size_t granules)
-{
-    (void)window;
-    (void)first;
-    (void)granules;
-    return false;
-}

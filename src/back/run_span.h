@@ -7,6 +7,4 @@
 
 /* NULL: no memory.  The caller holds the page pool's lock, and that of the heap whose *reserve it is. */
 struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve);
-/* Whether free granules lie beside a guard, or a hole that may have been one.  Takes the page pool's lock. */
-bool hz3_run_span_borders(struct hz3_window *window, size_t first, size_t granules);
 #endif

@@ -84,17 +84,3 @@ struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
     /* Perhaps no further mapping may be made, but the last one may grow. */
     return span ? span : hz3_take_any(granules, 1, HZ3_SPAN_RUN);
 }
-
-static bool is_hole(struct hz3_window *window, size_t granule)
-{
-    return hz3_spans_neighbour(window, granule, HZ3_SPAN_GUARD) ||
-           hz3_spans_neighbour(window, granule, HZ3_SPAN_UNMAPPED);
-}
-
-bool hz3_run_span_borders(struct hz3_window *window, size_t first, size_t granules)
-{
-    hz3_lock(&hz3_pages_lock);
-    bool borders = is_hole(window, first - 1) || is_hole(window, first + granules);
-    hz3_unlock(&hz3_pages_lock);
-    return borders;
-}
