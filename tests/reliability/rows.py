@@ -46,7 +46,7 @@ ROWS = [
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(ROOT / "build/scale/tests/api/bite/bite_address_limit"), "1024")),
     Row("stress", "stress/stress", ("60", "8", "{seed}"), lanes=WHOLE),
-    Row("soak", "soak", ("600", "{seed}"), lanes=("scale",), seconds=700),
+    Row("soak", "soak", ("600", "{seed}"), lanes=("scale", "secure"), seconds=700),
     Row("accounting", "lanes/conserve.c", ("20", "6", "{seed}", "10000")),
     Row("fuzz", "fuzz/fuzz.c", ("random", "{seed}", "300"), lanes=WHOLE),
 ]
