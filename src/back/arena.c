@@ -6,7 +6,7 @@
 uintptr_t hz3_magazine_area;
 
 enum {
-    GUARD = HZ3_SECURE * HZ3_GRANULE, /* bytes that nobody has: between tables, and before what a window holds */
+    GUARD = HZ3_SECURE * HZ3_GRANULE, /* unused bytes: between tables, and before what a window holds */
     START_MAX = 128,                  /* such granules before it, at most */
     PLACE_TRIES = 8,
     TABLE_STEP = 64 * 1024, /* tables grow by this many bytes */
@@ -172,7 +172,7 @@ static bool grow_tags(struct hz3_window *window, uint32_t upto)
     return true;
 }
 
-/* Leaves the next so many granules of the window to nobody.  False: there are not as many, or the system has no memory
+/* Skips the next granules of the window, which stay unused.  False: there are not as many, or the system has no memory
  * for their tags. */
 static bool skip(struct hz3_window *window, size_t granules)
 {
@@ -184,7 +184,7 @@ static bool skip(struct hz3_window *window, size_t granules)
     return true;
 }
 
-/* In lane secure nobody knows where the first run will be, though a window starts on a multiple of window_align. */
+/* In lane secure the place of the first run is random, though a window starts on a multiple of window_align. */
 static bool open_window(size_t bytes, size_t least, bool first)
 {
     if (!place_somewhere(bytes, least, first)) return false;

@@ -10,7 +10,7 @@ extern struct hz3_lock hz3_pages_lock; /* the page pool's */
 
 /* Makes a span of any kind of granules that are in no list, by writing their descriptors. */
 struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind);
-/* Does so where all but the kind is written already. */
+/* The same if all but the kind is written already. */
 void hz3_spans_make_last(struct hz3_span *span, enum hz3_span_kind kind);
 /* Takes a span out of its lists, and clears its kind. */
 void hz3_spans_unmake(struct hz3_span *span);

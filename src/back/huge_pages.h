@@ -9,7 +9,7 @@
 /* Sets them by the option. */
 void hz3_huge_pages_set(enum hz3_thp thp);
 extern bool hz3_huge_pages_never, hz3_huge_pages_always;
-/* Looks what the system makes; hz3_pages_lock is held. */
+/* Reads which huge pages the system makes; hz3_pages_lock is held. */
 void hz3_huge_pages_learn(void);
 
 /* Bytes of the huge page that p may lie in, or 0. */

@@ -1,7 +1,7 @@
-/* What only files under /sys and /proc tell: the limit of the control group, huge pages, overcommitment.  They are read
- * once, when the heap is about to grow past HZ3_LEARN_FROM, which most small programs never do; or before, where the
- * program is about to lock itself into a seccomp filter, which may punish who opens files then.  Where the process has
- * no descriptor left, the next growth tries again.  Reading takes no lock and leaves errno. */
+/* Settings that only files under /sys and /proc show: the limit of the control group, huge pages, overcommitment.  They
+ * are read once, when the heap is about to grow past HZ3_LEARN_FROM, which most small programs never do; or earlier, if
+ * the program is about to install a seccomp filter, which may forbid opening files.  If the process has no descriptor
+ * left, the next growth tries again.  Reading takes no lock and leaves errno. */
 #ifndef HZ3_BACK_LEARN_H
 #define HZ3_BACK_LEARN_H
 

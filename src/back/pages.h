@@ -16,7 +16,7 @@ struct hz3_span *hz3_pages_alloc_untouched(size_t granules);
  * reserve where nothing is dirty and a huge page would soon be in use as a whole.  The heap's lock is held. */
 struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve);
 void hz3_pages_free(struct hz3_span *span);
-/* Leaves an allocated span to nobody for good, and ends its window for what is mapped from now on.  Its pages go. */
+/* Gives up an allocated span and its pages for good, and ends its window for what is mapped from now on. */
 void hz3_pages_leave(struct hz3_span *span);
 
 /* Resize in place.  A span grows into a free right neighbour; with `extend` also into a hole, or beyond what the window

@@ -27,7 +27,7 @@ bool hz3_pages_refused(void);
 /* In a forked child: forgets the purges of other threads. */
 void hz3_pages_after_fork(void);
 
-/* So many bytes of pages were taken that were not there yet: purges as many, where more is free than may be then. */
+/* To be called when `bytes` of new pages were taken: purges as many, if more is free than the growth bound allows. */
 void hz3_pages_make_room(size_t bytes);
 
 extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* how many spans are being purged */

@@ -25,7 +25,7 @@ void hz3_reclaim_slice(uint32_t slice);
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages);
 /* Whether a pass (slices: 1), or a slice, that gave back so many bytes was in vain. */
 bool hz3_reclaim_in_vain(size_t bytes, unsigned slices);
-/* So many bytes of pages were taken that were not there: retires as many from the transfer cache, and purges the idle
+/* To be called when `grown` bytes of new pages were taken: retires as many from the transfer cache, and purges the idle
  * pages of runs of as many bytes. */
 void hz3_reclaim_as_many(size_t grown);
 #endif

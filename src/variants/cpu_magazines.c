@@ -116,7 +116,7 @@ void hz3_cpu_clear(unsigned first, unsigned step, bool all)
     if (!hz3_get(used) || !hz3_trylock(&clearing)) return;
     if (find_idle(first, step, all)) {
         hz3_set(hz3_cpu_closed, true);
-        /* The kernel forgets in a forked child that it was told to be ready for this. */
+        /* A forked child does not inherit the registration that this needs. */
         if (hz3_rseq_restart_all() || (hz3_rseq_start() && hz3_rseq_restart_all())) list = take_idle(first, step, all);
         hz3_store(hz3_cpu_closed, false, memory_order_release);
     }

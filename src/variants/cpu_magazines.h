@@ -14,7 +14,7 @@ struct hz3_cpu_row {
 } __attribute__((aligned(HZ3_RSEQ_ROW_BYTES)));
 
 extern HZ3_HIDDEN struct hz3_cpu_row hz3_cpu_rows[HZ3_RSEQ_ROWS];
-extern HZ3_HIDDEN HZ3_ATOMIC(bool) hz3_cpu_closed; /* nobody may change a loaded magazine, but who wrote this */
+extern HZ3_HIDDEN HZ3_ATOMIC(bool) hz3_cpu_closed; /* only the thread that set it may change a loaded magazine */
 extern HZ3_HIDDEN HZ3_ATOMIC(bool) hz3_cpu_serving;
 
 /* Whether there are more threads than processors, so that these share magazines.  Constant in builds without the

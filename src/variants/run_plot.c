@@ -1,5 +1,5 @@
-/* In the place of back/run_span.c: before each run lies a guard, a granule that nobody may touch.  A large block may
- * lie right behind a run, and so may free granules.
+/* Replaces back/run_span.c: before each run lies a guard, an inaccessible granule.  A large block may lie right behind
+ * a run, and so may free granules.
  *
  * A guard is a hole in the mapping of a free span, out of which a run is cut.  It stays when the run ends, as long as
  * what lies behind it is dirty, for the next run there.  A purge unmaps that, and then all is one hole again.  (Where
@@ -16,7 +16,7 @@
 enum {
     GUARDS = 4096,
     SHARE = 64,
-    TRIES = 64, /* looks at so many free spans for one that has a guard */
+    TRIES = 64, /* free spans that are examined for one with a guard */
 };
 
 static bool is_crowded(void)

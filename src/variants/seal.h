@@ -54,14 +54,14 @@ HZ3_INLINE void hz3_seal_store(void *p, size_t at, uint64_t word)
     memcpy((char *)p + at, &word, sizeof(word));
 }
 
-/* The first `room` bytes of the word, or all 8 if there is no less room; all 8 for room 0, where it is the seal. */
+/* The first `room` bytes of the word, or all 8 if room is larger, or 0: then the word is the seal. */
 HZ3_INLINE uint64_t hz3_seal_before(uint64_t word, size_t room)
 {
     unsigned beyond = 8 * (unsigned)(-hz3_min(room, (size_t)8) & 7);
     return HZ3_LITTLE_ENDIAN ? word << beyond : word >> beyond;
 }
 
-/* Both stores for all sizes: that is faster than to guess.  The seal goes over what of the canary has no room. */
+/* Both stores for all sizes: that is faster than a branch.  The seal overwrites the end of a canary without room. */
 HZ3_INLINE void hz3_seal_put_small(void *p, unsigned cls, size_t size)
 {
     size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
@@ -70,7 +70,7 @@ HZ3_INLINE void hz3_seal_put_small(void *p, unsigned cls, size_t size)
     hz3_seal_store(p, end, canary ^ (uint64_t)(end - size) << (HZ3_LITTLE_ENDIAN ? 48 : 0));
 }
 
-/* How long the room is, if the object's seal holds. */
+/* The length of the room, if the object's seal holds. */
 HZ3_INLINE size_t hz3_seal_room(uint64_t seal, uint64_t canary)
 {
     return (uint16_t)((seal ^ canary) >> (HZ3_LITTLE_ENDIAN ? 48 : 0));
@@ -86,7 +86,7 @@ HZ3_INLINE bool hz3_seal_holds_small(const void *p, unsigned cls)
     return !(hz3_seal_before(seal ^ canary, 6) | changed);
 }
 
-/* How much was asked for, if it does. */
+/* The requested size, if the seal holds. */
 HZ3_INLINE size_t hz3_seal_size_small(const void *p, unsigned cls)
 {
     size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
@@ -103,13 +103,13 @@ HZ3_INLINE size_t hz3_seal_wiped_bytes(unsigned cls)
     return hz3_min(hz3_class_size(cls), (size_t)HZ3_WIPED);
 }
 
-/* Of so many bytes, the i-th vector from the end; the first one if there are not as many. */
+/* The i-th vector from the end of the bytes; the first one if there are fewer. */
 HZ3_INLINE hz3_seal_vector *hz3_seal_last(const void *p, size_t bytes, size_t i)
 {
     return (hz3_seal_vector *)((uintptr_t)p + (bytes > i * HZ3_VECTOR ? bytes - i * HZ3_VECTOR : 0));
 }
 
-/* Four vectors at a time, then the last four.  An object of fewer has the same code, which is faster than to guess. */
+/* Four vectors at a time, then the last four.  Smaller objects take the same code, which is faster than a branch. */
 HZ3_INLINE void hz3_seal_wipe(void *p, unsigned cls)
 {
     const hz3_seal_vector zero = {0};
@@ -130,8 +130,8 @@ HZ3_INLINE bool hz3_seal_is_wiped(const void *p, unsigned cls)
     return !(found[0] | found[1]);
 }
 
-/* The first read of a page that was never used costs a fault, and the first write another one.  So a write comes first,
- * to all pages that will be looked at: of 0 in the place of 0. */
+/* In a page that was never used the first read costs a fault, and the first write another one.  So this writes first to
+ * all pages that will be read: 0 over 0. */
 HZ3_INLINE void hz3_seal_touch(void *p)
 {
     for (size_t at = 0; at < HZ3_WIPED; at += HZ3_WIPED - sizeof(uint64_t)) {
@@ -147,7 +147,7 @@ HZ3_INLINE void hz3_seal_start(void)
     if (HZ3_SECURE) hz3_seal_start_secret();
 }
 
-/* How much a request of so many bytes takes. */
+/* The bytes that a request takes, its seal included. */
 HZ3_INLINE size_t hz3_sealed(size_t size)
 {
     return size + HZ3_SEAL_BYTES;
@@ -160,7 +160,7 @@ HZ3_INLINE void *hz3_seal(void *p, unsigned cls, size_t size)
     return p;
 }
 
-/* Seals an object of a size class that was free.  Ends the process if it is not as wiped as it was. */
+/* Seals an object of a size class that was free.  Ends the process if it is no longer wiped. */
 HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
 {
     if (!HZ3_SECURE) return;
@@ -169,7 +169,7 @@ HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
     hz3_seal_put_small(p, cls, size);
 }
 
-/* Whether nobody has written beyond the end of the live block p. */
+/* Whether the live block p was not written beyond its end. */
 HZ3_INLINE bool hz3_seal_holds(const void *p, unsigned cls)
 {
     return !HZ3_SECURE || hz3_seal_holds_any(p, cls);

@@ -1,4 +1,4 @@
-/* In the place of back/fresh.c. */
+/* Replaces back/fresh.c. */
 #include "back/fresh.h"
 
 #include "os/random.h"
@@ -17,15 +17,15 @@ static void shuffle(void **objects, unsigned n)
     }
 }
 
-/* The first read of a page that was never used costs a fault, and the first write another one.  malloc looks at what it
- * hands out, so there is a write first. */
+/* In a page that was never used the first read costs a fault, and the first write another one.  malloc reads what it
+ * hands out, so this writes first. */
 static void touch(uintptr_t from, uintptr_t end)
 {
     for (; from < end; from = (from | (hz3_os.page - 1)) + 1) *(volatile char *)from = 0;
 }
 
-/* Every free object is wiped.  Those that were freed are already.  Pages that were never used are zero, too.  In these
- * only small objects are prepared: of large ones in a batch some may never be used, and malloc touches them. */
+/* Every free object has to be zero.  Freed ones are already, and so are pages that were never used.  In such pages only
+ * small objects are touched: some large ones of a batch may never be used, so malloc touches each when it needs it. */
 static void prepare(const struct hz3_span *run, void **objects, unsigned count)
 {
     size_t size = hz3_class_size(run->cls);
