@@ -16,9 +16,9 @@ APP ?= tools/demo-redis.sh
 MAKEFLAGS += --no-print-directory
 export PATH := $(PATH):$(CURDIR)/.venv/bin
 PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
-# Half of what tests do is to wait for time to pass.
+# Half of what tests do is to wait for time to pass.  Files of tests begin in the order of tests/conftest.py.
 CTEST := ctest -j$(shell expr 2 \* $(JOBS)) --output-on-failure --no-tests=error
-SIDE_BY_SIDE := -n $(shell expr $(JOBS) + 1) --dist loadfile
+SIDE_BY_SIDE := -n $(shell expr 2 \* $(JOBS)) --dist loadfile --no-loadscope-reorder
 # $(call QUIETLY,LOG,COMMANDS): their output is in build/LOG.log, and is shown where they fail.
 QUIETLY = mkdir -p build && { { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \

@@ -8,6 +8,8 @@ from lab.registry import read
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL_LANES = read().lanes
+LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_until.py",
+           "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
 LANES = ("scale", "fast")  # for tests with whole programs and of memory figures
 
 
@@ -15,6 +17,12 @@ def pytest_addoption(parser):
     parser.addoption("--lane", action="append", choices=ALL_LANES, help="test this lane only (may be repeated)")
     parser.addoption("--library", type=Path, help="test this library instead of the lane's own")
     parser.addoption("--long", action="store_true", help="test every variant of every lane, and for longer")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Starts the longest files first, so that at the end no worker is still busy alone."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
 
 
 @dataclass(frozen=True)
