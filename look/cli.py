@@ -93,9 +93,7 @@ def show_profile(arguments: argparse.Namespace) -> str:
         rate, pid = 0 if arguments.stop else arguments.start, arguments.what
         if not re.fullmatch(PID, pid):
             raise LookError(f"'{pid}' is not the number of a process")
-        gather(int(pid), lambda process: profile.want(process, rate))
-        does = f"samples one byte in {rate}" if rate else "samples no more"
-        return f"hz3: process {pid} {does}, from one of its next slow calls on"
+        return f"hz3: {gather(int(pid), lambda process: profile.want(process, rate))}"
     found = profile_of(arguments.what)
     if not arguments.output:
         return profile.as_text(found)

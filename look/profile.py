@@ -174,6 +174,8 @@ def _map(profile: Profile, line: str) -> None:
 def of_process(process: Process) -> Profile:
     at = find(process)
     if not at.has("profile") or not at.value("profile"):
+        if at.has("profile.wanted") and at.value("profile.wanted"):
+            raise LookError(f"process {process.pid} was asked for a heap profile: it begins with its next malloc")
         raise LookError(f"process {process.pid} keeps no heap profile: hz3 profile {process.pid} --start begins one")
     profile = Profile()
     profile.pid, profile.program, profile.whole = process.pid, process.name, True
@@ -216,12 +218,25 @@ def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
         profile.freed.append(Cell(1, stack, byte_count, by, to, ((died - born) & 0xFFFFFFFF).bit_length()))
 
 
-def want(process: Process, rate: int) -> None:
-    """Sets the process's rate, or 0 to stop.  It takes effect at the next slow call of malloc or free."""
+def want(process: Process, rate: int) -> str:
+    """Sets the process's rate, or 0 to stop, and returns what to say of it.  Zeros in its class table send its next malloc
+    to the slow path, which applies the rate."""
     at = find(process)
     if not at.has("profile.wanted"):
         raise LookError(f"process {process.pid} has an hz3 without heap profiles")
+    before = at.value("profile.rate") if at.value("profile") else 0
     process.write(at.at("profile.wanted"), struct.pack(ORDER + "Q", rate))
+    if not rate:
+        return f"process {process.pid} samples no more, from its next sample on"
+    table = at.has("class.table")
+    if table:
+        process.write(at.at("class.table"), bytes(at.size("class.table")))
+    said = (
+        f"process {process.pid} samples one byte in {rate}, from {'its next malloc' if table else 'a slow malloc'} on"
+    )
+    if before not in (0, rate):
+        said += f"; what it has was sampled at one in {before}, and counts wrongly from then on"
+    return said
 
 
 # ---- names of functions ----

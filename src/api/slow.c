@@ -119,6 +119,7 @@ static void *unwatched(unsigned cls, size_t size)
 /* malloc_usable_size returns the same for a chosen allocation as for others of its class. */
 static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
+    heed_wanted_rate();
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
     if (p) return p;
     if (!hz3_sample_chooses(size)) return unwatched(cls, size);
@@ -128,10 +129,15 @@ static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
     return p;
 }
 
-/* While allocations are sampled each comes here.  The usual case makes no call. */
+/* While allocations are sampled each comes here.  The usual case makes no call.  If none are sampled and the class is
+ * hidden all the same, hz3 profile hid it from outside to have the wanted rate applied, which shows it again or not. */
 static void *small(unsigned cls, size_t size, size_t alignment)
 {
-    if (unlikely(hz3_get(hz3_sampling)) && !hz3_sample_spares(size)) return watched(cls, size, alignment);
+    if (unlikely(hz3_get(hz3_sampling))) {
+        if (!hz3_sample_spares(size)) return watched(cls, size, alignment);
+    } else if (unlikely(hz3_class_table_of_malloc[hz3_units_of(hz3_sealed(size))] == HZ3_CLASS_NONE)) {
+        hz3_profile_set(hz3_get(hz3_profile_wanted));
+    }
     return unwatched(cls, size);
 }
 

@@ -63,6 +63,7 @@ unsigned hz3_class_aligned(size_t size, size_t alignment)
 const struct hz3_place hz3_sizeclass_places[] = {
     HZ3_NUMBER("classes", HZ3_CLASSES),
     HZ3_PLACES("class", hz3_class_info),
+    HZ3_PLACE("class.table", hz3_class_table_of_malloc),
     HZ3_FIELD("class.size", struct hz3_class_info, size),
     HZ3_FIELD("class.objects", struct hz3_class_info, objects),
     HZ3_FIELD("class.granules", struct hz3_class_info, granules),

@@ -96,11 +96,12 @@ void hz3_profile_set(size_t rate)
     int saved = errno;
     if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread is here; or this one is, and allocates */
     hz3_sample_pause();
-    if (rate) hz3_set(rate_of_samples, rate);
-    if (!rate || make_tables())
-        hz3_sample_start(rate);
-    else
+    if (rate && !make_tables()) {
+        rate = 0;
         hz3_set(hz3_profile_wanted, 0);
+    }
+    if (rate) hz3_set(rate_of_samples, rate);
+    hz3_sample_start(rate);
     hz3_sample_go_on();
     hz3_unlock(&hz3_profile_setting);
     errno = saved;

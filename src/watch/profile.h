@@ -12,7 +12,7 @@
 
 /* Samples one byte in `rate` from now on, if there is room for the tables; 0 stops. */
 void hz3_profile_set(size_t rate);
-/* The rate that is wanted.  hz3 profile writes it from outside, and a thread in a slow path applies it. */
+/* The rate that is wanted.  hz3 profile writes it from outside, and hides the class table for malloc to see it. */
 extern HZ3_ATOMIC(size_t) hz3_profile_wanted;
 /* The large block p was just allocated for so many bytes, and chosen.  To be called outside the gate. */
 void hz3_profile_allocated(void *p, size_t bytes);

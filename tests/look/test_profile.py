@@ -9,9 +9,11 @@ import select
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
-from look_at import HZ3, ROOT, WITH_OURS, refused, resting, said
+from host import wait_until
+from look_at import HZ3, ROOT, WITH_OURS, hz3, refused, resting, said
 
 LEAKED, MOVED = 400 * 500000, 1024 * 400 * 1000  # bytes, as leak.c has them
 PPROF = "github.com/google/pprof@v0.0.0-20260709232956-b9395ee17fa0"
@@ -185,15 +187,32 @@ def test_a_process_in_another_mount_namespace_is_named_by_its_own_files(preload,
         assert rows(said("profile", process.pid))[0][2][:3] == ["hidden", "named", "main"]
 
 
-def test_a_running_process_begins_and_ends(preload, program):
-    with subprocess.Popen([program("leak"), "wait"], env=preload.env, stdout=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
+def test_an_idle_process_has_not_begun(preload, program):
+    with resting(program("leak"), "wait", env=preload.env) as (process, _):
+        head = f"hz3: process {process.pid}"
         line = refused("profile", process.pid)
-        assert (
-            line
-            == f"hz3: process {process.pid} keeps no heap profile: hz3 profile {process.pid} --start begins one\n"
-        )
+        assert line == f"{head} keeps no heap profile: hz3 profile {process.pid} --start begins one\n"
         assert "samples one byte in 4096" in said("profile", process.pid, "--start", "4K")
+        assert refused("profile", process.pid) == f"{head} was asked for a heap profile: it begins with its next malloc\n"
+
+
+def test_a_process_that_never_goes_slow_begins_and_ends(preload, program):
+    """What it allocates comes from its magazine for ever."""
+    text = '#include <stdlib.h>\n#include <unistd.h>\nint main() { for (;;) usleep(100), free(malloc(1000)); }'
+
+    def samples(pid):
+        return int(re.search(r" (\d+) samples", said("profile", pid))[1])
+
+    with subprocess.Popen([program("steady", text=text)], env=preload.env) as process:
+        time.sleep(0.1)
+        said("profile", process.pid, "--start", "4K")
+        wait_until(lambda: hz3("profile", process.pid).returncode == 0, "a profile")
+        line = said("profile", process.pid, "--start", "2K")
+        assert "sampled at one in 4096, and counts wrongly from then on" in line
+        assert "counts wrongly" not in said("profile", process.pid, "--start", "2K")
+        said("profile", process.pid, "--stop")
+        time.sleep(0.1)
+        assert samples(process.pid) == samples(process.pid)
         process.kill()
 
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "hz3.h"
+#include "base/sizeclass.h"
 #include "support.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -152,13 +153,37 @@ static void it_is_what_is_wanted(void **state)
     }
 }
 
+static void want_from_outside(size_t rate)
+{
+    hz3_set(hz3_profile_wanted, rate);
+    if (rate) memset(hz3_class_table_of_malloc, HZ3_CLASS_NONE, sizeof hz3_class_table_of_malloc);
+}
+
+/* A loop that never leaves its magazine. */
+static void a_steady_program_begins_and_ends_too(void **state)
+{
+    (void)state;
+    want_from_outside(4096);
+    for (int i = 0; i < 10; i++) hz3_free(hz3_malloc(96));
+    assert_int_equal(hz3_sample_rate(), 4096);
+    want_from_outside(0);
+    for (int i = 0; i < 2000; i++) hz3_free(hz3_malloc(96));
+    assert_int_equal(hz3_sample_rate(), 0);
+    assert_int_not_equal(hz3_class_table_of_malloc[6], HZ3_CLASS_NONE);
+    want_from_outside(4096);
+    want_from_outside(0); /* before it began */
+    hz3_free(hz3_malloc(96));
+    assert_int_equal(hz3_sample_rate(), 0);
+    assert_int_not_equal(hz3_class_table_of_malloc[6], HZ3_CLASS_NONE);
+}
+
 static void want_in_vain(void *resource)
 {
     struct rlimit none = {0, 0};
     CHECK(setrlimit((__rlimit_resource_t)(intptr_t)resource, &none) == 0);
     hz3_set(hz3_profile_wanted, 4096);
     hz3_profile_set(4096);
-    CHECK(hz3_sample_rate() == 0 && hz3_get(hz3_profile_wanted) == 0);
+    CHECK(hz3_sample_rate() == 0 && hz3_get(hz3_profile_wanted) == 0 && hz3_class_table_of_malloc[1] != HZ3_CLASS_NONE);
 }
 
 /* Neither without address space, nor where none may be made writable. */
@@ -182,6 +207,7 @@ int main(void)
         PROFILED(a_resize_is_a_free_and_an_allocation),
         PROFILED(samples_are_used_again),
         cmocka_unit_test(it_is_what_is_wanted),
+        cmocka_unit_test(a_steady_program_begins_and_ends_too),
     };
     return cmocka_run_group_tests(tests, unit_start, NULL);
 }
