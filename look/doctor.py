@@ -11,6 +11,7 @@ from typing import NamedTuple
 from look import LookError, elf, shown
 from look.layout import Layout, find
 from look.process import Process
+from look.profile import OURS
 from look.stats import human
 
 ALLOCATORS = re.compile(
@@ -18,6 +19,7 @@ ALLOCATORS = re.compile(
 )
 LIBC = re.compile(r"/(libc\.so|libc-|ld-linux|ld-musl|libc\.musl)")
 HUGE_PAGES = {"always": "of everything", "madvise": "on request"}
+UNLIMITED = 1 << 62  # bytes; version 1 of control groups has no other word for it
 NEAR = 4  # how close to max_map_count, or to a group's limit, is worth a line
 
 
@@ -81,30 +83,33 @@ def mappings(used: int) -> Finding:
 
 
 def group(membership: str) -> Finding:
-    """The least room that its control group and those above leave."""
-    line = re.search(r"^0::(/.*)$", membership, re.M)
-    path, least = line[1].rstrip("/") if line else "", None
-    while True:
-        folder = f"/sys/fs/cgroup{path}"
-        for limit in ("memory.high", "memory.max"):
-            value, used = _text(f"{folder}/{limit}").strip(), _text(f"{folder}/memory.current").strip()
-            if (
-                value.isdecimal()
-                and used.isdecimal()
-                and (least is None or int(value) - int(used) < least[0] - least[1])
-            ):
-                least = int(value), int(used)
-        if not path:
-            break
-        path = path.rpartition("/")[0]
-    if least is None:
+    """The least room that its control groups and those above leave, in version 2 and in version 1."""
+    of_memory = re.search(r"^\d+:(?:[^:]+,)?memory(?:,[^:]+)?:(/.*)$", membership, re.M)
+    limits = _limits(re.search(r"^0::(/.*)$", membership, re.M), "", "memory.current", "memory.high", "memory.max")
+    limits += _limits(of_memory, "/memory", "memory.usage_in_bytes", "memory.limit_in_bytes")
+    if not limits:
         return Finding(True, "no control group limits its memory")
-    near = (least[0] - least[1]) * NEAR < least[0]
+    left, limit = min((limit - used, limit) for limit, used in limits)
+    near = left * NEAR < limit
     return Finding(
         not near,
-        f"its control group has {human(max(0, least[0] - least[1]))} left of {human(least[0])}",
+        f"its control group has {human(max(0, left))} left of {human(limit)}",
         "HZ3_SOFT_LIMIT below that, a shorter HZ3_DECAY, or lane memory" if near else "",
     )
+
+
+def _limits(group: re.Match[str] | None, kind: str, use: str, *names: str) -> list[tuple[int, int]]:
+    """Each limit that is set, and how much of it is in use."""
+    path, found = group[1].rstrip("/") if group else "", []
+    while True:
+        folder = f"/sys/fs/cgroup{kind}{path}"
+        used = _text(f"{folder}/{use}").strip()
+        for limit in (_text(f"{folder}/{name}").strip() for name in names):
+            if limit.isdecimal() and int(limit) < UNLIMITED and used.isdecimal():
+                found.append((int(limit), int(used)))
+        if not path:
+            return found
+        path = path.rpartition("/")[0]
 
 
 def tls(environment: str) -> Finding:
@@ -148,7 +153,7 @@ def _served(process: Process) -> list[Finding]:
         Finding(
             ours,
             f"malloc is served by {first}{f' ({version})' if ours else ''}",
-            "" if ours else _why_not(process, first, version),
+            "" if ours else _why_not(process, [name for name, _ in objects], first, version),
         )
     ]
     interpreter = next((name for name, _ in objects if "ld-musl" in name), "")
@@ -175,11 +180,13 @@ def _second(name: str) -> Finding:
     )
 
 
-def _why_not(process: Process, server: str, version: str) -> str:
+def _why_not(process: Process, objects: list[str], server: str, version: str) -> str:
+    if server == objects[0]:
+        return "that is the program itself, and no preloaded one is asked; build the program without it"
+    if any(map(OURS.search, objects)):
+        return version if OURS.search(server) else f"that one comes before hz3 ({version})"
     if elf.auxiliary(process).get(elf.AUX_SECURE):
         return "it gained rights when it started, and so LD_PRELOAD was ignored: link it with hz3"
-    if ALLOCATORS.search(server) or not LIBC.search(server):
-        return f"that one comes before hz3, or is the program's own ({version})"
     return "start it by `hz3 run -- ...`, or with LD_PRELOAD"
 
 
@@ -245,7 +252,8 @@ def of_program(name: str) -> list[Finding]:
     except ValueError:
         raise LookError(f"{shown(path)} is not a program of 64-bit Linux") from None
     found = []
-    if _gains_rights(path):
+    gains = _gains_rights(path)
+    if gains:
         found.append(Finding(False, f"{path} gains rights when it starts", "LD_PRELOAD is ignored: link it with hz3"))
     if not file.interpreter:
         found.append(
@@ -268,7 +276,8 @@ def of_program(name: str) -> list[Finding]:
             Finding(False, f"{path} brings its own malloc", "no preloaded one is asked; build the program without it")
         )
     else:
-        found.append(Finding(True, f"hz3 can serve {path}", "hz3 run -- " + name))
+        if not gains:
+            found.append(Finding(True, f"hz3 can serve {path}", "hz3 run -- " + name))
         done = subprocess.run(["ldd", path], capture_output=True, text=True, errors="replace", check=False)
         libraries = re.findall(r"=> (/\S+) \(", done.stdout)
         found += [

@@ -9,6 +9,7 @@ import pytest
 from look_at import WITH_OURS, refused, resting, said
 
 from look import doctor
+from look.layout import HEAD, MAGIC
 
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 MAIN = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"there\"); fflush(stdout); getchar(); }\n"
@@ -42,6 +43,25 @@ def test_a_process_without_hz3():
         assert not well and "hz3 run" in text
 
 
+def test_a_process_with_another_allocator(program):
+    other = program("libother.so", "-shared", "-fPIC", text=OWN)
+    folder, _, name = other.rpartition("/")
+    path = program("linked_to_other", "-Wl,--no-as-needed", f"-L{folder}", f"-l:{name}", f"-Wl,-rpath,{folder}", text=MAIN)
+    with resting(path, env=WITH_OURS) as (process, _):
+        text, well = one(lines(process.pid), "^malloc is served by .*libother")
+        assert not well and "hz3 run" in text
+
+
+def test_an_hz3_of_another_layout(tmp_path, preload):
+    data = preload.library.read_bytes()
+    at = data.index(MAGIC) + HEAD.size - 16  # of the version
+    changed = tmp_path / "libhz3_changed.so"
+    changed.write_bytes(data[:at] + b"\7\0\0\0" + data[at + 4 :])
+    with resting(*RESTS, env={**os.environ, "LD_PRELOAD": str(changed)}) as (process, _):
+        text, well = one(lines(process.pid), "^malloc is served by .*libhz3_changed")
+        assert not well and text.endswith("whose layout is 7: this hz3 reads 1") and "comes before" not in text
+
+
 def test_a_program_that_takes_it():
     _, well = one(lines("sort"), "^hz3 can serve .*/sort")
     assert well
@@ -67,7 +87,7 @@ def test_a_program_with_its_own_malloc(program, preload):
     assert not one(lines(path), "brings its own malloc")[1]
     with resting(path, env=preload.env) as (process, _):
         text, well = one(lines(process.pid), "^malloc is served by")
-        assert not well and path in text
+        assert not well and path in text and "that is the program itself" in text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program of another user's set-id")
@@ -75,7 +95,8 @@ def test_a_program_that_gains_rights(program, tmp_path):
     path = shutil.copy(program("plain", text=MAIN), tmp_path / "gains")
     os.chown(path, 65534, 65534)
     os.chmod(path, 0o4755)
-    assert not one(lines(path), "gains rights when it starts")[1]
+    found = lines(path)
+    assert not one(found, "gains rights when it starts")[1] and not any("hz3 can serve" in text for text in found)
 
 
 def test_a_program_on_musl(tmp_path, program):
@@ -132,6 +153,17 @@ def test_the_group_with_least_room_counts(monkeypatch, used, well):
     finding = doctor.group("0::/a/b\n")
     assert finding.ok is well and f"{(1024 - used)}.0 MiB left of 1.0 GiB" in str(finding)
     assert doctor.group("0::/\n") == doctor.Finding(True, "no control group limits its memory")
+
+
+@pytest.mark.parametrize("line", ["4:memory:/a\n0::/a\n", "4:cpu,memory:/gone/a\n"])
+def test_a_group_of_version_1_counts_too(monkeypatch, line):
+    files = {"/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{64 << 20}\n",
+             "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{60 << 20}\n",
+             "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712\n",
+             "/sys/fs/cgroup/memory/a/memory.usage_in_bytes": "4096\n"}
+    monkeypatch.setattr(doctor, "_text", lambda path: files.get(path, ""))
+    finding = doctor.group(line)
+    assert not finding.ok and "4.0 MiB left of 64.0 MiB" in str(finding)
 
 
 def test_what_there_is_not(tmp_path):
