@@ -28,19 +28,15 @@ def gather(pid: int, make: Callable[[Process], T]) -> T:
         raise LookError(f"process {pid} has hz3, but what it says of itself makes no sense")
 
 
-def openmetrics() -> Any:
-    try:
-        from look import openmetrics as module
-    except ImportError:
-        raise LookError(
-            "OpenMetrics needs prometheus-client: apt install python3-prometheus-client, or pip install prometheus-client"
-        ) from None
-    return module
+def as_openmetrics(figures: dict[str, Any]) -> str:
+    from look import openmetrics
+
+    return openmetrics.text(figures)
 
 
 def show_stats(arguments: argparse.Namespace) -> str:
-    form = openmetrics().text if arguments.prom else stats.as_json if arguments.json else stats.as_text
-    return str(form(gather(arguments.pid, stats.read))).rstrip("\n")
+    form = as_openmetrics if arguments.prom else stats.as_json if arguments.json else stats.as_text
+    return form(gather(arguments.pid, stats.read))
 
 
 def show_explain(arguments: argparse.Namespace) -> str:
@@ -147,8 +143,14 @@ def exporter(arguments: argparse.Namespace) -> str:
                 continue
         return found
 
-    module = openmetrics()
-    server, thread = module.serve(arguments.listen, read)
+    from look import openmetrics
+
+    try:
+        server, thread = openmetrics.serve(arguments.listen, read)
+    except ImportError:
+        raise LookError(
+            "exporter needs prometheus-client: apt install python3-prometheus-client, or pip install prometheus-client"
+        ) from None
     host, port = server.server_address[:2]
     print(f"hz3: metrics at http://{f'[{host}]' if ':' in host else host}:{port}/metrics", file=sys.stderr, flush=True)
     thread.join()
@@ -171,7 +173,7 @@ def parser(verb: str) -> Parser:
         made = Parser("hz3 stats", description="The figures of a running process, read from outside.")
         form = made.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="as JSON, in bytes and objects")
-        form.add_argument("--prom", action="store_true", help="as OpenMetrics text; needs prometheus-client")
+        form.add_argument("--prom", action="store_true", help="as OpenMetrics text")
         made.add_argument("pid", type=number, metavar="PID")
         made.set_defaults(run=show_stats)
     elif verb == "explain":

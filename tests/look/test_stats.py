@@ -82,12 +82,13 @@ def test_classes_are_counted(lane, program):
     assert all(c["runs"] and min(c["live"], c["cached"], c["free"]) >= 0 for c in read["classes"])
 
 
-def test_redis_is_read_in_no_time(redis):
+@pytest.mark.parametrize("form", [[], ["--json"], ["--prom"]], ids=str)
+def test_redis_is_read_in_no_time(redis, form):
     """Less than a tenth of a second of user and system time.  Wall-clock time would depend on other processes."""
 
     def taken():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-E", ROOT / "look", "stats", str(redis)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-E", ROOT / "look", "stats", *form, str(redis)], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -207,10 +208,13 @@ def test_it_ends_at_any_time(preload):
 
 def test_without_prometheus_client(preload):
     with resting(*RESTS, env=preload.env) as (process, _):
-        for arguments in (["stats", "--prom", str(process.pid)], ["exporter", "--listen", "0"]):
-            done = subprocess.run([sys.executable, "-S", ROOT / "look", *arguments], capture_output=True, text=True)
-            assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-            assert done.stderr.startswith("hz3: ") and "python3-prometheus-client" in done.stderr
+        done, other = (
+            subprocess.run([sys.executable, "-S", ROOT / "look", *arguments], capture_output=True, text=True)
+            for arguments in (["stats", "--prom", str(process.pid)], ["exporter", "--listen", "0"])
+        )
+        assert done.returncode == 0 and done.stdout.endswith("# EOF\n")
+        assert (other.returncode, other.stdout, other.stderr.count("\n")) == (1, "", 1)
+        assert other.stderr.startswith("hz3: ") and "python3-prometheus-client" in other.stderr
 
 
 def test_without_python(tmp_path):
