@@ -5,6 +5,7 @@ import os
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from look import shown
 from look.profile import OF_ALLOCATOR, Cell, Profile
 
 # The part of it that is used: message -> field -> number and type.  Capitalized types are messages; "*": repeated.
@@ -50,6 +51,8 @@ class _Writer:
         self.text("")
 
     def text(self, text: str) -> int:
+        """pprof prints on the terminal what a process called its files and threads."""
+        text = shown(text)
         return self.strings.setdefault(text, len(self.strings))
 
     def location(self, address: int) -> int:

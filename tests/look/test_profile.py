@@ -256,6 +256,12 @@ def test_names_cannot_write_on_the_terminal(tmp_path):
     assert "\x1b" not in said("profile", path) + said("flows", path)
 
 
+def test_nor_by_way_of_pprof(preload, program, tmp_path):
+    path = shutil.copy(program("replaced", text=HIDDEN), tmp_path / "a\x1b[31m")
+    said("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", path)
+    assert "\x1b" not in "".join(build_ids(tmp_path)) and str(path).replace("\x1b", "\\x1b") in build_ids(tmp_path)
+
+
 def test_a_profile_that_cannot_be_written_stops_nothing(preload, tmp_path):
     env = {**preload.env, "HZ3_PROFILE": "1K", "HZ3_PROFILE_FILE": f"{tmp_path}/none/x"}
     done = subprocess.run(["/bin/echo", "there"], env=env, capture_output=True, text=True)
