@@ -4,7 +4,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ PAGE = os.sysconf("SC_PAGESIZE")
 PATIENCE = 60  # seconds for one process, as its data may be circular
 MOST = 1 << 30  # the most bytes or pages read at once; larger requests come from wrong data
 PAGES_AT_ONCE = 1 << 20
+KERNEL_THREAD = 0x200000  # PF_KTHREAD, of the flags in stat
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d+) *(.*)")
 
@@ -68,6 +69,9 @@ class Process:
             raise self._gone() from None
 
     def _gone(self) -> LookError:
+        with suppress(OSError, ValueError, IndexError), open(self._open("stat"), "rb") as file:
+            if int(file.read().rpartition(b")")[2].split()[6]) & KERNEL_THREAD:
+                return LookError(f"process {self.pid} is a thread of the kernel, which has no memory of its own")
         return LookError(f"process {self.pid} ended before it was read")
 
     def _open(self, name: str) -> int:
@@ -143,7 +147,7 @@ class Process:
                 key, number, _ = line.split()
                 found[-1].kib[key[:-1]] = int(number)
         if not found:
-            raise LookError(f"process {self.pid} has ended, or is the kernel's own: it has no memory")
+            raise self._gone()
         return found
 
     @cached_property
