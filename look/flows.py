@@ -9,6 +9,7 @@ from look import shown
 from look.profile import Cell, Profile
 from look.stats import human
 
+ROWS = 20  # of the list; the flows that move less share one line
 SIDE = 12  # threads in a heatmap; the others, which move least, share one row and one column
 REST = "(rest)"
 SHADES = " ░▒▓█"
@@ -16,13 +17,22 @@ NEARLY_ALL, MUCH = 0.95, 0.5  # shares of the bytes
 
 
 class Flow(NamedTuple):
-    """Memory that threads of one name allocated and threads of another freed."""
+    """Memory that one thread allocated and another freed."""
 
     by: str
     to: str
     bytes: float
     objects: float
     age: int  # the median is below 2 ** age ms
+    sizes: list[tuple[int, float]]  # powers of two, and the bytes in objects of at most that, and more than half of it
+
+    def __str__(self) -> str:
+        size, half = human(round(self.bytes)), f"half live < {2**self.age} ms"
+        return f"{self.by} to {self.to}: {size}, {self.objects:.0f} objects, {self.shares()}, {half}"
+
+    def shares(self) -> str:
+        """The sizes of most bytes."""
+        return ", ".join(f"<={_short(size)} {part / self.bytes:.0%}" for size, part in self.sizes[:2])
 
 
 def of(profile: Profile) -> list[Flow]:
@@ -31,10 +41,29 @@ def of(profile: Profile) -> list[Flow]:
     for cell in profile.freed:
         cells[profile.name_of(cell.by), profile.name_of(cell.to)].append(cell)
     flows = [
-        Flow(by, to, profile.bytes(some), sum(c.samples * profile.weight(c.size) for c in some), _median_age(some))
+        Flow(
+            by,
+            to,
+            profile.bytes(some),
+            sum(c.samples * profile.weight(c.size) for c in some),
+            _median_age(some),
+            _sizes(profile, some),
+        )
         for (by, to), some in cells.items()
     ]
     return sorted(flows, key=lambda flow: -flow.bytes)
+
+
+def _sizes(profile: Profile, cells: list[Cell]) -> list[tuple[int, float]]:
+    found: defaultdict[int, float] = defaultdict(float)
+    for cell in cells:
+        found[1 << (cell.size - 1).bit_length()] += profile.bytes([cell])
+    return sorted(found.items(), key=lambda item: -item[1])
+
+
+def _short(size: int) -> str:
+    shift = (size.bit_length() - 1) // 10
+    return f"{size >> 10 * shift}{' KMGTPE'[shift].strip()}"
 
 
 def _median_age(cells: list[Cell]) -> int:
@@ -78,16 +107,19 @@ FLOWS = (
 def advice(profile: Profile) -> str:
     """Recommends a lane and options, with the reason."""
     own, by, to = own_share(profile), {cell.by for cell in profile.freed}, {cell.to for cell in profile.freed}
-    one_way = profile.bytes(cell for cell in profile.freed if cell.to not in by or cell.by not in to)
+    others = profile.bytes(cell for cell in profile.freed if cell.by != cell.to)
+    one_way = profile.bytes(
+        cell for cell in profile.freed if cell.by != cell.to and (cell.to not in by or cell.by not in to)
+    )
     if own >= NEARLY_ALL:
         return (
             "Threads free what they allocated. Lanes scale and fast treat that alike; fast is without the check of each"
             " free." + OWN
         )
-    if one_way >= MUCH * profile.bytes(profile.freed):
+    if one_way >= MUCH * others:
         return (
-            "Most memory goes one way, from threads that allocate to threads that free. Lane scale sends it home in"
-            " magazines, by the owner stash; lane fast has none, and its memory goes round by the transfer cache."
+            "Most memory that others free goes one way, from threads that allocate to threads that free. Lane scale sends it"
+            " home in magazines, by the owner stash; lane fast has none, and its memory goes round by the transfer cache."
             + FLOWS
         )
     return (
@@ -116,12 +148,18 @@ def as_text(profile: Profile) -> str:
     total = sum(flow.bytes for flow in flows)
     lines = [
         _head(profile, flows),
-        f"{'bytes':>10} {'share':>6} {'objects':>9} {'mean size':>10} {'half live':>10}  allocated by -> freed by",
+        f"{'bytes':>10} {'share':>6} {'objects':>9} {'mean size':>10} {'half live':>10}  {'sizes, by bytes':<22}"
+        "  allocated by -> freed by",
     ]
-    for flow in flows:
+    for flow in flows[:ROWS]:
         size, mean = human(round(flow.bytes)), human(round(flow.bytes / flow.objects))
         share, age = f"{flow.bytes / total:6.1%}", f"< {2**flow.age} ms"
-        lines.append(f"{size:>10} {share} {flow.objects:9.0f} {mean:>10} {age:>10}  {flow.by} -> {flow.to}")
+        lines.append(
+            f"{size:>10} {share} {flow.objects:9.0f} {mean:>10} {age:>10}  {flow.shares():<22}  {flow.by} -> {flow.to}"
+        )
+    if rest := flows[ROWS:]:
+        moved, objects = sum(flow.bytes for flow in rest), sum(flow.objects for flow in rest)
+        lines.append(f"{human(round(moved)):>10} {moved / total:6.1%} {objects:9.0f}  {len(rest)} more")
     if len(names := matrix(flows)[0]) > 1:
         lines += ["", *_heatmap(flows, max(map(len, names)))]
     return "\n".join([*lines, "", advice(profile)])
@@ -162,10 +200,11 @@ def as_page(profile: Profile) -> str:
         return PAGE.format(head=escape(_nothing(profile)), columns="", rows="", advice="")
     names, cells = matrix(flows)
     most, total = max(cells.values()), sum(cells.values())
+    known = {(flow.by, flow.to): str(flow) for flow in flows}
 
     def cell(by: str, to: str) -> str:
         size = cells.get((by, to), 0)
-        said = f"{by} to {to}: {human(round(size))}"
+        said = known.get((by, to), f"{by} to {to}: {human(round(size))}")
         colour = f"background: rgb(200 80 0 / {size / most:.2f})"
         return f'<td style="{colour}" title="{escape(said)}">{f"{size / total:.1%}" if size else ""}</td>'
 

@@ -11,6 +11,7 @@ import struct
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from look import LookError, shown
@@ -48,6 +49,7 @@ class Profile:
         self.rate = self.pid = self.lost = 0
         self.program = self.root = ""  # root: where the process's own files are
         self.threads: dict[int, str] = {OTHERS: "(others)"}
+        self.tids: dict[int, int] = {}
         self.stacks: dict[int, list[int]] = {}
         self.allocated: list[Cell] = []
         self.freed: list[Cell] = []
@@ -91,8 +93,14 @@ class Profile:
             del addresses[0]
         return addresses
 
+    @cached_property
+    def _threads_named(self) -> Counter[str]:
+        return Counter(self.threads.values())
+
     def name_of(self, thread: int) -> str:
-        return shown(self.threads.get(thread, "?"))
+        """With its number, where others have the name too."""
+        name = self.threads.get(thread, "?")
+        return shown(f"{name}#{self.tids[thread]}" if self._threads_named[name] > 1 and thread in self.tids else name)
 
 
 def read(path: str) -> Profile:
@@ -146,8 +154,8 @@ def _take(profile: Profile, line: str) -> None:
     elif word == "program":
         profile.program = rest
     elif word == "thread":
-        index, _, name = rest.split(" ", 2)
-        profile.threads[int(index)] = name
+        index, tid, name = rest.split(" ", 2)
+        profile.threads[int(index)], profile.tids[int(index)] = name, int(tid)
     elif word == "stack":
         index, *frames = rest.split()
         profile.stacks[int(index)] = [int(frame, 16) for frame in frames]
@@ -194,7 +202,8 @@ def _take_tables(profile: Profile, at: Layout, tables: int) -> None:
 
     data, size = table("thread")
     for i in range(OTHERS + 1, len(data) // size):
-        if at.field("profile.tid", data, i * size):
+        if tid := at.field("profile.tid", data, i * size):
+            profile.tids[i] = tid
             start = i * size + at.at("profile.name")
             profile.threads[i] = data[start : start + at.size("profile.name")].split(b"\0")[0].decode(errors="replace")
     data, size = table("stack")

@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
+from html import escape
 
 import pytest
 from host import wait_until
@@ -49,7 +51,7 @@ def test_what_leaks_is_named_with_its_bytes(table):
 
 def test_flows_go_from_those_who_allocate_to_those_who_free(table):
     first, *lines = said("flows", table).splitlines()
-    found = {line.split("  ")[-1]: line.split()[:2] for line in lines[1:] if " -> " in line}
+    found = {line.split("  ")[-1].strip(): line.split()[:2] for line in lines[1:] if " -> " in line}
     assert size(" ".join(found["maker -> taker"])) == pytest.approx(MOVED, rel=0.05)
     assert "leak -> leak" in found and len(found) == 2
     assert 0 < int(re.search(r"(\d+)% by the thread that allocated it", first)[1]) < 70
@@ -64,8 +66,30 @@ def test_the_heatmap_has_a_row_for_who_allocates_and_a_column_for_who_frees(tabl
     said("flows", table, "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     share = next(line.split()[2] for line in lines if line.endswith("maker -> taker"))
-    assert re.search(rf'title="maker to taker: [^"]+">{share}</td>', page)
+    said_of_it = r"maker to taker: [\d.]+ MiB, \d+ objects, <=1K 100%, half live < \d+ ms"
+    assert re.search(rf'title="{escape(said_of_it)}">{share}</td>', page)
     assert refused("flows", table, "--html", tmp_path / "none/page.html").endswith("No such file or directory\n")
+
+
+def test_threads_of_one_name_are_told_apart(preload, tmp_path):
+    """As a user sees it: what producers allocate the consumers free."""
+    words = ("--lane", preload.lane, "--profile", tmp_path / "p", "--", ROOT / "out/bench_prodcons", 2, 2, 40000, 16, 2000)
+    said("run", *words, env={**WITH_OURS, "HZ3_PROFILE": "16K"})
+    row = r"^ *[\d.]+ \w+ +([\d.]+)% +\d+ .+ <=\d+K? \d+%.*  (bench_prodcons#\d+) -> (bench_prodcons#\d+)$"
+    flows = re.findall(row, said("flows", tmp_path / "p"), re.MULTILINE)
+    allocate, free = Counter(), Counter()
+    for share, by, to in flows:
+        allocate[by] += float(share)
+        free[to] += float(share)
+    producers, consumers = ({name for name, _ in shares.most_common(2)} for shares in (allocate, free))
+    assert len(producers) == len(consumers) == 2 and not producers & consumers
+    assert sum(float(share) for share, by, to in flows if by in producers and to in consumers) >= 95
+
+
+def test_a_list_of_many_flows_has_an_end(tmp_path):
+    lines = said("flows", flowing(tmp_path, *((f"t{i}", "to", 40 - i) for i in range(30)))).splitlines()
+    assert sum(" -> " in line for line in lines) == 21  # and the heads
+    assert any(re.fullmatch(r" *155\.0 KiB +20\.3% +155  10 more", line) for line in lines)
 
 
 def flowing(tmp_path, *flows):
@@ -81,7 +105,7 @@ def flowing(tmp_path, *flows):
 
 @pytest.mark.parametrize("flows, told", [
     ([("a", "a", 99), ("a", "b", 1)], "Threads free what they allocated."),
-    ([("a", "c", 60), ("b", "c", 30), ("a", "a", 10)], "Most memory goes one way"),
+    ([("a", "c", 30), ("b", "c", 15), ("a", "a", 55)], "Most memory that others free goes one way"),
     ([("a", "b", 50), ("b", "a", 50)], "in both directions"),
 ], ids=["own", "one_way", "both_ways"])
 def test_flows_say_which_lane_suits(tmp_path, flows, told):
