@@ -71,7 +71,7 @@ class Duration(click.ParamType[float]):
 
 
 def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0) -> samples.Samples:
-    """Runs the plan, or the rest of its newest run, and with a budget further blocks until it is decided."""
+    """Runs the plan, or resumes its newest run.  With a budget, adds blocks until it is decided."""
     facts = machine.describe()
     show.environment(facts)
     path = samples.newest_path(folder) if resume else samples.new_path(folder)
@@ -123,9 +123,9 @@ def resuming(resume: bool, folder: Path, name: str = "") -> planning.Check:
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @scaling
-@click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file")
+@click.option("--blocks", type=click.IntRange(1), help="the number of blocks (default: as in the file)")
 @click.option("--until", "aim", type=click.Choice([until.DECIDED]), help="add blocks where a gate is still open")
-@click.option("--budget", type=Duration(), help="for how long blocks are added: 90s, 60m, 2h")
+@click.option("--budget", type=Duration(), help="the time for added blocks: 90s, 60m, 2h")
 @click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted")
 def ab(file: Path, scale: float, blocks: int | None, aim: str | None, budget: float | None, resume: bool) -> None:
     """Build the variants of an experiment, measure and judge them."""
@@ -150,7 +150,7 @@ def comparing(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--blocks", default=BLOCKS, type=click.IntRange(1), help="runs of each library"),
         choosing,
-        click.option("--to", metavar="NAME", help="whom the ratios are to (default: glibc)"),
+        click.option("--to", metavar="NAME", help="the allocator to compare with (default: glibc)"),
         click.option("--resume", is_flag=True, help="go on with the newest run, which was interrupted"),
     ):
         command = option(command)
@@ -164,7 +164,7 @@ def comparing(command: Callable[..., None]) -> Callable[..., None]:
 def peers_verb(
     cells: Path | None, scale: float, blocks: int, only: tuple[str, ...], to: str | None, resume: bool
 ) -> None:
-    """Say which peers there are and prove that each takes; with a file of CELLS, measure them all on its commands."""
+    """List the peers and prove that each serves malloc; with a file of CELLS, measure all on its commands."""
     peers.check_reference(to, only)
     check = resuming(resume and cells is not None, RESULTS)
     plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check)
@@ -197,8 +197,8 @@ def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], t
 @click.option("--on", metavar="NAME,...", help="these lanes, peers and libraries (NAME=PATH); else as hz3 compare")
 @comparing
 def replay_verb(trace: Path, on: str | None, blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
-    """Make the calls that `hz3 record` wrote to TRACE on lanes and peers, as long as the program took each time: CPU time
-    and peak of its heap."""
+    """Replay TRACE, a recording of `hz3 record`, on lanes and peers: CPU time and peak of the heap.  Each replay takes
+    as long as the program did."""
     peers.find()
     chosen = (*only, *filter(None, (on or "").split(",")))
     peers.check_reference(to, chosen, planning.INSTALLED)
@@ -226,8 +226,8 @@ class Threads(click.ParamType[list[int]]):
 
 @main.command("handovers")
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "bench/handovers.txt")
-@click.option("--lane", default="scale", help="which lane's sources are instrumented")
-@click.option("--threads", type=Threads(), default="2,8,16,32", help="what T is in the commands")
+@click.option("--lane", default="scale", help="the lane whose sources are instrumented")
+@click.option("--threads", type=Threads(), default="2,8,16,32", help="values of T in the commands")
 def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
     """Count how often a line of memory is written by another thread than before, for each malloc."""
     reader = registry.read()
@@ -241,7 +241,7 @@ def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @scaling
-@click.option("--blocks", type=click.IntRange(1), help="instead of the number in the file, or 7 for cells")
+@click.option("--blocks", type=click.IntRange(1), help="the number of blocks (default: as in the file, or 7 for cells)")
 @choosing
 def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int | None, only: tuple[str, ...]) -> None:
     """Make a FOLDER that measures FILES, experiments (.toml) or cells, on another machine: there, python3 run.py."""
@@ -268,7 +268,7 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
 @main.command("merge")
 @click.argument("folder", type=click.Path(path_type=Path))
 def merge_verb(folder: Path) -> None:
-    """Take the results of a packed FOLDER among ours."""
+    """Add the results of a packed FOLDER to the others."""
     for file in pack.merge(folder, RESULTS):
         run = samples.Samples.load(file)
         if not session.remaining(run):
@@ -294,11 +294,11 @@ def report_verb(file: Path, readme: bool) -> None:
 
 @main.command("conform")
 @click.argument("libraries", nargs=-1, required=True, metavar="LIBRARY...")
-@click.option("--rows", "patterns", multiple=True, metavar="PATTERN", help="only rows of such names, as 'api.*'")
-@click.option("--json", "file", type=click.Path(path_type=Path), help="also write what was found to FILE")
+@click.option("--rows", "patterns", multiple=True, metavar="PATTERN", help="only rows with names such as 'api.*'")
+@click.option("--json", "file", type=click.Path(path_type=Path), help="also write the results to FILE")
 def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Path | None) -> None:
-    """Try any allocator on the tests of API, errno, threads, fork, idle owners, limits and misuse: a LIBRARY by its
-    path, glibc, or a lane or peer by its name.  Status 1 where a row did not hold, 2 where it cannot be tried."""
+    """Run the tests of API, errno, threads, fork, idle owners, limits and misuse on any allocator: a LIBRARY by its
+    path, glibc, or a lane or peer by its name.  Status 1: a row did not hold; 2: a library cannot be tried."""
     from lab import conform
 
     try:
@@ -325,7 +325,7 @@ def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Pa
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
-    """Print how far each lane is from the goals in FILE, and who is missing, as Markdown, by the samples in RUNS."""
+    """Print as Markdown how far each lane is from the goals in FILE, by the samples in RUNS."""
     from lab import goals  # here, for the same reason
 
     loaded = [samples.Samples.load(run) for run in runs]
@@ -334,7 +334,7 @@ def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
 
 @main.command("ledger")
 def ledger_verb() -> None:
-    """Renew results/summary.json by the samples that are here, and write docs/results/verdicts.md from it."""
+    """Update results/summary.json from the samples here, and write docs/results/verdicts.md from it."""
     found = results.renew(RESULTS, show.console.print)
     (ROOT / "docs/results/verdicts.md").write_text(ledger.ledger(ROOT / "experiments", found))
 

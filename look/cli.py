@@ -172,7 +172,7 @@ def parser(verb: str) -> Parser:
     if verb == "stats":
         made = Parser("hz3 stats", description="The figures of a running process, read from outside.")
         form = made.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help="as JSON, in bytes and objects")
+        form.add_argument("--json", action="store_true", help="print JSON, in bytes and objects")
         form.add_argument("--prom", action="store_true", help="as OpenMetrics text")
         made.add_argument("pid", type=number, metavar="PID")
         made.set_defaults(run=show_stats)
@@ -189,7 +189,7 @@ def parser(verb: str) -> Parser:
     elif verb == "doctor":
         made = Parser(
             "hz3 doctor",
-            description="What of a process, or of a program and this machine, stands in hz3's way: a line each.",
+            description="What keeps hz3 from serving a process, or a program on this machine: a line each.",
         )
         made.add_argument("what", metavar="PROG|PID")
         made.set_defaults(run=show_doctor)
@@ -198,20 +198,20 @@ def parser(verb: str) -> Parser:
             "hz3 exporter", description="Serves the figures of processes to Prometheus; needs prometheus-client."
         )
         made.add_argument(
-            "--listen", required=True, metavar="ADDR", help="HOST:PORT; without HOST only this machine is answered"
+            "--listen", required=True, metavar="ADDR", help="HOST:PORT; without HOST only this machine can connect"
         )
         made.add_argument(
-            "pids", type=number, metavar="PID", nargs="*", help="all processes with a library of hz3's, unless given"
+            "pids", type=number, metavar="PID", nargs="*", help="default: all processes with a library of hz3"
         )
         made.set_defaults(run=exporter)
     elif verb == "profile":
         made = Parser("hz3 profile", description="A heap profile: the stacks that hold most, or a file for pprof.")
-        made.add_argument("what", metavar="PID|FILE", help="a process that samples, or what HZ3_PROFILE left")
-        made.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="writes it for pprof; needs protobuf")
+        made.add_argument("what", metavar="PID|FILE", help="a process that samples, or a file that HZ3_PROFILE left")
+        made.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="write it for pprof; needs protobuf")
         switch = made.add_mutually_exclusive_group()
         switch.add_argument("--start", nargs="?", const=512 << 10, type=rate, metavar="RATE",
-                            help="the process begins to sample one byte in RATE (512K unless given)")  # fmt: skip
-        switch.add_argument("--stop", action="store_true", help="it samples no more; what it has stays")
+                            help="the process begins to sample one byte in RATE (default 512K)")  # fmt: skip
+        switch.add_argument("--stop", action="store_true", help="the process stops sampling; its samples stay")
         made.set_defaults(run=show_profile)
     elif verb == "flows":
         made = Parser(
