@@ -6,7 +6,7 @@ enum {
     LOCKED_DIRTY_MAX = 256 << 10,
     BOUND_SHARE = 16, /* of what is in use */
 };
-#define BOUND_MIN HZ3_MIB(1)
+#define BOUND_MIN HZ3_KIB(512)
 /* To fault in so much takes about a hundredth of a decay time. */
 #define UNDONE_MUCH HZ3_MIB(64)
 

@@ -13,7 +13,7 @@ extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;  /* bytes kept dirty at most, wha
 extern bool hz3_pages_elastic;                  /* more may be, while the background thread runs and nothing grows */
 extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit; /* resident bytes above which all that waits goes back at once */
 
-/* Bytes that may stay dirty while hz3 takes pages that are not there yet: a sixteenth of what is in use, 1 MiB at
+/* Bytes that may stay dirty while hz3 takes pages that are not there yet: a sixteenth of what is in use, 512 KiB at
  * least, dirty_max at most.  The bound doubles when what went back because of it was taken again within the decay
  * time.  It halves after each decay time in which it was not. */
 size_t hz3_pages_growth_bound(void);

@@ -1,6 +1,7 @@
 #include "reclaim/visit.h"
 
 #include "back/large_cache.h"
+#include "back/limits.h"
 #include "front/budget.h"
 #include "os/gate.h"
 #include "reclaim/background.h"
@@ -10,8 +11,9 @@
 enum {
     PASS_MIN_MS = 10,
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
+    STEPS_PER_BOUND = 8,
 };
-#define GROWTH_STEP HZ3_MIB(2) /* a thread makes room each time it took so much of pages that were not there */
+#define GROWTH_STEP_MAX HZ3_MIB(2)
 
 static HZ3_ATOMIC(uint32_t) due, turn; /* when the next slice is due, in wrapping ms; how many slices there were */
 
@@ -53,11 +55,19 @@ static void make_up(size_t grown)
     hz3_unlock(&hz3_reclaim_lock);
 }
 
+/* A thread makes room each time it took so much of pages that were not there.  So what is free goes over the bound by
+ * little, and large heaps do not look through all classes too often. */
+static size_t growth_step(void)
+{
+    size_t step = hz3_max(hz3_pages_growth_bound() / STEPS_PER_BOUND, (size_t)HZ3_GRANULE);
+    return hz3_min(step, GROWTH_STEP_MAX);
+}
+
 void hz3_reclaim_grew(size_t bytes)
 {
     size_t *grown = &hz3_thread.cache.grown;
     *grown += bytes;
-    if (*grown < GROWTH_STEP) return;
+    if (*grown < growth_step()) return;
     make_up(*grown);
     *grown = 0;
 }

@@ -6,7 +6,7 @@
 #include "os/os.h"
 
 enum { DECAY_MS = 20 };
-static const size_t floor_bytes = HZ3_MIB(1), much = HZ3_MIB(64);
+static const size_t floor_bytes = HZ3_KIB(512), much = HZ3_MIB(64);
 
 static int begin(void **state)
 {
