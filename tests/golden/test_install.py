@@ -38,9 +38,15 @@ def said(*command, **options):
 
 
 @pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
+def installed(tmp_path_factory):
+    """Where, and what make said."""
     prefix = tmp_path_factory.mktemp("prefix") / "usr"
-    done = make("install", f"PREFIX={prefix}")
+    return prefix, make("install", f"PREFIX={prefix}")
+
+
+@pytest.fixture(scope="module")
+def prefix(installed):
+    prefix, done = installed
     assert done.returncode == 0, done.stderr
     return prefix
 
@@ -50,10 +56,10 @@ def serves(program, lane="scale", **options):
     assert run.returncode == 0 and run.stdout.startswith("hz3-config: ") and f" lane={lane} " in run.stdout, run.stderr
 
 
-def test_installing_says_one_line(prefix, tmp_path):
-    done = make("install", f"PREFIX={tmp_path}")
+def test_installing_says_one_line(installed):
+    prefix, done = installed
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"installed lanes scale fast memory secure in {tmp_path}\n"
+    assert done.stdout == f"installed lanes scale fast memory secure in {prefix}\n"
 
 
 def test_every_lane_has_a_plain_name_beside_the_work_orders_names(prefix):
