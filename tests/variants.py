@@ -241,7 +241,7 @@ def flips(lane: str) -> list[Variant]:
 
 def matrix(long: bool) -> list[Variant]:
     """Every lane with all of its flips; or, where there is no time, with those of its own flags that tell it from scale,
-    and optimized less, which a third of the compiler's time goes into."""
+    and optimized less, which a quarter of the compiler's time goes into."""
     def is_own(lane: str, flip: Variant) -> bool:
         flag = FLAGS[flip.changes[0][0]]
         return flag.in_lane[lane] != flag.in_lane["scale"]
