@@ -210,7 +210,7 @@ struct hz3_window *hz3_arena_open_window(size_t least)
     if (count == HZ3_WINDOWS_MAX) return NULL;
     /* No more than is likely to be free in one piece between the earlier windows. */
     size_t usual = count ? hz3_min(2 * hz3_windows[count - 1].bytes, place_bytes / 4) : WINDOW_MIN;
-    least += GUARD * (START_MAX + 1);
+    least += (size_t)GUARD * (START_MAX + 1);
     size_t bytes = hz3_max(least, usual);
     if (bytes > place_bytes / 2) return NULL;
     return open_window(bytes, least, count == 0) ? &hz3_windows[count] : NULL;
