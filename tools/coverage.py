@@ -21,11 +21,13 @@ LINES = dict[int, tuple[int, bool]]  # line number: how often it ran, and whethe
 
 BOXES = ("S44_STATS", "S44_4_STATS", "S67_STATS", "S74_STATS", "S96_OWNER_STASH_PUSH_STATS", "ATOMIC_STATS", "DELAY")
 MORE = ("ADOPT=2", "OVERFLOW_SORT=1", "S48_OWNER_STASH_SPILL=1", "S112_FULL_DRAIN_EXCHANGE=1", "CENTRAL_MAGAZINES=1",
-        "S145_CENTRAL_LOCAL_CACHE=1", "OWNER_STASH_INSTANCES=4")
+        "S145_CENTRAL_LOCAL_CACHE=1", "OWNER_STASH_INSTANCES=4", "S44_4_STATS=1")
+PARTS = ("S112_FULL_DRAIN_EXCHANGE=0", "S44_DRAIN_LIMIT=20", "S44_OWNER_STASH_COUNT=1", "S44_4_SPILL_HELPER=1",
+         "S97_REMOTE_STASH_BUCKET=1")
 # The lane, its changed flags, and the tests besides tests/unit that it runs.
 SOME = r"^(api|stress)\."
-BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("scale", MORE, SOME),
-          ("secure", ["S44_OWNER_STASH=0"], r"^(api|stress|misuse)\."),
+BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("classic", PARTS, r"^stress\."),
+          ("scale", MORE, SOME), ("secure", ["S44_OWNER_STASH=0"], r"^(api|stress|misuse)\."),
           ("memory", ["CPU_MAGAZINES=1", "S121_PAGE_LOCAL_REMOTE=1"], SOME)]
 PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
 
@@ -35,7 +37,7 @@ def run(*command, log: Path) -> int:
         return subprocess.run(command, cwd=ROOT, stdout=out, stderr=out).returncode
 
 
-def make(build: Path, lane: str, changes) -> None:
+def make(build: Path, lane: str, changes, targets: tuple[str, ...]) -> None:
     """Makes the build, and sets its counts to zero."""
     build.mkdir(parents=True, exist_ok=True)
     program, library, log = build / "program.o", build / "library.o", build / "make.log"
@@ -47,7 +49,7 @@ def make(build: Path, lane: str, changes) -> None:
          "-DCMAKE_BUILD_TYPE=Debug", "-DHZ3_BENCH=OFF", "-DCMAKE_C_FLAGS=--coverage -fprofile-update=atomic",
          "-DCMAKE_CXX_FLAGS=--coverage", f"-DCMAKE_SHARED_LINKER_FLAGS={library} {wrap}",
          f"-DCMAKE_EXE_LINKER_FLAGS={program} -rdynamic {wrap},--wrap=_exit"],
-        ["cmake", "--build", build, f"-j{os.cpu_count()}", "--target", "counted_programs"],
+        ["cmake", "--build", build, f"-j{os.cpu_count()}", "--target", *targets],
     ]
     for step in steps:
         if run(*step, log=log):
@@ -120,9 +122,9 @@ def refusals(by_all: dict[str, LINES], source_of) -> tuple[int, list[str]]:
 def main() -> None:
     by_unit: dict[str, LINES] = {}
     by_all: dict[str, LINES] = {}
-    for lane, changes, tests in BUILDS:
-        build = ROOT / "build/coverage" / (f"{lane}-more" if changes else lane)
-        make(build, lane, changes)
+    for number, (lane, changes, tests) in enumerate(BUILDS):
+        build = ROOT / "build/coverage" / f"{lane}-{number}"
+        make(build, lane, changes, ("counted_programs",) if tests == "." else ("check_programs", "stress", "stress_own_names"))
         test(build, "-R", r"^unit\.")
         by_unit = merged(by_unit, reached(build))
         test(build, "-R", tests, "-E", r"^(unit|model|stress\.sanitized)\.?")
