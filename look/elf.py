@@ -81,6 +81,7 @@ class File:
     """Raises ValueError if the file is not ELF of this machine's kind."""
 
     def __init__(self, path: str):
+        self.path = path
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("no file")

@@ -90,9 +90,8 @@ def write(profile: Profile, path: str) -> None:
         made.sample_type.add(type=writer.text(kind), unit=writer.text(unit))
     for i, mapping in enumerate(profile.mappings, 1):
         file = profile.file_of(mapping)
-        other = (
-            " (another file)" if not file and os.path.exists(profile.path_of(mapping)) else ""
-        )  # so that pprof does not open it
+        # pprof is not to open what has the name here.
+        other = " (another file)" if not file and os.path.exists(mapping.name) else ""
         made.mapping.add(id=i, memory_start=mapping.start, memory_limit=mapping.end, file_offset=mapping.offset,
                          filename=writer.text(mapping.name + other),
                          build_id=writer.text(file.build_id() if file else ""))  # fmt: skip

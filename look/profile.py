@@ -75,16 +75,16 @@ class Profile:
 
     def file_of(self, mapping: Mapping) -> File | None:
         """The very file that was mapped; None: it is gone, or another has its name now, or in this mount namespace."""
-        try:
-            file = File(self.path_of(mapping))
-        except (OSError, ValueError):
-            return None
-        # Where a file system has no device of its own (overlayfs, btrfs) maps and stat name different ones.
-        its = file.device == mapping.device or os.major(file.device) == 0
-        return file if its and file.inode == mapping.inode else None
-
-    def path_of(self, mapping: Mapping) -> str:
-        return self.root + mapping.name
+        for path in dict.fromkeys((self.root + mapping.name, mapping.name)):  # the latter of what lives in a chroot
+            try:
+                file = File(path)
+            except (OSError, ValueError):
+                continue
+            # Where a file system has no device of its own (overlayfs, btrfs) maps and stat name different ones.
+            its = file.device == mapping.device or os.major(file.device) == 0
+            if its and file.inode == mapping.inode:
+                return file
+        return None
 
     def calls(self, stack: int) -> list[int]:
         """The stack's return addresses outside hz3's library, each minus 1, so that it is inside the call."""
@@ -266,16 +266,16 @@ def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
     for inside in by_file.values() if shutil.which("addr2line") else ():
         if file := profile.file_of(inside[0][1]):
             try:
-                found |= _named(file, profile.path_of(inside[0][1]), inside)
+                found |= _named(file, inside)
             except (subprocess.TimeoutExpired, ValueError, struct.error):
                 continue
     return found
 
 
-def _named(file: File, path: str, inside: list[tuple[int, Mapping]]) -> dict[int, str]:
+def _named(file: File, inside: list[tuple[int, Mapping]]) -> dict[int, str]:
     """Where addr2line has no line it takes the symbol before, however far: so the symbol has to hold the address."""
     base = _load_bias(file, inside[0][1])
-    argv = ["addr2line", "-f", "-C", "-e", path, *(hex(address - base) for address, _ in inside)]
+    argv = ["addr2line", "-f", "-C", "-e", file.path, *(hex(address - base) for address, _ in inside)]
     done = subprocess.run(argv, capture_output=True, timeout=NAMING_TIME)
     lines = done.stdout.decode(errors="replace").splitlines()
     held = file.inside_functions(address - base for address, _ in inside)
