@@ -13,7 +13,7 @@ void hz3_os_stack_start(void)
 {
     void *first[1];
     unwind = (int (*)(void **, int))dlsym(RTLD_DEFAULT, "backtrace");
-    if (unwind) unwind(first, 1);
+    if (unwind && unwind(first, 1) < 1) unwind = NULL; /* glibc's needs libgcc_s, which a small container may lack */
 }
 
 /* A register that is no frame pointer may hold anything, so the kernel reads for us: it refuses what is not mapped. */
