@@ -3,12 +3,13 @@
 The kernel (pagemap, smaps) says which pages are resident, and hz3 what they are used for.  A run's resident bytes count
 as objects never handed out, at its end, then as live ones, as far as there are so many, and the rest as free."""
 
+import re
 import time
 from collections import Counter
 from typing import NamedTuple
 
 from look import shown
-from look.figures import GRANULE, PLACES, Figures
+from look.figures import GRANULE, PLACES, Figures, Span, Window
 from look.layout import find
 from look.process import PAGE, Mapping, Process
 from look.stats import human
@@ -54,11 +55,25 @@ class Pages:
         return self._present.count(1) * PAGE
 
 
-def heap(figures: Figures) -> tuple[Counter[str], list[Hole]]:
-    """Returns the heap's resident bytes by use, and the free objects of each class."""
+def gaps_in(figures: Figures, window: Window, run: Span, pages: Pages) -> int:
+    """Returns the resident bytes of a run's pages in which all objects are free."""
+    size, found = figures.classes[run.cls].size, 0
+    free, least, in_a_row = figures.free_objects(window, run), -(-PAGE // size), 1
+    starts = free  # bit i: from object i on so many in a row are free
+    while starts and in_a_row < least:
+        step = min(in_a_row, least - in_a_row)
+        starts, in_a_row = starts & starts >> step, in_a_row + step
+    for gap in re.finditer(f"1{{{least},}}", f"{free:b}"[::-1]) if starts else ():
+        start, end = run.start + gap.start() * size, run.start + gap.end() * size
+        found += pages.resident(-(-start // PAGE) * PAGE, max(end // PAGE, -(-start // PAGE)) * PAGE)
+    return found
+
+
+def heap(figures: Figures) -> tuple[Counter[str], list[Hole], int]:
+    """Returns the heap's resident bytes by use, the free objects of each class, and how much of these is whole pages."""
     at, of = figures.layout, Counter[str]()
     run, large, dirty, purging = (at.at(f"kind.{kind}") for kind in ("run", "large", "dirty", "purging"))
-    live, holes = Counter[int](), Counter[int]()
+    live, holes, gaps = Counter[int](), Counter[int](), 0
     for window in figures.windows:
         pages = Pages(figures.process, window.base, window.frontier * GRANULE)
         found = 0
@@ -75,6 +90,8 @@ def heap(figures: Figures) -> tuple[Counter[str], list[Hole]]:
                 of["never"] += never
                 live[span.cls] += used
                 holes[span.cls] += resident - never - used
+                if figures.advises and span.bump > span.live:
+                    gaps += min(gaps_in(figures, window, span, pages), resident - never - used)
             elif span.kind == large:
                 of["large cache" if span.freed else "large"] += resident
             else:
@@ -93,7 +110,7 @@ def heap(figures: Figures) -> tuple[Counter[str], list[Hole]]:
         for cls, size in holes.most_common()
         if size
     ]
-    return of, named
+    return of, named, gaps
 
 
 def rounding(figures: Figures) -> int:
@@ -156,36 +173,52 @@ def when(figures: Figures) -> str:
     return f"{decay} ms after it was freed, as the program comes by malloc or free; of {human(MUCH)} and more by itself"
 
 
-def advice(figures: Figures, of: Counter[str], huge_pages: int, rss: int) -> list[str]:
-    least, found = WORTH * rss, list[tuple[int, str]]()
+def setting(option: str, size: int) -> str:
+    return f"{option}={size >> 20}M" if size >= 1 << 20 else f"{option}={size >> 10}K"
+
+
+def beyond(figures: Figures, bound: int) -> int:
+    """What would not wait in the transfer cache if so many bytes of each class were the bound."""
+    low, high = (figures.layout.at(f"transfer.magazines_{end}") for end in ("min", "max"))
+    bytes_ = 0
+    for c in figures.classes[1:-1]:
+        now, then = min(c.waiting, c.waiting_max), min(max(bound // (c.size * c.load), low), high)
+        bytes_ += c.cached["transfer"] * c.size * (now - then) // now if now > then else 0
+    return bytes_
+
+
+def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: int) -> list[str]:
+    """Where no thread of hz3's attends to it, memory of an idle process goes back at no time: the decay time means
+    nothing."""
+    if not figures.advises:
+        return []
+    least, found, attended = WORTH * rss, list[tuple[int, str]](), figures.layout.value("attended")
 
     def say(size: int, sentence: str) -> None:
         if size > least:
-            found.append((size, sentence))
+            found.append((size, f"{sentence} ({human(size)})."))
 
     waiting = of["dirty"] + of["large cache"]
-    say(
-        waiting,
-        f"HZ3_RETAIN={max(1, waiting >> 21)}M or a shorter HZ3_DECAY gives back sooner what waits ({human(waiting)}).",
-    )
-    say(
-        of["thread"],
-        f"HZ3_CACHE_TOTAL={max(1, of['thread'] >> 21)}M bounds what the threads' magazines hold ({human(of['thread'])}).",
-    )
-    say(of["transfer"], f"HZ3_TRANSFER_CACHE=1M bounds what the transfer cache holds ({human(of['transfer'])}).")
-    parts = min(of["huge"] + of["holes"], huge_pages)
-    say(parts, f"HZ3_THP=never lets free pages go back alone that are now parts of huge pages ({human(parts)}).")
-    idle = min(of["holes"], figures.gauge("idle"))
-    say(
-        idle,
-        f"a shorter HZ3_DECAY gives back sooner what is free in runs and was not looked through yet ({human(idle)}).",
-    )
-    return [sentence[0].upper() + sentence[1:] for _, sentence in sorted(found, reverse=True)[:ADVICE_MAX]]
+    if waiting // 2 < figures.layout.value("retain"):
+        sooner = " or a shorter HZ3_DECAY" if attended else ""
+        say(waiting, f"{setting('HZ3_RETAIN', waiting // 2)}{sooner} gives back sooner what waits")
+    earned = min(sum(c.earned * c.size for c in figures.classes[1:-1]), of["thread"])
+    say(earned, f"{setting('HZ3_CACHE_TOTAL', earned // 2)} bounds what the threads' magazines hold")
+    bounds = 1 << 20, 256 << 10, 64 << 10
+    bound = next((b for b in bounds if beyond(figures, b) >= of["transfer"] // 2), bounds[-1])
+    say(beyond(figures, bound), f"{setting('HZ3_TRANSFER_CACHE', bound)} keeps that much out of the transfer cache")
+    parts = min(of["huge"] + (gaps if attended else 0), huge_pages)
+    say(parts, "HZ3_THP=never lets free pages go back alone that are now parts of huge pages")
+    if attended:
+        idle = min(gaps, figures.gauge("idle"))
+        say(idle, "A shorter HZ3_DECAY gives back sooner the free pages of runs in use")
+    say(of["holes"] - gaps, "No option gives back what is free in pages that hold other objects, too")
+    return [sentence for _, sentence in sorted(found, reverse=True)[:ADVICE_MAX]]
 
 
 def read(process: Process) -> Sum:
     figures = Figures(find(process))
-    of, holes = heap(figures)
+    of, holes, gaps = heap(figures)
     apart = others(figures, process.smaps())
     rss = process.resident()
     # Pages of a large block that were only read are the shared page of zeroes, which is present but not in RSS.
@@ -195,7 +228,7 @@ def read(process: Process) -> Sum:
     rows = [
         ("live objects", of["small"], f"rounding up to size classes is {human(rounding(figures))} of it at most"),
         ("live large blocks", of["large"], ""),
-        ("free objects in runs in use", of["holes"], ""),
+        ("free objects in runs in use", of["holes"], f"{human(gaps)} of it in whole pages" if gaps else ""),
         ("objects never handed out", of["never"], "in pages that had another use before, or huge ones"),
         (
             "threads' magazines",
@@ -220,7 +253,7 @@ def read(process: Process) -> Sum:
         notes.append(f"{human(apart['huge pages'])} of the heap are in huge pages.")
     if apart["swap"]:
         notes.append(f"{human(apart['swap'])} more are in swap.")
-    return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, apart["huge pages"], rss))
+    return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, gaps, apart["huge pages"], rss))
 
 
 def as_text(process: Process, of: Sum) -> str:

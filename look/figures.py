@@ -24,6 +24,7 @@ SOURCES = (
 PUBLIC = {"stash": "owner_stash", "held": "held_run", "fresh": "fresh_run"}  # names in stats.c, if different
 OWNERS_MAX, INSTANCES_MAX = 256, 64
 THREADS_MAX = 1 << 20
+ROWS = 64  # of a table, read at once
 _NUMBER, _COUNT = (1 << 26) - 1, (1 << 10) - 1  # as in src/middle/stack.h
 _LIST_COUNT_AT = 44  # as in src/variants/list.h
 
@@ -52,6 +53,9 @@ class Class:
         self.out = out  # objects out of the runs: live or cached
         self.cached = dict.fromkeys(PLACES, 0)
         self.runs = self.capacity = 0  # capacity: objects of all runs
+        self.load = 0  # objects of a full magazine
+        self.waiting = self.waiting_max = 0  # magazines in the transfer cache, and how many may be
+        self.earned = 0  # of those cached by threads what is beyond their free capacity: HZ3_CACHE_TOTAL bounds it
 
     def all_cached(self) -> int:
         return sum(self.cached.values())
@@ -68,11 +72,15 @@ class Window(NamedTuple):
     frontier: int
     spans: int
     spans_mapped: int
+    free: int  # its bitmaps
 
 
 class Figures:
     def __init__(self, layout: Layout):
         self.layout, self.process = layout, layout.process
+        self.advises = layout.has("class.load")  # an older library has no such names
+        self._parts = dict[tuple[int, int], bytes]()
+        self.free_bytes = layout.at("cache.free_bytes") if self.advises else 0
         self.classes = self._classes()
         self.area = layout.value("magazines.area")
         self.magazines = self.process.read(self.area, layout.value("magazines.mapped")) if self.area else b""
@@ -144,11 +152,14 @@ class Figures:
 
     def _shared(self) -> None:
         at, bins = self.layout, self.bins
-        stacks = at.array("transfer", bins)
+        infos, stacks = at.array("class", bins), at.array("transfer", bins)
         for cls in range(1, bins - 1):
-            self.classes[cls].cached["transfer"] = self._stack(
-                at.field("transfer.stack", stacks, cls * at.size("transfer"))
-            )
+            head = at.field("transfer.stack", stacks, cls * at.size("transfer"))
+            self.classes[cls].cached["transfer"] = self._stack(head)
+            if self.advises:
+                self.classes[cls].load = at.field("class.load", infos, cls * at.size("class"))
+                self.classes[cls].waiting = head >> 26 & _COUNT
+                self.classes[cls].waiting_max = at.field("transfer.max", stacks, cls * at.size("transfer"))
         if at.has("waiting"):
             stacks = at.array("waiting", bins)
             for cls in range(1, bins - 1):
@@ -212,9 +223,11 @@ class Figures:
             self.sources[source] += self.layout.field(f"stats.{source}", data, base)
 
     def _bins(self, data: bytes, base: int) -> None:
-        for which in ("bins.top", "bins.previous"):
-            for cls, top in enumerate(self.layout.fields(which, data, self.bins, base)):
-                self.classes[cls].cached["thread"] += self._up_to(top)
+        both = (self.layout.fields(which, data, self.bins, base) for which in ("bins.top", "bins.previous"))
+        for cls, (top, previous) in zip(self.classes, zip(*both, strict=True), strict=True):
+            objects = self._up_to(top) + self._up_to(previous)
+            cls.cached["thread"] += objects
+            cls.earned += max(0, objects - 2 * min(self.free_bytes // cls.size, cls.load)) if cls.size else 0
 
     def _outbox(self, address: int) -> None:
         at = self.layout
@@ -279,7 +292,7 @@ class Figures:
             spans, mapped = of("spans"), of("spans_mapped")
             own_tables = [
                 (spans, steps(mapped * at.at("span.size"))),
-                (at.field("window.free", data, base), steps(of("free_mapped") * at.at("free.size"))),
+                (of("free"), steps(of("free_mapped") * at.at("free.size"))),
                 (of("tags"), of("tags_writable") * at.at("tag.size")),
             ]
             metadata = sum(size for _, size in own_tables) + of("state_bytes")
@@ -287,7 +300,16 @@ class Figures:
                 (states + (of("base") >> shift), of("frontier") * GRANULE >> shift) for shift in (4, 6, 8)[:tables]
             ]
             found.append(
-                Window(of("base"), of("bytes"), own_tables + state_tables, metadata, of("frontier"), spans, mapped)
+                Window(
+                    of("base"),
+                    of("bytes"),
+                    own_tables + state_tables,
+                    metadata,
+                    of("frontier"),
+                    spans,
+                    mapped,
+                    of("free"),
+                )
             )
         return found
 
@@ -310,6 +332,24 @@ class Figures:
                 found.append(Span(*[row[i] for i in order]))
             own += GRANULE
         return found
+
+    def free_objects(self, window: Window, span: Span) -> int:
+        """Returns an int in which bit i says that object i was handed out and is free."""
+        at, granule = self.layout, (span.start - window.base) // GRANULE
+        words = -(-self.classes[span.cls].objects // 64)
+        if words > 1:
+            row, base = self._row(window, window.free, granule, at.at("free.size")), 0
+        else:
+            row, base = self._row(window, window.spans, granule, at.at("span.size")), at.at("span.free")
+        found = struct.unpack_from(f"{ORDER}{words}Q", row, base)
+        return int.from_bytes(struct.pack(f"<{words}Q", *found), "little") & ((1 << span.bump) - 1)
+
+    def _row(self, window: Window, table: int, row: int, size: int) -> bytes:
+        """Returns a row of a table, which is read in parts, since a call for each row takes long."""
+        first, rows = row - row % ROWS, min(window.frontier, window.spans_mapped)
+        if (table, first) not in self._parts:
+            self._parts[table, first] = self.process.read(table + first * size, max(0, min(ROWS, rows - first)) * size)
+        return self._parts[table, first][(row - first) * size : (row - first + 1) * size]
 
     # ---- sums, with the names of docs/use/statistics.md ----
 

@@ -70,6 +70,7 @@ const struct hz3_place hz3_map_places[] = {
     HZ3_FIELD("span.bump", struct hz3_span, bump),
     HZ3_FIELD("span.cls", struct hz3_span, cls),
     HZ3_FIELD("span.live", struct hz3_span, live),
+    HZ3_FIELD("span.free", struct hz3_span, free),
     HZ3_FIELD("span.since", struct hz3_span, since),
     HZ3_NUMBER("kind.dirty", HZ3_SPAN_DIRTY),
     HZ3_NUMBER("kind.clean", HZ3_SPAN_CLEAN),

@@ -67,5 +67,6 @@ const struct hz3_place hz3_sizeclass_places[] = {
     HZ3_FIELD("class.size", struct hz3_class_info, size),
     HZ3_FIELD("class.objects", struct hz3_class_info, objects),
     HZ3_FIELD("class.granules", struct hz3_class_info, granules),
+    HZ3_FIELD("class.load", struct hz3_class_info, load),
     HZ3_PLACES_END,
 };

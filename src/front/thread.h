@@ -77,10 +77,11 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, st
     return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
 
-/* Up to so many objects the capacity of a class counts in no budget (front/budget): 1 KiB of them. */
+/* Up to so many objects the capacity of a class counts in no budget (front/budget). */
+enum { HZ3_CACHE_FREE_BYTES = 1024 };
 HZ3_INLINE unsigned hz3_cache_free_capacity(unsigned cls)
 {
-    return hz3_min(1024 / hz3_class_info[cls].size, hz3_class_info[cls].load);
+    return hz3_min(HZ3_CACHE_FREE_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
 }
 
 /* How many objects both magazines of a class hold. */

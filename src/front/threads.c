@@ -286,18 +286,25 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
         hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls);
 }
 
+HZ3_RACY static void count_magazines(const struct hz3_cache *cache, unsigned cls, struct hz3_cached *cached)
+{
+    size_t objects = hz3_cache_count(cache, cls);
+    cached->thread += objects;
+    cached->earned += objects - hz3_min(objects, 2 * (size_t)hz3_cache_free_capacity(cls));
+}
+
 HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
 {
-    struct hz3_cached cached = {hz3_cpus_objects(cls), 0};
+    struct hz3_cached cached = {.thread = hz3_cpus_objects(cls)};
     hz3_lock(&hz3_threads_lock);
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
-        cached.thread += hz3_cache_count(&entry->thread->cache, cls);
+        count_magazines(&entry->thread->cache, cls, &cached);
         count_outbox(*entry->thread->outbox, cls, &cached);
     }
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
         const struct hz3_cache *left = hz3_handoff_look(i);
-        if (left) cached.thread += hz3_cache_count(left, cls);
+        if (left) count_magazines(left, cls, &cached);
     }
     hz3_unlock(&hz3_threads_lock);
     return cached;
@@ -319,6 +326,7 @@ const struct hz3_place hz3_threads_places[] = {
     HZ3_FIELD("entry.thread", struct hz3_roll_entry, thread),
     HZ3_NUMBER("entry.size", sizeof(struct hz3_roll_entry)),
     HZ3_PLACE("joined", joined),
+    HZ3_NUMBER("cache.free_bytes", HZ3_CACHE_FREE_BYTES),
     HZ3_PLACE("dead", dead),
     HZ3_NUMBER("thread.size", sizeof(struct hz3_thread)),
     HZ3_FIELD("thread.bins", struct hz3_thread, cache),

@@ -23,11 +23,16 @@ static size_t magazine_bytes(unsigned cls)
     return hz3_class_size(cls) * hz3_class_info[cls].load;
 }
 
+/* How many of the class may wait, where so many bytes may. */
+static unsigned magazines_max(unsigned cls, size_t bytes)
+{
+    return (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
+}
+
 void hz3_transfer_start(size_t bytes)
 {
     total_max = hz3_max(FULL_CLASSES * hz3_min(bytes, SIZE_MAX / FULL_CLASSES), HZ3_MIB(16));
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-        cache[cls].max = (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) cache[cls].max = magazines_max(cls, bytes);
 }
 
 void hz3_transfer_settle(void)
@@ -97,6 +102,12 @@ void hz3_transfer_recount(void)
     if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
 }
 
+size_t hz3_transfer_beyond(unsigned cls, size_t bytes)
+{
+    unsigned now = hz3_min(hz3_stack_count(&cache[cls].stack), cache[cls].max), then = magazines_max(cls, bytes);
+    return now > then ? hz3_transfer_objects(cls) * hz3_class_size(cls) / now * (now - then) : 0;
+}
+
 size_t hz3_transfer_objects(unsigned cls)
 {
     return hz3_stack_objects(&cache[cls].stack);
@@ -105,5 +116,8 @@ size_t hz3_transfer_objects(unsigned cls)
 const struct hz3_place hz3_transfer_places[] = {
     HZ3_PLACES("transfer", cache),
     HZ3_FIELD("transfer.stack", cache[0], stack),
+    HZ3_FIELD("transfer.max", cache[0], max),
+    HZ3_NUMBER("transfer.magazines_min", MAGAZINES_MIN),
+    HZ3_NUMBER("transfer.magazines_max", HZ3_STACK_MAX),
     HZ3_PLACES_END,
 };

@@ -1,15 +1,19 @@
 #include "watch/explain.h"
 
 #include "back/arena.h"
+#include "back/gauges.h"
 #include "back/limits.h"
+#include "back/run.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
+#include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/mappings.h"
 #include "watch/stats.h"
 
 enum {
     TOP = 5,
+    ADVICE_MAX = 3,
     WORTH = 20, /* what is less than this part of the resident memory is not worth advice */
 };
 
@@ -17,6 +21,7 @@ enum {
 struct explained {
     size_t used[HZ3_CLASSES + 1], holes[HZ3_CLASSES + 1];  /* of runs, by class: of objects handed out, of free ones */
     size_t live, free, never, thread, in_flight, transfer; /* of runs, all classes; transfer: a part of in_flight */
+    size_t gaps, earned;                                   /* parts of free, in whole pages, and of thread */
     size_t large, waiting, huge;                           /* of other spans */
     size_t heap, metadata, files, others, rss;             /* of mappings */
 };
@@ -24,7 +29,7 @@ struct explained {
 /* ---- spans ---- */
 
 /* If only a part of a run is resident, objects handed out are taken to be resident before free ones. */
-static void add_run(struct explained *sum, const struct hz3_span *run)
+static void add_run(struct explained *sum, struct hz3_span *run)
 {
     size_t size = hz3_class_size(run->cls), resident = hz3_os_resident(run->start, hz3_span_bytes(run));
     uintptr_t end = run->start + hz3_span_bytes(run);
@@ -33,10 +38,12 @@ static void add_run(struct explained *sum, const struct hz3_span *run)
     size_t used = hz3_min(hz3_get(run->live) * size, resident - never);
     sum->never += never;
     sum->used[run->cls] += used;
-    sum->holes[run->cls] += resident - never - used;
+    size_t holes = resident - never - used;
+    sum->holes[run->cls] += holes;
+    if (hz3_get(run->bump) > hz3_get(run->live)) sum->gaps += hz3_min(hz3_run_resident_gaps(run), holes);
 }
 
-static void add_span(struct explained *sum, const struct hz3_span *span)
+static void add_span(struct explained *sum, struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_RUN && span->cls >= 1 && span->cls <= HZ3_CLASSES) {
         add_run(sum, span);
@@ -80,12 +87,14 @@ static void add_classes(struct explained *sum)
         struct hz3_class_stats of = hz3_stats_of_class(cls);
         size_t left = sum->used[cls];
         sum->thread += part(of.thread, cls, &left);
+        sum->earned += of.earned * hz3_class_size(cls);
         size_t transfer = part(of.transfer, cls, &left);
         sum->transfer += transfer;
         sum->in_flight += transfer + part(of.outgoing + of.stashed + of.central, cls, &left);
         sum->live += left;
         sum->free += sum->holes[cls];
     }
+    sum->earned = hz3_min(sum->earned, sum->thread);
 }
 
 /* ---- mappings ---- */
@@ -171,19 +180,59 @@ static void print_sum(struct hz3_text *text, const struct explained *sum)
     print_row(text, rss, rss, "sum: the resident memory");
 }
 
-static void advise(struct hz3_text *text, const struct explained *sum, size_t bytes, size_t mib, const char *advice)
+struct advice {
+    struct hz3_text *text;
+    size_t least; /* bytes that are worth a sentence */
+    int said;
+};
+
+/* format: a setting, if any, with its value and unit; then what it acts on, with KiB. */
+static void advise(struct advice *to, size_t bytes, size_t value, const char *format)
 {
-    if (bytes < sum->rss / WORTH) return;
-    hz3_stats_text_process(text);
-    hz3_print(text, advice, hz3_max(mib, (size_t)1));
+    if (bytes < to->least || to->said == ADVICE_MAX) return;
+    bool mib = value >= HZ3_MIB(1);
+    to->said++;
+    hz3_stats_text_process(to->text);
+    if (value)
+        hz3_print(to->text, format, value >> (mib ? 20 : 10), mib ? "M" : "K", bytes >> 10);
+    else
+        hz3_print(to->text, format, bytes >> 10);
 }
 
+static size_t beyond(size_t bound)
+{
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_transfer_beyond(cls, bound);
+    return bytes;
+}
+
+/* The largest of some bounds that takes half of it out, or else the least. */
+static size_t transfer_bound(size_t transfer)
+{
+    size_t bound = HZ3_MIB(1);
+    while (bound > HZ3_KIB(64) && beyond(bound) < transfer / 2) bound /= 4;
+    return bound;
+}
+
+/* Where no thread of hz3's attends to it, memory of an idle process goes back at no time: the decay time means nothing.
+ */
 static void print_advice(struct hz3_text *text, const struct explained *sum)
 {
-    advise(text, sum, sum->waiting, sum->waiting >> 21,
-           "HZ3_RETAIN=%zuM or a shorter HZ3_DECAY gives back sooner what waits\n");
-    advise(text, sum, sum->thread, sum->thread >> 21, "HZ3_CACHE_TOTAL=%zuM bounds what the threads' magazines hold\n");
-    advise(text, sum, sum->transfer, 1, "HZ3_TRANSFER_CACHE=%zuM bounds what the transfer cache holds\n");
+    struct advice to = {text, sum->rss / WORTH, 0};
+    bool attended = hz3_get(hz3_pages_attended);
+    size_t retain = sum->waiting / 2, bound = transfer_bound(sum->transfer);
+    if (retain < hz3_get(hz3_pages_dirty_max))
+        advise(&to, sum->waiting, retain,
+               attended ? "HZ3_RETAIN=%zu%s or a shorter HZ3_DECAY gives back sooner what waits (%zu KiB)\n"
+                        : "HZ3_RETAIN=%zu%s gives back sooner what waits (%zu KiB)\n");
+    advise(&to, sum->earned, sum->earned / 2,
+           "HZ3_CACHE_TOTAL=%zu%s bounds what the threads' magazines hold (%zu KiB)\n");
+    advise(&to, beyond(bound), bound, "HZ3_TRANSFER_CACHE=%zu%s keeps that much out of the transfer cache (%zu KiB)\n");
+    if (attended)
+        advise(&to, hz3_min(sum->gaps, hz3_gauge(HZ3_GAUGE_IDLE)), 0,
+               "A shorter HZ3_DECAY gives back sooner the free pages of runs in use (%zu KiB)\n");
+    advise(&to, sum->free - sum->gaps, 0,
+           "No option gives back what is free in pages that hold other objects, too (%zu KiB)\n");
 }
 
 /* Pages of a large block that were only read are the one page of zeroes: in memory, but not resident.  What is resident

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,13 +126,95 @@ def test_what_was_only_read_is_not_resident(preload, program):
     assert size(SUM.search(text)[1]) < 20 << 20 and abs(float(SUM.search(text)[2]) - 100) < 2
 
 
+# Frees objects of 320 bytes, 150 in a row, and so whole pages of runs, which are of 64 KiB.
+GAPS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    enum { OBJECTS = 300000, SIZE = 320 };
+    static char *objects[OBJECTS];
+    for (int i = 0; i < OBJECTS; i++) objects[i] = memset(malloc(SIZE), 1, SIZE);
+    for (int i = 0; i < OBJECTS; i++) if (i % 200 >= 50) free(objects[i]);
+    puts("there"); fflush(stdout); getchar();
+}
+"""
+# Fills a thread's magazines of many classes.
+CACHES = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    static char *objects[200];
+    for (int round = 0; round < 6; round++)
+        for (int size = 2000; size < 20000; size += 500) {
+            for (int i = 0; i < 200; i++) objects[i] = memset(malloc(size), 1, size);
+            for (int i = 0; i < 200; i++) free(objects[i]);
+        }
+    puts("there"); fflush(stdout); getchar();
+}
+"""
+PROGRAMS = {"waits": WAITS, "gaps": GAPS, "few": GAPS.replace("300000", "60000"), "caches": CACHES, "rests": None, "holes": None}
+
+
+def explained(library, path, env, patience=0.0):
+    """What the reader says, and what the process says at its end."""
+    env = {**os.environ, "LD_PRELOAD": str(library), "HZ3_STATS": "explain", **env}
+    with resting(path, env=env, stderr=subprocess.PIPE) as (process, _):
+        time.sleep(patience)
+        return said("explain", process.pid), process.communicate(b"\n")[1].decode()
+
+
+def advised(text):
+    """{sentence: bytes}"""
+    found = re.findall(r"^(?:hz3: \[.*\] )?((?:HZ3_|A shorter|No option).*) \(([\d.]+ \w+)\)\.?$", text, re.M)
+    return {words: size(number) for words, number in found}
+
+
+def acts(program, name, env, sentence, what, *following):
+    """Each of these takes most of the row away that the sentence is about."""
+    library, path = ROOT / "libhakozuna_hz3_scale.so", program(name, text=PROGRAMS[name])
+    before, inside = explained(library, path, env)
+    (words,) = [words for words in advised(before) if re.match(sentence, words)]
+    for options in following or (dict(re.findall(r"(HZ3_\w+)=(\w+)", words)),):
+        after, _ = explained(library, path, {**env, **options}, 0.3)
+        assert row(before, what) - row(after, what) > 0.4 * advised(before)[words] and words not in advised(after), after
+    return before, words, inside
+
+
+LONG, ALONE = {"HZ3_DECAY": "60s"}, {"HZ3_BACKGROUND": "0"}
+
+
+@pytest.mark.parametrize("name, env, sentence, what, following", [
+    ("waits", {**LONG, **ALONE}, r"HZ3_RETAIN=\w+ gives back", "waiting to go back", []),
+    ("waits", LONG, r"HZ3_RETAIN=\w+ or a shorter HZ3_DECAY", "waiting to go back",
+     [{"HZ3_RETAIN": "100M"}, {"HZ3_DECAY": "50ms"}]),
+    ("gaps", LONG, r"A shorter HZ3_DECAY", "free objects in runs in use", [{"HZ3_DECAY": "50ms"}]),
+    ("caches", {}, r"HZ3_CACHE_TOTAL=\w+ bounds", "threads' magazines", []),
+    ("rests", ALONE, r"HZ3_TRANSFER_CACHE=\w+ keeps", "in flight between threads", []),
+])
+def test_what_is_advised_acts_and_the_process_says_the_same(program, name, env, sentence, what, following):
+    before, words, inside = acts(program, name, env, sentence, what, *following)
+    (same,) = [same for same in advised(inside) if re.match(sentence, same)]
+    assert advised(inside)[same] == pytest.approx(advised(before)[words], rel=0.1)
+
+
 @pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
                     reason="the system makes no huge pages")
-def test_huge_pages_are_told_and_advised_against(preload, program):
-    with resting(program("holes"), env=lane_env(preload, HZ3_THP="always")) as (process, _):
-        text = said("explain", process.pid)
+def test_huge_pages_are_told_and_advised_against(program):
+    text, _, _ = acts(program, "few", {"HZ3_THP": "always"}, "HZ3_THP=never lets", "free, in huge pages")
     assert re.search(r"^\d+\.\d MiB of the heap are in huge pages\.$", text, re.M)
-    assert re.search(r"^HZ3_THP=never ", text, re.M) and abs(float(SUM.search(text)[2]) - 100) < 2
+    assert abs(float(SUM.search(text)[2]) - 100) < 2
+
+
+def test_where_no_option_helps_that_is_said(program):
+    library, path = ROOT / "libhakozuna_hz3_scale.so", program("holes")
+    for options in {}, {"HZ3_DECAY": "10ms", "HZ3_RETAIN": "0", "HZ3_SOFT_LIMIT": "1M", "HZ3_TRANSFER_CACHE": "64K"}:
+        for text in explained(library, path, options, 0.3):
+            (words, number), = advised(text).items()
+            assert words.startswith("No option gives back what is free in pages") and number > 100 << 20
+    text, _ = explained(library, program("rests"), {**ALONE, "HZ3_TRANSFER_CACHE": "64K"})
+    assert "HZ3_TRANSFER_CACHE" not in text
 
 
 def test_every_option_that_may_be_advised_exists():
@@ -203,7 +286,7 @@ ctypes.CDLL(None).malloc_stats()
 
 
 def test_python_says_the_same_of_itself(preload):
-    env = lane_env(preload, HZ3_STATS="explain", PYTHONMALLOC="malloc")
+    env = lane_env(preload, HZ3_STATS="explain", PYTHONMALLOC="malloc", **ALONE, **LONG)  # nothing goes back meanwhile
     with resting(sys.executable, "-c", PYTHON, env=env, stderr=subprocess.PIPE) as (process, _):
         outside = said("explain", process.pid)
         now, at_exit = re.split(r"(?<=sum: the resident memory\n)", process.communicate(b"\n")[1].decode())[:2]
