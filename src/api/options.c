@@ -7,6 +7,7 @@
 #include "variants/instances.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -158,18 +159,30 @@ static void keep_file(struct hz3_file *file, const char *name)
     hz3_print(&path, "%s", name);
 }
 
+/* What follows %p, or %@N, at `from`, which it replaces; or NULL. */
+static const char *stands_for_process(struct hz3_text *text, const char *from)
+{
+    size_t first;
+    const char *end;
+    if (from[0] == '%' && from[1] == 'p') return hz3_print(text, "%d", hz3_os.pid), from + 2;
+    if (from[0] != '%' || from[1] != '@' || !hz3_number(from + 2, &end, &first)) return NULL;
+    if (first == (size_t)hz3_os.pid) return end;
+    hz3_print(text, ".");
+    hz3_print_name(text, program_invocation_short_name, '/');
+    hz3_print(text, "-%d", hz3_os.pid);
+    return end;
+}
+
 const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES])
 {
     struct hz3_text text = {buf, HZ3_PATH_BYTES, 0};
     const char *at = file->path + file->folder;
     hz3_print(&text, "%.*s", (int)file->folder, file->path);
     for (const char *from = at; *from; from = at) {
-        bool process = from[0] == '%' && from[1] == 'p';
-        at = process ? from + 2 : from + 1 + strcspn(from + 1, "%");
-        if (process)
-            hz3_print(&text, "%d", hz3_os.pid);
-        else
-            hz3_print(&text, "%.*s", (int)(at - from), from);
+        at = stands_for_process(&text, from);
+        if (at) continue;
+        at = from + 1 + strcspn(from + 1, "%");
+        hz3_print(&text, "%.*s", (int)(at - from), from);
     }
     return buf;
 }
@@ -257,5 +270,6 @@ void hz3_options_report(void)
 
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file)
 {
-    line("hz3: warning: cannot write %s to %s: %m\n", what, file->path, "", "");
+    char path[HZ3_PATH_BYTES];
+    line("hz3: warning: cannot write %s to %s: %m\n", what, hz3_options_path(file, path), "", "");
 }

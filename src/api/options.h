@@ -10,9 +10,10 @@ enum { HZ3_STATS_STDERR = 1, HZ3_STATS_FILE = 2, HZ3_STATS_EXPLAIN = 4 }; /* one
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has chosen a value. */
 #define HZ3_OPTION_AUTO SIZE_MAX
+/* %p in the path stands for the process's number; %@N for nothing in process N, and in others for .NAME-PID. */
 struct hz3_file {
-    char path[512]; /* absolute; %p in it stands for the process's number */
-    size_t folder;  /* how many bytes of it hz3 put before the option's value; %p means nothing in them */
+    char path[512]; /* absolute */
+    size_t folder;  /* how many bytes of it hz3 put before the option's value; % means nothing in them */
 };
 struct hz3_options {
 #define HZ3_OPTION(name, kind, standard, small, meaning) size_t name;

@@ -327,6 +327,19 @@ def test_a_pipe_that_nobody_reads_stops_nothing(preload, program, tmp_path, read
     assert process.returncode == 0
 
 
+def test_of_what_a_program_starts_each_process_has_a_file(preload, program, tmp_path):
+    forks = program("forks", text="#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+                                  "int main() { free(malloc(99)); if (fork()) wait(NULL); exit(0); }")
+    for name in ("of", "of.%p"):
+        target, env = tmp_path / name, {**WITH_OURS, "HZ3_PROFILE": "1"}
+        said("run", "--lane", preload.lane, "--profile", target, "--", "bash", "-c", f"{forks}; true", env=env)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert [re.sub(r"\d+", "N", name) for name in names] == ["of", *["of.N"] * 3, *["of.forks-N"] * 2]
+    for name in names:
+        program_, pid = re.match(r"(\S+) \((\d+)\)", said("profile", tmp_path / name)).groups()
+        assert name.endswith(("." if name[3:].isdigit() else f".{program_}-") + pid) or (name, program_) == ("of", "bash")
+
+
 def test_children_write_files_of_their_own(preload, tmp_path):
     env = {**preload.env, "HZ3_PROFILE": "1K"}
     script = "import os; p = os.fork(); x = [bytes(i) for i in range(5000)]; p and os.waitpid(p, 0)"
