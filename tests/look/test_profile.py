@@ -253,6 +253,29 @@ def test_a_process_that_never_goes_slow_begins_and_ends(preload, program):
         process.kill()
 
 
+def test_the_probes_of_opentelemetry_fire_for_samples(preload, program, tmp_path):
+    sdt = subprocess.run(["cc", "-E", "-"], input="#include <sys/sdt.h>", text=True, capture_output=True)
+    if sdt.returncode or not shutil.which("gdb"):
+        pytest.skip("systemtap-sdt-dev or gdb is not installed")
+    path = program("one", "-g", text="#include <stdio.h>\n#include <stdlib.h>\n"
+                                     "int main(void) { void *p = malloc(1000); free(p); dprintf(1, \"object %p\\n\", p); }")
+    env = {"HZ3_PROFILE": "1", "HZ3_PROFILE_FILE": tmp_path / "x", "LD_PRELOAD": preload.library}  # every object
+    commands = tmp_path / "commands"
+    commands.write_text("\n".join([
+        *(f"set environment {name} {value}" for name, value in env.items()), "break main", "run",
+        "break -probe-stap otel_memory:alloc", "commands", "silent",
+        r'printf "alloc %#lx %lu %lu\n", (long)$_probe_arg0, (long)$_probe_arg1, (long)$_probe_arg2', "continue", "end",
+        "break -probe-stap otel_memory:free", "commands", "silent", r'printf "free %#lx\n", (long)$_probe_arg0', "continue",
+        "end", "continue"]))
+    done = subprocess.run(["gdb", "-batch", "-nx", "-x", commands, path], capture_output=True, text=True, timeout=60)
+    if why := re.search(r"^.*ptrace: .*$", done.stderr, re.M):
+        pytest.skip(why[0])
+    (address,) = re.findall(r"^object (0x\w+)$", done.stdout, re.M)
+    fired = [line.split() for line in re.findall(r"^(?:alloc|free) 0x.*$", done.stdout, re.M)]
+    of_object = [line for line in fired if line[1] == address][:2]
+    assert of_object == [["alloc", address, "1008", "1008"], ["free", address]], "rounded up to 16 bytes, and stands for itself"
+
+
 def test_redis_is_profiled_while_it_runs(redis_on, preload):
     with redis_on(preload.library, busy=lambda pid: said("profile", pid, "--start", "64K")) as pid:
         text = said("profile", pid)
