@@ -1,7 +1,8 @@
-/* When a pass is due, and which memory goes back without one. */
+/* When a pass is due, and which memory goes back without one, and how soon. */
 #include "unit.h"
 
 #include "back/gauges.h"
+#include "back/large.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "base/sizeclass.h"
@@ -102,5 +103,19 @@ static void who_grows_gives_back_what_is_idle(void **state)
     assert_int_equal(purged_by_growth(DAY), 0);
 }
 
+static void growth_makes_room_at_each_eighth_of_the_bound(void **state)
+{
+    (void)state;
+    size_t before = hz3_gauge(HZ3_GAUGE_LARGE_CACHED), step = hz3_pages_growth_bound() / 8;
+    hz3_thread.cache.grown = 0;
+    hz3_large_free(hz3_large_alloc(HZ3_MIB(8), 1, false));
+    assert_true(step >= HZ3_GRANULE && step < HZ3_MIB(1));
+    hz3_reclaim_grew(step / 2);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_LARGE_CACHED), before + HZ3_MIB(8));
+    hz3_reclaim_grew(step);
+    assert_true(hz3_gauge(HZ3_GAUGE_LARGE_CACHED) <= before);
+}
+
 RUN(cmocka_unit_test(nothing_is_due_at_once), cmocka_unit_test(a_pass_comes_in_time),
-    cmocka_unit_test(only_what_waits_presses), cmocka_unit_test(who_grows_gives_back_what_is_idle))
+    cmocka_unit_test(only_what_waits_presses), cmocka_unit_test(who_grows_gives_back_what_is_idle),
+    cmocka_unit_test(growth_makes_room_at_each_eighth_of_the_bound))
