@@ -42,21 +42,11 @@ HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
  * to hand it to the next allocator.  Ends the process on any other pointer. */
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
-size_t hz3_usable_foreign(const void *p);
 /* Lane secure: ends the process if the program wrote beyond the end of the block p. */
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call);
 
-/* malloc_usable_size of any pointer. */
-HZ3_INLINE size_t hz3_usable(const void *p, const struct hz3_call *call)
-{
-    if (!p) return 0;
-    if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, call->name);
-    unsigned cls = hz3_block_class(p, call);
-    if (cls == HZ3_CLASS_NONE) return hz3_usable_foreign(p);
-    hz3_block_check_end(p, cls, call);
-    return hz3_seal_usable(p, cls);
-}
-
+/* malloc_usable_size of any pointer; from: the return address of the call. */
+size_t hz3_usable_slow(const void *p, const void *from);
 /* malloc in any state of the thread and the process; NULL and ENOMEM.  For up to HZ3_SMALL_MAX bytes, in units: */
 void *hz3_malloc_slow(size_t units);
 /* For more than HZ3_SMALL_MAX bytes: */

@@ -64,18 +64,13 @@ HZ3_API void hz3_free(void *p)
     if (likely(out != NULL)) release(out, from);
 }
 
-static HZ3_NOINLINE size_t usable_slow(const void *p, const void *from)
-{
-    return hz3_usable(p, &(struct hz3_call){"malloc_usable_size", from});
-}
-
 /* Some programs ask for the size of every block that they get or free. */
 HZ3_API size_t hz3_malloc_usable_size(const void *p)
 {
     const void *from = __builtin_return_address(0);
     unsigned cls = hz3_class_at(p);
-    if (unlikely(cls - 1 >= HZ3_CLASSES || !hz3_is_live(p, cls))) return usable_slow(p, from);
-    if (unlikely(!hz3_seal_holds_small(p, cls))) return usable_slow(p, from); /* which says so */
+    if (unlikely(cls - 1 >= HZ3_CLASSES || !hz3_is_live(p, cls))) return hz3_usable_slow(p, from);
+    if (unlikely(!hz3_seal_holds_small(p, cls))) return hz3_usable_slow(p, from); /* which says so */
     return hz3_seal_size_small(p, cls);
 }
 

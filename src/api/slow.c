@@ -227,10 +227,21 @@ void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
     return next(p, size);
 }
 
-size_t hz3_usable_foreign(const void *p)
+static size_t usable_foreign(const void *p)
 {
     size_t (*next)(const void *) = (size_t (*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     return next ? next(p) : 0;
+}
+
+HZ3_NOINLINE size_t hz3_usable_slow(const void *p, const void *from)
+{
+    const struct hz3_call call = {"malloc_usable_size", from};
+    if (!p) return 0;
+    if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, call.name);
+    unsigned cls = hz3_block_class(p, &call);
+    if (cls == HZ3_CLASS_NONE) return usable_foreign(p);
+    hz3_block_check_end(p, cls, &call);
+    return hz3_seal_usable(p, cls);
 }
 
 static void free_large(void *p)
