@@ -40,12 +40,13 @@ STATE = 512 << 10  # of hz3's library, code and variables
 
 
 def check_metadata(pid, text):
-    """What no other row has is metadata: no more of it than lies where hz3 says that its tables are."""
+    """Metadata is what no other row has, which is as much as lies where hz3 says that its tables are.  Rows of objects
+    take a little of it if pages of objects that nobody touched yet are missing: at most a 500th of the sum."""
     with Process(pid) as process:
         figures = Figures(find(process))
         parts = [table for window in figures.windows for table in window.tables] + [(figures.area, len(figures.magazines))]
         tables = sum(process.pages(start, start + length).count(1) * PAGE for start, length in parts)
-    assert tables - TENTH <= row(text, "metadata") <= tables + STATE + TENTH, text
+    assert tables - TENTH - row(text, "sum") / 500 <= row(text, "metadata") <= tables + STATE + TENTH, text
 
 
 def lane_env(preload, **options):
