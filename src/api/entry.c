@@ -27,7 +27,7 @@ HZ3_API void hz3_free(void *p)
     if (unlikely(hz3_goes_home(window, p, cls))) return hz3_free_home(p);
     void **top = hz3_thread.cache.top[cls] + 1;
     if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) return hz3_free_slow(p);
-    if (HZ3_FREE_CHECK && unlikely(!hz3_is_live(p, cls))) return hz3_free_slow(p);
+    if (unlikely(!hz3_is_live(p, cls))) return hz3_free_slow(p);
     hz3_mark_freed(p, cls);
     *top = p;
     hz3_thread.cache.top[cls]++; /* one read-modify-write, since the store above may have changed anything */
@@ -37,7 +37,7 @@ HZ3_API void hz3_free(void *p)
 HZ3_API size_t hz3_malloc_usable_size(const void *p)
 {
     unsigned cls = hz3_class_at(p);
-    bool quick = cls - 1 < HZ3_CLASSES && (!HZ3_FREE_CHECK || hz3_is_live(p, cls));
+    bool quick = cls - 1 < HZ3_CLASSES && hz3_is_live(p, cls);
     return likely(quick) ? hz3_class_size(cls) : hz3_usable_slow(p, __builtin_return_address(0));
 }
 

@@ -31,11 +31,11 @@ HZ3_INLINE void hz3_mark_freed(const void *p, unsigned cls)
     if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
 }
 
-/* HZ3_FREE_CHECK: whether p, any pointer into a granule of the class, is the start of a live object.  (Compared as int:
- * as bytes, the state 0 would belong to an address that ends in 0xff.) */
+/* Whether p, any pointer into a granule of the class, is the start of a live object; without HZ3_FREE_CHECK that is
+ * assumed.  (Compared as int: as bytes, the state 0 would belong to an address that ends in 0xff.) */
 HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
 {
-    return *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);
+    return !HZ3_FREE_CHECK || *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);
 }
 
 /* The class of the object or block that starts at p: a size class or LARGE.  NONE: p is not hz3's, and the option says

@@ -201,8 +201,7 @@ unsigned hz3_block_class(const void *p, const struct hz3_call *call)
         if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, cls);
         return cls;
     }
-    if ((HZ3_FREE_CHECK || cls == HZ3_CLASS_LARGE) && unlikely(!is_live(p, cls)))
-        hz3_misuse_by(call, kind_of(p, cls), p, cls);
+    if (unlikely(!is_live(p, cls))) hz3_misuse_by(call, kind_of(p, cls), p, cls);
     return cls;
 }
 
