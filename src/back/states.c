@@ -1,7 +1,9 @@
 #include "back/states.h"
 
 #include "back/free_spans.h"
+#include "back/grow.h"
 #include "back/huge_pages.h"
+#include "back/vma_edges.h"
 
 enum { PARTS_SHIFT = 6 }; /* parts to a doubling */
 
@@ -12,8 +14,7 @@ struct part {
 static struct part part_of(const struct hz3_window *window, unsigned table, size_t granule)
 {
     unsigned doubling = 63 - (unsigned)__builtin_clzll(granule | 1);
-    /* A granule is as large as the least part of the table has to be. */
-    unsigned least = hz3_state_table_shift(table);
+    unsigned least = hz3_state_table_shift(table); /* so many bits of granules have a granule of state bytes */
     size_t granules = (size_t)1 << (hz3_max(doubling, least + PARTS_SHIFT) - PARTS_SHIFT), first = granule & -granules;
     return (struct part){first, hz3_min(first + granules, window->bytes >> HZ3_GRANULE_SHIFT)};
 }
@@ -40,6 +41,21 @@ static void advise(uintptr_t from, uintptr_t to)
     if (hz3_get(hz3_os.huge_page) || hz3_huge_pages_never) hz3_os_huge_pages(from, to - from, false);
 }
 
+/* Unmaps so many bytes of free spans, so that as much may be mapped where all that the process may map is. */
+static bool give_way(size_t bytes)
+{
+    for (size_t left = bytes >> HZ3_GRANULE_SHIFT; left; left--) {
+        struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, 1, 1, HZ3_SPAN_LARGE);
+        if (!span) span = hz3_take(HZ3_SPAN_CLEAN, 1, 1, HZ3_SPAN_LARGE);
+        if (!span) return false;
+        bool unmapped = !hz3_window_of((void *)span->start)->reserved && hz3_os_unmap(span->start, HZ3_GRANULE);
+        if (unmapped) hz3_vma_edges_drop(span->start, HZ3_GRANULE);
+        hz3_spans_refile(span, unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+        if (!unmapped) return false;
+    }
+    return true;
+}
+
 static enum hz3_map_result map_part(struct hz3_window *window, unsigned table, struct part part)
 {
     if (is_mapped(window, table, part)) return HZ3_MAPPED; /* by another thread, meanwhile */
@@ -47,6 +63,7 @@ static enum hz3_map_result map_part(struct hz3_window *window, unsigned table, s
     size_t bytes = hz3_round_up(states_at(window, table, part.end) - at, HZ3_GRANULE);
     bool reserved = window->reserved && window == &hz3_windows[0];
     enum hz3_map_result result = reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
+    if (result == HZ3_MAP_NOMEM && !reserved && give_way(bytes)) result = hz3_os_map_at(at, bytes);
     if (result != HZ3_MAPPED) return result;
     advise(at, at + bytes);
     window->state_bytes += bytes;

@@ -114,6 +114,35 @@ static void small_objects_make_room(size_t limit)
     release(kept);
 }
 
+/* Objects of one size take all there is and are freed but for one in 512 KiB.  At least half of that serves the other.
+ */
+static void serves(size_t size, size_t other)
+{
+    const uintptr_t apart = 512 << 10;
+    struct chain all = exhaust(size), kept = {NULL, 0};
+    size_t freed = 0;
+    for (void *p = all.last, *before; p != NULL; p = before) {
+        memcpy(&before, p, sizeof(before));
+        if (kept.last && (uintptr_t)kept.last / apart == (uintptr_t)p / apart) {
+            free(p);
+            freed += size;
+        } else {
+            append(&kept, p, size);
+        }
+    }
+    struct chain more = exhaust(other);
+    CHECK(more.bytes >= freed / 2);
+    release(more);
+    release(kept);
+}
+
+static void other_sizes_have_what_was_freed(size_t limit)
+{
+    (void)limit;
+    serves(2000, 48);
+    serves(48, 2000);
+}
+
 /* The old block and a new one together would exceed the limit. */
 static void a_block_grows_where_it_is(size_t limit)
 {
@@ -179,6 +208,7 @@ static const struct {
     {"16_mib", live_under, MIB(16)},
     {"large_blocks", large_blocks_make_room, MIB(256)},
     {"small_objects", small_objects_make_room, MIB(256)},
+    {"other_sizes", other_sizes_have_what_was_freed, MIB(64)},
     {"growing", a_block_grows_where_it_is, MIB(256)},
     {"refused", what_is_refused_costs_nothing, MIB(256)},
     {"forks", forks_cost_nothing, MIB(256)},
