@@ -83,7 +83,6 @@ static _Thread_local uint16_t thread_index;
 
 static bool make_tables(void)
 {
-    if (tables) return true;
     uintptr_t at = hz3_os_reserve(sizeof *tables);
     if (!at || hz3_os_map_reserved(at, sizeof *tables) != HZ3_MAPPED) return false;
     tables = (struct tables *)at;
@@ -96,7 +95,8 @@ void hz3_profile_set(size_t rate)
     int saved = errno;
     if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread is here; or this one is, and allocates */
     hz3_sample_pause();
-    if (rate && !make_tables()) {
+    /* The unwinder is a file, which a program that has locked itself in may not open. */
+    if (rate && !tables && !(hz3_get(hz3_os_may_open) && make_tables())) {
         rate = 0;
         hz3_set(hz3_profile_wanted, 0);
     }
