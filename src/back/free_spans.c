@@ -164,7 +164,8 @@ struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, 
 struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
                                 uint32_t since)
 {
-    struct hz3_span *guard = kind == HZ3_SPAN_UNMAPPED ? hz3_spans_neighbour(window, first - 1, HZ3_SPAN_GUARD) : NULL;
+    bool hole = kind == HZ3_SPAN_UNMAPPED && !window->reserved; /* in a reservation a guard stays mapped */
+    struct hz3_span *guard = hole ? hz3_spans_neighbour(window, first - 1, HZ3_SPAN_GUARD) : NULL;
     if (guard) {
         hz3_spans_unmake(guard);
         first--;

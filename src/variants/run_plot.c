@@ -12,6 +12,7 @@
 #include "back/free_spans.h"
 #include "back/gauges.h"
 #include "back/grow.h"
+#include "back/vma_edges.h"
 
 enum {
     GUARDS = 4096,
@@ -53,6 +54,7 @@ static struct hz3_span *put_guard(struct hz3_span *span, enum hz3_span_kind stat
         hz3_spans_refile(span, state, span->since);
         return NULL;
     }
+    if (mapped) hz3_vma_edges_drop(span->start, HZ3_GRANULE);
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, 1, HZ3_SPAN_GUARD);
     span = hz3_spans_make(window, first + 1, granules, HZ3_SPAN_RUN);
