@@ -100,8 +100,8 @@ static void find_clock(void)
     vdso_clock = (int (*)(clockid_t, struct timespec *))found;
 }
 
-/* QEMU's user mode before 7.1 returns success and leaves the pages as they are.  (A system that refuses the call says
- * fails each time.)  Tried at the first purge, by any thread: all find the same. */
+/* QEMU's user mode before 7.1 returns success and leaves the pages as they are.  (Where the call is refused it fails
+ * each time.)  Tried at the first purge, by any thread: all find the same. */
 static bool purge_is_true(void)
 {
     static HZ3_ATOMIC(int) known; /* 1: it purges; -1: it only returns success */
@@ -338,6 +338,7 @@ static bool write_all(int fd, const char *text, size_t length)
 {
     while (length) {
         ssize_t written = write(fd, text, length);
+        if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return false;
         text += written;
         length -= (size_t)written;

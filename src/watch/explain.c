@@ -214,8 +214,7 @@ static size_t transfer_bound(size_t transfer)
     return bound;
 }
 
-/* Where no thread of hz3's attends to it, memory of an idle process goes back at no time: the decay time means nothing.
- */
+/* Advice of the decay time is given only where the background thread runs: else an idle process gives nothing back. */
 static void print_advice(struct hz3_text *text, const struct explained *sum)
 {
     struct advice to = {text, sum->rss / WORTH, 0};
