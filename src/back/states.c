@@ -1,7 +1,6 @@
 #include "back/states.h"
 
 #include "back/free_spans.h"
-#include "back/grow.h"
 #include "back/huge_pages.h"
 #include "back/vma_edges.h"
 
@@ -45,10 +44,12 @@ static void advise(uintptr_t from, uintptr_t to)
 static bool give_way(size_t bytes)
 {
     for (size_t left = bytes >> HZ3_GRANULE_SHIFT; left; left--) {
-        struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, 1, 1, HZ3_SPAN_LARGE);
-        if (!span) span = hz3_take(HZ3_SPAN_CLEAN, 1, 1, HZ3_SPAN_LARGE);
+        struct hz3_span *span = hz3_spans_find(HZ3_SPAN_DIRTY, 1, 1);
+        if (!span) span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1);
         if (!span) return false;
-        bool unmapped = !hz3_window_of((void *)span->start)->reserved && hz3_os_unmap(span->start, HZ3_GRANULE);
+        struct hz3_window *window = hz3_window_of((void *)span->start);
+        span = hz3_spans_cut(span, hz3_granule_of(window, (void *)span->start), 1, HZ3_SPAN_LARGE);
+        bool unmapped = !window->reserved && hz3_os_unmap(span->start, HZ3_GRANULE);
         if (unmapped) hz3_vma_edges_drop(span->start, HZ3_GRANULE);
         hz3_spans_refile(span, unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
         if (!unmapped) return false;
