@@ -72,7 +72,7 @@ static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
     void **previous = self->cache.previous[cls];
     self->cache.previous[cls] = HZ3_STUB_TOP;
     hz3_evict_magazine(&self->cache, cls, previous);
-    size_t left = self->cache.capacity[cls] - slots;
+    size_t left = hz3_max(self->cache.capacity[cls] - slots, hz3_cache_free_capacity(cls));
     if (!left || hz3_magazine_objects(self->cache.top[cls]) > left) hz3_evict_class(&self->cache, cls);
     if (slots) give_up_capacity(self, cls, slots);
 }
