@@ -11,6 +11,7 @@ import pytest
 from look_at import resting, said
 
 from lab import ROOT
+from look import explain
 from look.figures import Figures
 from look.layout import find
 from look.process import PAGE, Process
@@ -107,6 +108,21 @@ def test_threads_magazines_and_what_is_in_flight(preload, program):
     assert re.search(r" %  stacks \(", text)
     advice = re.findall(r"^(?=\S).*HZ3_\w+.*\.$", text, re.M)
     assert 1 <= len(advice) <= 3 and {o for line in advice for o in re.findall(r"HZ3_(\w+)", line)} <= OPTIONS
+
+
+@pytest.mark.parametrize("changes", [0, 2, 3])
+def test_what_changes_while_it_is_read_is_read_again_or_told(preload, program, monkeypatch, changes):
+    readings, true = [], Process.resident
+
+    def resident_of(process):
+        readings.append(true(process))
+        return readings[-1] * (2 if len(readings) <= changes else 1)
+
+    with resting(program("holes"), env=preload.env) as (running, _), Process(running.pid) as process:
+        monkeypatch.setattr(Process, "resident", resident_of)
+        found = explain.read(process)
+    assert len(readings) == min(changes + 1, 3)
+    assert (found.miss() > 0.02 * found.rss) == (changes == 3) == any("changed while" in note for note in found.notes)
 
 
 ONLY_READS = """
