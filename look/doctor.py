@@ -9,8 +9,8 @@ import subprocess
 from typing import NamedTuple
 
 from look import LookError, elf, shown
-from look.layout import Layout, find
-from look.process import Process
+from look.layout import Layout, find, in_file
+from look.process import Mapping, Process
 from look.profile import OURS
 from look.stats import human
 
@@ -45,6 +45,13 @@ def _defines_malloc(path: str) -> bool:
         return elf.File(path).defines(b"malloc")
     except (ValueError, OSError):
         return False
+
+
+def _hz3_in(path: str) -> str:
+    try:
+        return in_file(path)
+    except OSError:
+        return ""
 
 
 # ---- the machine ----
@@ -148,12 +155,15 @@ def _served(process: Process) -> list[Finding]:
             )
         ]
     first = servers[0] if servers else "nobody"
-    ours = layout is not None and first == layout.library.removesuffix(" (deleted)")
+    files = {name: _mapped_at(process, image.address) for name, image in objects}
+    ours = [name for name, file in files.items() if layout and file and (file.device, file.inode) == layout.file]
+    ours = ours or [name for name, file in files.items() if file and OURS.search(file.name)]
+    serves = layout is not None and first in ours
     found = [
         Finding(
-            ours,
-            f"malloc is served by {first}{f' ({version})' if ours else ''}",
-            "" if ours else _why_not(process, [name for name, _ in objects], first, version),
+            serves,
+            f"malloc is served by {first}{f' ({version})' if serves else ''}",
+            "" if serves else _why_not(process, objects[0][0], ours, first, version),
         )
     ]
     interpreter = next((name for name, _ in objects if "ld-musl" in name), "")
@@ -165,11 +175,17 @@ def _served(process: Process) -> list[Finding]:
                 "the library has to be built with musl too, or linked statically",
             )
         )
-    return found + [
+    found += [
         _second(name)
-        for name in dict.fromkeys(name for name, _ in objects)
-        if name != first and (name in servers or ALLOCATORS.search(name)) and not LIBC.search(name)
+        for name in files
+        if name not in (first, *ours) and (name in servers or ALLOCATORS.search(name)) and not LIBC.search(name)
     ]
+    return [*found, tls(process.text("environ"))]
+
+
+def _mapped_at(process: Process, address: int) -> Mapping | None:
+    """The loader's names may be links, relative, or of another root: the mapping has the file's own name and inode."""
+    return next((mapping for mapping in process.maps if mapping.start <= address < mapping.end), None)
 
 
 def _second(name: str) -> Finding:
@@ -180,11 +196,11 @@ def _second(name: str) -> Finding:
     )
 
 
-def _why_not(process: Process, objects: list[str], server: str, version: str) -> str:
-    if server == objects[0]:
+def _why_not(process: Process, program: str, ours: list[str], server: str, version: str) -> str:
+    if server == program:
         return "that is the program itself, and no preloaded one is asked; build the program without it"
-    if any(map(OURS.search, objects)):
-        return version if OURS.search(server) else f"that one comes before hz3 ({version})"
+    if ours:
+        return version if server in ours else f"that one comes before hz3 ({version})"
     if elf.auxiliary(process).get(elf.AUX_SECURE):
         return "it gained rights when it started, and so LD_PRELOAD was ignored: link it with hz3"
     return "start it by `hz3 run -- ...`, or with LD_PRELOAD"
@@ -206,7 +222,6 @@ def of_process(process: Process) -> list[Finding]:
     maps = process.maps
     return [
         *_served(process),
-        tls(process.text("environ")),
         _sandbox(process.text("status")),
         *machine(),
         mappings(len(maps)),
@@ -251,6 +266,29 @@ def of_program(name: str) -> list[Finding]:
         raise LookError(f"{shown(path)} cannot be read: {error.strerror}") from None
     except ValueError:
         raise LookError(f"{shown(path)} is not a program of 64-bit Linux") from None
+    room = [tls(_text("/proc/self/environ"))] if file.interpreter else []
+    return [*_serves(path, file, name), *room, *machine(), group(_text("/proc/self/cgroup"))]
+
+
+def _libraries(path: str) -> list[str]:
+    """In the order in which the loader looks names up.  Paths may be relative."""
+    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(["ldd", path], capture_output=True, text=True, errors="replace", check=False, env=env)
+    return re.findall(r"^\t(?:.* => )?(.*/.*) \(0x[0-9a-f]+\)$", done.stdout, re.M)
+
+
+def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
+    libraries = _libraries(path) if file.interpreter else []
+    server = next(filter(_defines_malloc, (path, *libraries)), path)
+    seconds = [
+        _second(library)
+        for library in libraries
+        if not LIBC.search(library)
+        and (ALLOCATORS.search(library) or _defines_malloc(library))
+        and not _hz3_in(library)
+    ]
+    if version := _hz3_in(server):
+        return [Finding(True, f"{path} is linked with {version}{f' ({server})' if server != path else ''}"), *seconds]
     found = []
     gains = _gains_rights(path)
     if gains:
@@ -271,21 +309,13 @@ def of_program(name: str) -> list[Finding]:
                 "the library has to be built with musl too, or linked statically",
             )
         )
-    elif file.defines(b"malloc"):
+    elif _defines_malloc(path):
         found.append(
             Finding(False, f"{path} brings its own malloc", "no preloaded one is asked; build the program without it")
         )
-    else:
-        if not gains:
-            found.append(Finding(True, f"hz3 can serve {path}", "hz3 run -- " + name))
-        done = subprocess.run(["ldd", path], capture_output=True, text=True, errors="replace", check=False)
-        libraries = re.findall(r"=> (/\S+) \(", done.stdout)
-        found += [
-            _second(library)
-            for library in libraries
-            if not LIBC.search(library) and (ALLOCATORS.search(library) or _defines_malloc(library))
-        ]
-    return [*found, tls(_text("/proc/self/environ")), *machine(), group(_text("/proc/self/cgroup"))]
+    elif not gains:
+        found.append(Finding(True, f"hz3 can serve {path}", "hz3 run -- " + name))
+    return [*found, *seconds]
 
 
 def as_text(findings: list[Finding]) -> str:

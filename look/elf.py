@@ -38,7 +38,7 @@ class Image:
     section."""
 
     def __init__(self, read: Read, dynamic: int, shift: int = 0):
-        self._read = read
+        self._read, self.address = read, dynamic + shift  # in the process
         self.tags: dict[int, int] = {}
         for i in range(MOST):
             tag, value = struct.unpack("qQ", read(dynamic + 16 * i, 16))

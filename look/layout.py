@@ -28,6 +28,7 @@ class Layout:
 
     def __init__(self, process: Process, mapping: Mapping, address: int):
         self.process, self.address, self.library = process, address, mapping.name
+        self.file = mapping.device, mapping.inode
         _, _, config, version, rooms, places = HEAD.unpack(process.read(address, HEAD.size))
         match = CONFIG.fullmatch(process.string(config, CONFIG_MAX) + b"\0")
         if not match or rooms > ROWS_MAX:
@@ -102,6 +103,14 @@ def _candidates(process: Process) -> Iterator[Mapping]:
     named = [m for m in files if "hz3" in m.name.rsplit("/", 1)[-1]]
     yield from named
     yield from (m for m in files if m not in named)
+
+
+def in_file(path: str) -> str:
+    """The version and lane of the hz3 in a library or program; empty if there is none."""
+    with open(path, "rb") as file:
+        data = file.read()
+    found = _config(data) if MAGIC in data else None
+    return f"hz3 {shown(found[1].decode())}, lane {shown(found[2].decode())}" if found else ""
 
 
 def find(process: Process, everywhere: bool = True) -> Layout:

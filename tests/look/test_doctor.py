@@ -16,9 +16,9 @@ MAIN = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"there\"
 OWN = "void *__libc_malloc(unsigned long);\nvoid *malloc(unsigned long n) { return __libc_malloc(n); }\n"
 
 
-def lines(*arguments):
+def lines(*arguments, **options):
     """{the text of a line: whether it is ok}"""
-    found = [re.fullmatch(r"(ok  |look)  (.+)", line) for line in said("doctor", *arguments).splitlines()]
+    found = [re.fullmatch(r"(ok  |look)  (.+)", line) for line in said("doctor", *arguments, **options).splitlines()]
     assert all(found)
     return {line[2]: line[1] == "ok  " for line in found}
 
@@ -62,6 +62,26 @@ def test_an_hz3_of_another_layout(tmp_path, preload):
         assert not well and text.endswith("whose layout is 7: this hz3 reads 1") and "comes before" not in text
 
 
+@pytest.mark.parametrize("how, name", [("LD_PRELOAD", "./liblink.so"), ("LD_PRELOAD", "folder/liblink.so"),
+                                       ("LD_LIBRARY_PATH", "libhz3.so.0"), ("LD_LIBRARY_PATH", "./libhz3.so.0")])
+def test_hz3_is_known_by_its_links(program, preload, tmp_path, how, name):
+    for link in "liblink.so", "libhz3.so.0":  # which is its soname
+        (tmp_path / link).symlink_to(preload.library)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    preloaded = how == "LD_PRELOAD"
+    path = program("plain", text=MAIN) if preloaded else program("linked", "-Wl,--no-as-needed", preload.library, text=MAIN)
+    at = {"cwd": tmp_path, "env": {**WITH_OURS, how: name if preloaded else os.path.dirname(name) or str(tmp_path)}}
+    with resting(path, **at) as (process, _):
+        found = lines(process.pid)
+        text, well = one(found, "^malloc is served by")
+        assert well and os.path.basename(name) in text and f"lane {preload.lane})" in text
+    for findings in found, {} if preloaded else lines(path, **at):
+        assert not any("an allocator too" in text or "hz3 can serve" in text for text in findings)
+    if not preloaded:
+        text, well = one(findings, "is linked with hz3")
+        assert well and f"lane {preload.lane} " in text and os.path.basename(name) in text
+
+
 def test_a_program_that_takes_it():
     _, well = one(lines("sort"), "^hz3 can serve .*/sort")
     assert well
@@ -77,9 +97,18 @@ def test_auditors_take_the_room_of_thread_local_storage():
 
 def test_a_static_program(program):
     path = program("fixed", "-static", text=MAIN)
-    assert not one(lines(path), "linked statically: nothing can be preloaded")[1]
     with resting(path, env=WITH_OURS) as (process, _):
-        assert not one(lines(process.pid), "linked statically: nothing can be preloaded")[1]
+        for findings in lines(path), lines(process.pid):
+            assert not one(findings, "linked statically: nothing can be preloaded")[1]
+            assert not any("thread-local storage" in text for text in findings)
+
+
+def test_a_static_program_with_hz3(program, tmp_path):
+    """As far as its file shows it: hz3's two texts stand in it."""
+    path = shutil.copy(program("fixed", "-static", text=MAIN), tmp_path / "ours")
+    with open(path, "ab") as file:
+        file.write(MAGIC + b"hz3-config: version=9.8.7 lane=fast\0")
+    assert one(lines(path), r"/ours is linked with hz3 9\.8\.7, lane fast$")[1]
 
 
 def test_a_program_with_its_own_malloc(program, preload):
