@@ -226,8 +226,9 @@ def once(process: Process) -> Sum:
     of, holes, gaps = heap(figures)
     apart = others(figures, process.smaps())
     rss = process.resident()
-    # Pages of a large block that were only read are the shared page of zeroes, which is present but not in RSS.
-    of["large"] = max(0, of["large"] - max(0, sum(of.values()) - apart["heap"]))
+    # Pages that were only read are the shared page of zeroes, small or huge, which is present but not in RSS.
+    for unwritten in "large", "huge", "never":
+        of[unwritten] = max(0, of[unwritten] - max(0, sum(of.values()) - apart["heap"]))
     beside = max(0, apart["heap"] - sum(of.values()))
     in_flight = of["outgoing"] + of["stash"] + of["transfer"] + of["central"]
     rows = [

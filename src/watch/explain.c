@@ -234,13 +234,17 @@ static void print_advice(struct hz3_text *text, const struct explained *sum)
            "No option gives back what is free in pages that hold other objects, too (%zu KiB)\n");
 }
 
-/* Pages of a large block that were only read are the one page of zeroes: in memory, but not resident.  What is resident
+/* Pages that were only read are the one page of zeroes, small or huge: in memory, but not resident.  What is resident
  * beside the spans are tables that lie in one mapping with them. */
 static void settle(struct explained *sum)
 {
-    size_t others = sum->live + sum->free + sum->never + sum->thread + sum->in_flight + sum->waiting + sum->huge;
-    sum->large = hz3_min(sum->large, sum->heap - hz3_min(others, sum->heap));
-    sum->metadata += sum->heap - hz3_min(others + sum->large, sum->heap);
+    size_t written = sum->live + sum->free + sum->thread + sum->in_flight + sum->waiting;
+    size_t left = sum->heap - hz3_min(written, sum->heap), *rows[] = {&sum->never, &sum->huge, &sum->large};
+    for (int i = 0; i < 3; i++) {
+        *rows[i] = hz3_min(*rows[i], left);
+        left -= *rows[i];
+    }
+    sum->metadata += left;
 }
 
 void hz3_explain_text(struct hz3_text *text)

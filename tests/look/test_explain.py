@@ -143,6 +143,17 @@ def test_what_was_only_read_is_not_resident(preload, program):
     assert size(SUM.search(text)[1]) < 20 << 20 and abs(float(SUM.search(text)[2]) - 100) < 2
 
 
+# Only reads large objects, and writes small ones.
+PARTS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    for (int i = 0; i < 60; i++) (void)*(volatile char *)malloc(60000);
+    for (int i = 0; i < 20000; i++) memset(malloc(320), 1, 320);
+    puts("there"); fflush(stdout); getchar();
+}
+"""
 # Frees objects of 320 bytes, 150 in a row, and so whole pages of runs, which are of 64 KiB.
 GAPS = """
 #include <stdio.h>
@@ -214,6 +225,17 @@ def test_what_is_advised_acts_and_the_process_says_the_same(program, name, env, 
     before, words, inside = acts(program, name, env, sentence, what, *following)
     (same,) = [same for same in advised(inside) if re.match(sentence, same)]
     assert advised(inside)[same] == pytest.approx(advised(before)[words], rel=0.1)
+
+
+@pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
+                    reason="the system makes no huge pages")
+def test_huge_pages_that_were_only_read_are_not_resident(preload, program):
+    env = lane_env(preload, HZ3_STATS="explain", HZ3_THP="always", HZ3_BACKGROUND="0", HZ3_DECAY="60s")
+    with resting(program("parts", text=PARTS), env=env, stderr=subprocess.PIPE) as (process, _):
+        outside = said("explain", process.pid)
+        inside = process.communicate(b"x")[1].decode()
+    assert abs(float(SUM.search(outside)[2]) - 100) < 0.2
+    agree(inside, outside)
 
 
 @pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
