@@ -67,6 +67,7 @@ HZ3_COLD void hz3_start(void)
 __attribute__((constructor(101))) static void constructed(void)
 {
     hz3_ensure_started();
+    hz3_os_program(); /* now, as programs change it */
     if (!options_read && hz3_options_load()) apply_live_options();
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_learn();

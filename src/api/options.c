@@ -7,7 +7,6 @@
 #include "variants/instances.h"
 #include "os/os.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -168,7 +167,7 @@ static const char *stands_for_process(struct hz3_text *text, const char *from)
     if (from[0] != '%' || from[1] != '@' || !hz3_number(from + 2, &end, &first)) return NULL;
     if (first == (size_t)hz3_os.pid) return end;
     hz3_print(text, ".");
-    hz3_print_name(text, program_invocation_short_name, '/');
+    hz3_print_name(text, hz3_os_program(), '/');
     hz3_print(text, "-%d", hz3_os.pid);
     return end;
 }

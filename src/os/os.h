@@ -22,6 +22,9 @@ extern struct hz3_os hz3_os;
 void hz3_os_start(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
 void hz3_os_after_fork(void);              /* in the child */
+/* The program's name at its start, from the first call after libc's start on.  Programs overwrite argv, where libc's
+ * own copy of it lies, to show in ps what they do. */
+const char *hz3_os_program(void);
 /* Both read files: only while hz3_os_may_open.  False: there is no descriptor left, and nothing was learnt. */
 bool hz3_os_learn(void);
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };

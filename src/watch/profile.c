@@ -340,7 +340,7 @@ static void write_table(void (*put)(const char *text, size_t length))
     count_freed();
     hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(rate_of_samples), hz3_os.pid,
               (size_t)hz3_get(lost));
-    hz3_print_name(text, program_invocation_short_name, 0);
+    hz3_print_name(text, hz3_os_program(), 0);
     end(&line, put);
     write_threads(&line, put);
     write_stacks(&line, put);

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "watch/stats.h"
 
 #include "back/arena.h"
@@ -11,8 +10,6 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/os.h"
-
-#include <errno.h>
 #include "variants/central_magazines.h"
 #include "variants/page_local.h"
 #include "watch/layout.h"
@@ -74,7 +71,7 @@ void hz3_stats_read(struct hz3_stats *stats)
 void hz3_stats_text_process(struct hz3_text *text)
 {
     char name[64];
-    hz3_print_name(&(struct hz3_text){name, sizeof name, 0}, program_invocation_short_name, ']');
+    hz3_print_name(&(struct hz3_text){name, sizeof name, 0}, hz3_os_program(), ']');
     hz3_print(text, "hz3: [%d %s", hz3_os.pid, name);
     if (hz3_os.parent) hz3_print(text, ", child of %d", hz3_os.parent);
     hz3_print(text, "] ");

@@ -351,8 +351,9 @@ def test_a_pipe_that_nobody_reads_stops_nothing(preload, program, tmp_path, read
 
 
 def test_of_what_a_program_starts_each_process_has_a_file(preload, program, tmp_path):
-    forks = program("forks", text="#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
-                                  "int main() { free(malloc(99)); if (fork()) wait(NULL); exit(0); }")
+    forks = program("forks", text="#include <stdlib.h>\n#include <string.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+                                  "int main(int count, char **words) { free(malloc(99)); if (fork()) wait(NULL);\n"
+                                  "else memset(words[0], 'x', strlen(words[0])); /* as PostgreSQL's do */ exit(count - 1); }")
     for name in ("of", "of.%p"):
         target, env = tmp_path / name, {**WITH_OURS, "HZ3_PROFILE": "1"}
         said("run", "--lane", preload.lane, "--profile", target, "--", "bash", "-c", f"{forks}; true", env=env)
