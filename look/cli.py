@@ -13,6 +13,7 @@ from look import LookError, stats
 from look.process import Process
 
 TRIES = 3
+RATE = 512 << 10  # bytes
 PID = r"[1-9]\d{0,9}"
 T = TypeVar("T")
 
@@ -85,12 +86,16 @@ def written(path: str, reader: str, write: Callable[[], object]) -> str:
 def show_profile(arguments: argparse.Namespace) -> str:
     from look import profile
 
-    if arguments.start is not None or arguments.stop:
-        rate, pid = 0 if arguments.stop else arguments.start, arguments.what
-        if not re.fullmatch(PID, pid):
-            raise LookError(f"'{pid}' is not the number of a process")
-        return f"hz3: {gather(int(pid), lambda process: profile.want(process, rate))}"
-    found = profile_of(arguments.what)
+    (word, wanted), what = arguments.start or ("", 0), arguments.what
+    if word and not what:  # --start PID
+        wanted, what = RATE, word
+    if not what:
+        parser("profile").error("of which process or file?")
+    if arguments.start or arguments.stop:
+        if not re.fullmatch(PID, what):
+            raise LookError(f"'{what}' is not the number of a process")
+        return f"hz3: {gather(int(what), lambda process: profile.want(process, wanted))}"
+    found = profile_of(what)
     if not arguments.output:
         return profile.as_text(found)
     try:
@@ -112,14 +117,15 @@ def show_flows(arguments: argparse.Namespace) -> str:
     return written(arguments.html, "a browser", lambda: Path(arguments.html).write_text(page, encoding="utf-8"))
 
 
-def rate(text: str) -> int:
+def rate(text: str) -> tuple[str, int]:
+    """The word itself, too, as it is the process if none follows."""
     from look.profile import MAX_RATE
 
     match = re.fullmatch(r"([1-9]\d{0,12})([KMG]?)", text)
     found = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else 0
     if not 0 < found <= MAX_RATE:
         raise argparse.ArgumentTypeError(f"'{text}' is no rate, as 512K is")
-    return found
+    return text, found
 
 
 def on_hz3() -> Iterator[int]:
@@ -205,11 +211,17 @@ def parser(verb: str) -> Parser:
         )
         made.set_defaults(run=exporter)
     elif verb == "profile":
-        made = Parser("hz3 profile", description="A heap profile: the stacks that hold most, or a file for pprof.")
-        made.add_argument("what", metavar="PID|FILE", help="a process that samples, or a file that HZ3_PROFILE left")
+        made = Parser(
+            "hz3 profile",
+            usage="hz3 profile PID|FILE [-o OUT.pb.gz]\n       hz3 profile PID --start [RATE] | --stop",
+            description="A heap profile: the stacks that hold most, or a file for pprof.",
+        )
+        made.add_argument(
+            "what", metavar="PID|FILE", nargs="?", help="a process that samples, or a file that HZ3_PROFILE left"
+        )
         made.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="write it for pprof; needs protobuf")
         switch = made.add_mutually_exclusive_group()
-        switch.add_argument("--start", nargs="?", const=512 << 10, type=rate, metavar="RATE",
+        switch.add_argument("--start", nargs="?", const=("", RATE), type=rate, metavar="RATE",
                             help="the process begins to sample one byte in RATE (default 512K)")  # fmt: skip
         switch.add_argument("--stop", action="store_true", help="the process stops sampling; its samples stay")
         made.set_defaults(run=show_profile)

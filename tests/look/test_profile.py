@@ -229,7 +229,9 @@ def test_an_idle_process_has_not_begun(preload, program):
         head = f"hz3: process {process.pid}"
         line = refused("profile", process.pid)
         assert line == f"{head} keeps no heap profile: hz3 profile {process.pid} --start begins one\n"
-        assert "samples one byte in 4096" in said("profile", process.pid, "--start", "4K")
+        assert "samples one byte in 524288" in said("profile", "--start", process.pid)
+        for words in ("--start", "4K", process.pid), (process.pid, "--start", "4K"):
+            assert f"{head} samples one byte in 4096" in said("profile", *words)
         assert refused("profile", process.pid) == f"{head} was asked for a heap profile: it begins with its next malloc\n"
 
 
