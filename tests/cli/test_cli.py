@@ -131,7 +131,9 @@ def test_signals_pass_through(tree):
         assert cat.wait(timeout=10) == -signal.SIGTERM
 
 
-@pytest.mark.parametrize("options, value", [([], "unset"), (["--stats"], "1")])
+@pytest.mark.parametrize("options, value", [([], "unset"), (["--stats"], "1"), (["--stats=0"], "0"),
+    (["--stats=explain"], "explain"), (["--stats=name"], "./name"), (["--stats=explain:name"], "explain:./name"),
+    (["--stats=a.b"], "a.b")])
 def test_stats(tree, options, value):
     env = {name: text for name, text in os.environ.items() if name != "HZ3_STATS"}
     assert tree("run", *options, "sh", "-c", "echo ${HZ3_STATS-unset}", env=env).stdout == f"{value}\n"
