@@ -120,6 +120,7 @@ static bool fail(const struct kind *kind, long first, long last)
 {
     run_attempt(kind, first, last, NULL);
     if (attempt->gate.calls < first) return false;
+    CHECK(attempt->gate.refused != 0);
     if (is_crash_before_main()) {
         run_attempt(kind, first, last, "LD_PRELOAD=");
         if (is_crash_before_main()) return true;
@@ -145,6 +146,8 @@ int main(int argc, char **argv)
         for (int on = 0; on < 2; on++) {
             long n = first;
             while (fail(&kinds[k], n, on ? LONG_MAX : n)) n += step;
+            printf("%s %s: %ld calls\n", on ? "all from one on," : "one", kinds[k].name, attempt->gate.calls);
+            CHECK(attempt->gate.calls > 0); /* so at least one call of each kind is refused if the first is tried */
         }
     printf("%zu ended before main, with a message\ntried=%zu held=%zu\n", at_start, tried, held);
     return tried > 0 && held == tried ? 0 : 1;

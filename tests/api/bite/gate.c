@@ -56,19 +56,32 @@ void gate_kill_threads(int call)
  * signal, which threads may block.  The keeper starts before the filter, so its own calls are not filtered. */
 struct keeper {
     struct gate *gate;
+    const int *calls;
     int listener;
     sem_t may_begin;
 };
 
-/* Whether the call is to fail. */
-static bool decide(struct gate *gate, pid_t caller, int call)
+static size_t index_of(const struct keeper *keeper, int call)
 {
+    size_t i = 0;
+    while (keeper->calls[i] != call) i++;
+    return i;
+}
+
+/* Whether the call is to fail. */
+static bool decide(struct keeper *keeper, pid_t caller, int call)
+{
+    struct gate *gate = keeper->gate;
     if (call == SAY_BEGUN) gate->begun = true;
     if (call == ASK_TO_OPEN) gate->last = 0;
     if (call == SAY_BEGUN || call == ASK_TO_OPEN) return true;
     if (gate->passes_caller && caller == getpid()) return false;
+    long last = gate->last; /* read once: the caller may open the gate meanwhile */
+    if (last == 0) return false;
     long number = ++gate->calls;
-    return number >= gate->first && number <= gate->last;
+    if (number < gate->first || number > last) return false;
+    gate->refused |= 1U << index_of(keeper, call);
+    return true;
 }
 
 static void *keep_gate(void *arg)
@@ -79,7 +92,7 @@ static void *keep_gate(void *arg)
         struct seccomp_notif call = {0};
         if (ioctl(keeper->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;
         struct seccomp_notif_resp answer = {.id = call.id};
-        if (decide(keeper->gate, (pid_t)call.pid, call.data.nr))
+        if (decide(keeper, (pid_t)call.pid, call.data.nr))
             answer.error = -keeper->gate->error;
         else
             answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -95,6 +108,7 @@ void gate_count(struct gate *gate, const int *calls, size_t count)
     CHECK(count + 2 <= MOST_CALLS);
     memcpy(watched + 2, calls, count * sizeof(*calls));
     keeper.gate = gate;
+    keeper.calls = calls;
     CHECK(sem_init(&keeper.may_begin, 0, 0) == 0);
     start_thread(keep_gate, &keeper);
     keeper.listener =

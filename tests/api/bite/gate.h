@@ -13,11 +13,12 @@ void gate_allow_only(const int *calls, size_t count, bool all_threads);
 /* From now on this call ends the thread that makes it: this one, or one that it starts. */
 void gate_kill_threads(int call);
 /* From now on these calls of this thread, and of the threads, children and programs that it starts, are counted.  Calls
- * number first to last fail with `error`. */
+ * number first to last fail with `error`.  With last = 0 the gate is open: no call fails or is counted. */
 struct gate {
     volatile long calls, first, last;
-    volatile bool begun; /* gate_say_begun was called behind the gate */
-    bool passes_caller;  /* the caller's own calls are not counted */
+    volatile unsigned refused; /* bit i: calls[i] failed at least once */
+    volatile bool begun;       /* gate_say_begun was called behind the gate */
+    bool passes_caller;        /* the caller's own calls are not counted */
     int error;
 };
 void gate_count(struct gate *gate, const int *calls, size_t count);
