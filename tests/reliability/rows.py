@@ -35,9 +35,10 @@ WHOLE = ("scale", "fast", "classic")  # lanes that run all suites
 NOT_WIPING = tuple(lane for lane in read().lanes if lane != "secure")  # lanes in which free writes to no object
 ROWS = [
     Row("faults", "faults", lanes=WHOLE),
+    Row("faults, each third", "faults", ("3",), lanes=("secure",)),  # it makes three times as many calls
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
-    Row("refused calls", "api/bite/bite_refused_calls", lanes=WHOLE),
-    Row("failing calls", "api/bite/bite_failing_nth", lanes=WHOLE),
+    Row("refused calls", "api/bite/bite_refused_calls", lanes=(*WHOLE, "secure")),
+    Row("failing calls", "api/bite/bite_failing_nth", lanes=(*WHOLE, "secure")),
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks", "forks", ("400", "{seed}", "60")),
     Row("forks that allocate", "api/bite/bite_fork", lanes=WHOLE),
