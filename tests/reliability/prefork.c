@@ -13,7 +13,8 @@
 
 #include "support.h"
 
-enum { OBJECTS = 320000, LEAST = 16, MOST = 1016, OWN = 100000, AT_ONCE = 100, MOST_CHILDREN = 64, PATIENCE = 60 };
+enum { OBJECTS = 400000, FREED_EVERY = 5, LEAST = 16, MOST = 1016 }; /* 320,000 objects are left */
+enum { OWN = 100000, AT_ONCE = 100, MOST_CHILDREN = 64, PATIENCE = 60 };
 #define MOST_WRITTEN         (MIB(12) / 10)
 #define MOST_WRITTEN_FREEING MIB(3)
 
@@ -96,7 +97,7 @@ int main(int argc, char **argv)
     CHECK(together != MAP_FAILED);
     for (size_t i = 0; i < OBJECTS; i++) objects[i] = make(i);
     size_t full = resident_bytes();
-    for (size_t i = 0; i < OBJECTS; i += 4) {
+    for (size_t i = 0; i < OBJECTS; i += FREED_EVERY) {
         free(objects[i]);
         objects[i] = NULL;
     }
