@@ -1,5 +1,7 @@
 """The counter of handed-over lines counts none with one thread, and many where threads pass objects on."""
 
+import statistics
+
 import pytest
 
 from lab import LabError, build, handovers, registry
@@ -30,12 +32,15 @@ def test_one_thread_hands_nothing_over(counter):
 
 def test_what_passes_from_thread_to_thread_is_counted(counter):
     argv = ["bench_prodcons", "1", "1", "100000", "16", "1024", "--touch", "none"]
-    first, second = handovers.count(counter, 2, argv), handovers.count(counter, 2, argv)
+    counts = [handovers.count(counter, 2, argv) for _ in range(10)]
+    first = counts[0]
     # One thread marks state bytes as live, the other as free, so each line changes hands at least once for each batch.
     assert first.written["states"] > 0.5
     assert first.written["magazines"] > 1 / 30
     assert first.written["bitmaps"] < 0.1
-    assert abs(first.all_written - second.all_written) < 0.1 * first.all_written
+    # How far the consumer lags differs from run to run, and with it each count, by a tenth and more.
+    once, again = (statistics.median(count.all_written for count in half) for half in (counts[:5], counts[5:]))
+    assert abs(once - again) < 0.1 * once
 
 
 def test_a_program_that_fails_is_an_error(counter):
