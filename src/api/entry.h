@@ -6,7 +6,6 @@
 #include "back/large.h"
 #include "back/page_map.h"
 #include "variants/seal.h"
-#include "watch/guard.h"
 #include "hz3.h"
 
 /* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object of a size class.  (A large
