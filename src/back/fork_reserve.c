@@ -35,7 +35,7 @@ static uint32_t granules_left(void)
 static void set_aside(struct hz3_span *span)
 {
     const struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = hz3_granule_of(window, (void *)span->start);
+    size_t first = hz3_first_granule(window, span);
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     hz3_unlock(&hz3_pages_lock);

@@ -195,7 +195,7 @@ struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t 
 void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    size_t first = hz3_first_granule(window, span), granules = span->granules;
     hz3_spans_unmake(span);
     hz3_spans_file(window, first, granules, kind, since);
 }
@@ -203,7 +203,7 @@ void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t s
 struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t from = hz3_granule_of(window, (void *)span->start), to = from + span->granules;
+    size_t from = hz3_first_granule(window, span), to = from + span->granules;
     enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
     uint32_t since = span->since;
     hz3_spans_unmake(span);

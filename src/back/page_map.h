@@ -90,6 +90,11 @@ HZ3_INLINE size_t hz3_granule_of(const struct hz3_window *window, const void *p)
     return ((uintptr_t)p - window->base) >> HZ3_GRANULE_SHIFT;
 }
 
+HZ3_INLINE size_t hz3_first_granule(const struct hz3_window *window, const struct hz3_span *span)
+{
+    return hz3_granule_of(window, (void *)span->start);
+}
+
 /* The class in p's tag: a size class, LARGE, or NONE (not hz3's, or not the first granule of a large block). */
 HZ3_INLINE unsigned hz3_class_at(const void *p)
 {

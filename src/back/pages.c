@@ -92,7 +92,7 @@ void hz3_pages_leave(struct hz3_span *span)
 void hz3_pages_shrink(struct hz3_span *span, size_t granules)
 {
     struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start), rest = span->granules - granules;
+    size_t first = hz3_first_granule(window, span), rest = span->granules - granules;
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_lock(&hz3_pages_lock);
@@ -124,7 +124,7 @@ static struct hz3_span *find_room(struct hz3_window *window, size_t at, size_t m
 bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend)
 {
     struct hz3_window *window = window_of(span);
-    size_t first = hz3_granule_of(window, (void *)span->start), have = span->granules, more = granules - have;
+    size_t first = hz3_first_granule(window, span), have = span->granules, more = granules - have;
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     hz3_lock(&hz3_pages_lock);
     size_t end = first + have;
@@ -169,7 +169,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     hz3_vma_edges_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     hz3_huge_pages_advise(window_of(to), to->start, hz3_span_bytes(to));
-    size_t first = hz3_granule_of(window_of(from), (void *)from->start);
+    size_t first = hz3_first_granule(window_of(from), from);
     bool hole = hz3_get(hz3_pages_are_locked) || hz3_range_leaves_hole(window_of(from), first, from->granules);
     give_up(from, !hole && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;

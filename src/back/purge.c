@@ -47,7 +47,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
 static void begin_purge(struct hz3_span *span)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = hz3_granule_of(window, (void *)span->start), granules = span->granules;
+    size_t first = hz3_first_granule(window, span), granules = span->granules;
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
     purging_here = true;
@@ -89,7 +89,7 @@ static void mend_edges(struct hz3_span *span)
 static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = hz3_granule_of(window, (void *)span->start), end = first + span->granules;
+    size_t first = hz3_first_granule(window, span), end = first + span->granules;
     size_t from = first, to = end;
     if (!break_huge_pages) {
         size_t huge_page = hz3_huge_page_granules(), bytes = hz3_span_bytes(span);
@@ -137,7 +137,7 @@ static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
 {
     struct hz3_span *span = hz3_spans_oldest();
     if (!span || !hz3_ms_passed(span->since, age, now)) return NULL;
-    size_t first = hz3_granule_of(hz3_window_of((void *)span->start), (void *)span->start);
+    size_t first = hz3_first_granule(hz3_window_of((void *)span->start), span);
     size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
     granules = hz3_round_up(first + granules, hz3_huge_page_granules()) - first;
     if (granules < span->granules) span = hz3_spans_cut(span, first, granules, HZ3_SPAN_PURGING);
@@ -177,7 +177,7 @@ static void purge_again(struct hz3_window *window, size_t granule)
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = &window->spans[granule];
         more = granule < hz3_min(window->frontier, window->spans_mapped);
-        bool whole = more && span->kind != HZ3_SPAN_NONE && hz3_granule_of(window, (void *)span->start) == granule;
+        bool whole = more && span->kind != HZ3_SPAN_NONE && hz3_first_granule(window, span) == granule;
         bool clean = whole && span->kind == HZ3_SPAN_CLEAN;
         granule += whole ? span->granules : 1;
         if (clean) begin_purge(span);

@@ -26,7 +26,7 @@ static HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
 {
     if (hz3_class_info[run->cls].objects <= WORD) return &run->free;
     struct hz3_window *window = hz3_window_of((void *)run->start);
-    return window->free[hz3_granule_of(window, (void *)run->start)];
+    return window->free[hz3_first_granule(window, run)];
 }
 
 static bool starts(const struct hz3_span *run, size_t i, const void *p)

@@ -27,7 +27,7 @@ static bool is_dense(size_t granules)
 static struct hz3_span *take_from_reserve(struct hz3_span **reserve)
 {
     struct hz3_window *window = window_of(*reserve);
-    size_t first = hz3_granule_of(window, (void *)(*reserve)->start), granules = (*reserve)->granules;
+    size_t first = hz3_first_granule(window, *reserve), granules = (*reserve)->granules;
     hz3_spans_unmake(*reserve);
     *reserve = granules > 1 ? hz3_spans_make(window, first + 1, granules - 1, HZ3_SPAN_RESERVE) : NULL;
     return hz3_spans_make(window, first, 1, HZ3_SPAN_RUN);

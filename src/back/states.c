@@ -48,7 +48,7 @@ static bool give_way(size_t bytes)
         if (!span) span = hz3_spans_find(HZ3_SPAN_CLEAN, 1, 1);
         if (!span) return false;
         struct hz3_window *window = hz3_window_of((void *)span->start);
-        span = hz3_spans_cut(span, hz3_granule_of(window, (void *)span->start), 1, HZ3_SPAN_LARGE);
+        span = hz3_spans_cut(span, hz3_first_granule(window, span), 1, HZ3_SPAN_LARGE);
         bool unmapped = !window->reserved && hz3_os_unmap(span->start, HZ3_GRANULE);
         if (unmapped) hz3_vma_edges_drop(span->start, HZ3_GRANULE);
         hz3_spans_refile(span, unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
@@ -77,7 +77,7 @@ enum hz3_map_result hz3_states_cover(const struct hz3_span *span, unsigned cls)
 {
     if (!hz3_state_tables) return HZ3_MAPPED;
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t granule = hz3_granule_of(window, (void *)span->start), end = granule + span->granules;
+    size_t granule = hz3_first_granule(window, span), end = granule + span->granules;
     unsigned table = hz3_state_table(cls);
     for (struct part part; granule < end; granule = part.end) {
         part = part_of(window, table, granule);

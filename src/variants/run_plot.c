@@ -25,15 +25,10 @@ static bool is_crowded(void)
     return hz3_gauge(HZ3_GAUGE_GUARDS) >> HZ3_GRANULE_SHIFT >= GUARDS + (hz3_grown >> HZ3_GRANULE_SHIFT) / SHARE;
 }
 
-static size_t first_of(const struct hz3_window *window, const struct hz3_span *span)
-{
-    return hz3_granule_of(window, (void *)span->start);
-}
-
 static bool is_guarded(const struct hz3_span *span)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    return hz3_spans_neighbour(window, first_of(window, span) - 1, HZ3_SPAN_GUARD);
+    return hz3_spans_neighbour(window, hz3_first_granule(window, span) - 1, HZ3_SPAN_GUARD);
 }
 
 /* A free span with room for so many granules behind a guard, and for the guard if it has none; or NULL. */
@@ -48,7 +43,7 @@ static struct hz3_span *find(enum hz3_span_kind state, size_t granules)
 static struct hz3_span *put_guard(struct hz3_span *span, enum hz3_span_kind state)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = first_of(window, span), granules = span->granules - 1;
+    size_t first = hz3_first_granule(window, span), granules = span->granules - 1;
     bool zeroed = span->zeroed, mapped = state != HZ3_SPAN_UNMAPPED;
     if (mapped && !(window->reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, HZ3_GRANULE)) {
         hz3_spans_refile(span, state, span->since);
@@ -67,7 +62,7 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules)
     struct hz3_span *span = find(state, granules);
     if (!span) return NULL;
     bool guarded = is_guarded(span);
-    size_t first = first_of(hz3_window_of((void *)span->start), span);
+    size_t first = hz3_first_granule(hz3_window_of((void *)span->start), span);
     span = hz3_spans_cut(span, first, guarded ? granules : granules + 1, HZ3_SPAN_RUN);
     if (!guarded) span = put_guard(span, state);
     return state == HZ3_SPAN_UNMAPPED ? hz3_take_hole(span) : span;

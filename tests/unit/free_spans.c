@@ -18,7 +18,7 @@ static int take(void **state)
     struct hz3_span *span = hz3_pages_alloc(GRANULES, GRANULES, HZ3_SPAN_LARGE);
     assert_non_null(*state = span);
     window = hz3_window_of((void *)span->start);
-    first = hz3_granule_of(window, (void *)span->start);
+    first = hz3_first_granule(window, span);
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     for (size_t i = 0; i < GRANULES; i++) hz3_spans_make(window, first + i, 1, HZ3_SPAN_LARGE);
@@ -45,7 +45,7 @@ static struct hz3_span *file(size_t from, size_t granules, enum hz3_span_kind ki
 
 static size_t place(const struct hz3_span *span)
 {
-    return hz3_granule_of(window, (void *)span->start) - first;
+    return hz3_first_granule(window, span) - first;
 }
 
 static void assert_is(const struct hz3_span *span, size_t from, size_t granules, uint32_t since)

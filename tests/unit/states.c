@@ -82,7 +82,7 @@ static void taken_parts_are_left_alone(void **state)
     if (!hz3_state_tables || HZ3_SECURE) skip(); /* in lane secure a run takes no rest of a span */
     struct hz3_span *span = fresh_stretch();
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = hz3_granule_of(window, (void *)span->start);
+    size_t first = hz3_first_granule(window, span);
     uintptr_t start = span->start, end = start + PART * (uintptr_t)HZ3_GRANULE;
     uint8_t *theirs = hz3_state_at(start, HZ3_UNIT_SHIFT);
     assert_ptr_equal(mmap(theirs, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), theirs);
