@@ -159,6 +159,8 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
         how = f"it ended by {signal.Signals(-status).name}"
     else:
         how = f"it ended with status {status}"
+    if parts := re.search(r"\btried=(\d+) held=(\d+)", said):
+        how += f", {parts[2]} of {parts[1]} times it held"
     if row.name.startswith(MISUSE):
         caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # line 1 is its own
         return Outcome(row, HELD) if caught else Outcome(row, FAILED, how)

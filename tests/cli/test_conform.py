@@ -91,7 +91,7 @@ def test_rows_that_nobody_has_are_refused_and_those_there_are_listed():
     done = tried("--rows", "nonsense.*", SCALE)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1
-    assert "nonsense.*" in done.stderr and "api.*, bite.*, misuse.*, stress.*" in done.stderr
+    assert "nonsense.*" in done.stderr and "api.*, bite.*, misuse.*, reliability.*, stress.*" in done.stderr
 
 
 def test_every_test_has_a_row_or_a_reason_to_be_left_out():
@@ -111,6 +111,7 @@ def test_a_row_is_judged_by_its_status_and_misuse_by_its_end():
     assert [conform.judged(plain, status, "").word for status in (0, 1, -6, None, 77)] == [
         "held", "not held", "not held", "not held", "skipped"]
     assert conform.judged(plain, 0, "not ok 1 # SKIP x\n").word == "skipped"
+    assert conform.judged(plain, 1, "tried=9 held=7\n").how == "it ended with status 1, 7 of 9 times it held"
     accused = "0x10 1\n"
     assert [conform.judged(misuse, status, accused).word for status in (0, 104, -6, -11, None)] == [
         "not held", "not held", "held", "held", "not held"]
