@@ -16,7 +16,9 @@ from lab import (
     LabError,
     archive,
     build,
+    experiment,
     handovers,
+    instructions,
     judge,
     ledger,
     machine,
@@ -235,6 +237,14 @@ def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
     cells = list(handovers.commands(file, threads))
     build.Builder(reader).benches(sorted({argv[0] for _, _, argv in cells}))
     show.console.print(handovers.table(handovers.library(lane), file, threads, f"lane {lane}"))
+
+
+@main.command("instructions")
+@click.argument("file", type=click.Path(path_type=Path))
+def instructions_verb(file: Path) -> None:
+    """Count how many instructions more each variant of an experiment takes for an operation."""
+    plan = planning.of_experiment(file, 1.0, None, show.console.print)
+    show.console.print(instructions.table(experiment.read(file), plan.arms))
 
 
 @main.command("pack")
