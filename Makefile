@@ -99,7 +99,7 @@ test_packages: setup-packages
 
 # Each lane with each of its flags changed, and for longer: half an hour.
 test_variants_long: setup-test all
-	@$(PYTEST) tests/lanes tests/golden/test_boxes.py --long
+	@$(PYTEST) tests/lanes tests/golden/test_boxes.py tests/portable --long
 
 $(LANES:%=test_%): test_%: shared_programs benches
 	@$(call LIBRARY,$*,$(call TESTS,$*),all)

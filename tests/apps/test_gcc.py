@@ -5,9 +5,9 @@ from host import children, require, wait_until
 
 
 def source():
-    """A source with enough functions, loops, switches and structs that the optimiser needs more than 100 MiB."""
+    """A source with enough functions, loops, switches and structs that the optimiser needs more than 70 MiB."""
     yield "#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n"
-    for n in range(600):
+    for n in range(250):
         cases = "".join(f"case {i}: x += s->f{i % 9} * {n + i}u; break;\n" for i in range(12))
         fields = "".join(f"uint32_t f{i};" for i in range(9))
         yield f"struct s{n} {{ {fields} char name[{n % 60 + 4}]; }};\n"

@@ -66,11 +66,12 @@ def program(request, tmp_path_factory):
 
 @pytest.mark.parametrize("window", ["1024G", "64M"])
 @pytest.mark.parametrize("name, page_size", RUNS)
-def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size, window):
+def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size, window, request):
     target = TARGETS[name]
     if what := missing(target):
         pytest.skip(f"{what} not installed")
-    command = [program(name, "stress/stress.c"), 3, 4, 1]
+    seconds = 5 if request.config.getoption("--long") else 1
+    command = [program(name, "stress/stress.c"), seconds, 4, 1]
     if target.emulator:
         command = [Path(target.emulator), *(["-p", page_size] if page_size else []), *command, "unforked"]
     done = run(*command, HZ3_STATS="1", HZ3_DECAY="20", HZ3_WINDOW=window)
