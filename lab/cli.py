@@ -241,10 +241,12 @@ def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
 
 @main.command("instructions")
 @click.argument("file", type=click.Path(path_type=Path))
-def instructions_verb(file: Path) -> None:
+@click.option("--group", "groups", multiple=True, help="cases of this group only (may be repeated)")
+def instructions_verb(file: Path, groups: tuple[str, ...]) -> None:
     """Count how many instructions more each variant of an experiment takes for an operation."""
+    asked = instructions.countable(experiment.read(file), groups)
     plan = planning.of_experiment(file, 1.0, None, show.console.print)
-    show.console.print(instructions.table(experiment.read(file), plan.arms))
+    show.console.print(instructions.table(asked, plan.arms))
 
 
 @main.command("pack")

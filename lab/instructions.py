@@ -9,6 +9,7 @@ import shlex
 import statistics
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.table import Table
 
@@ -41,10 +42,18 @@ def an_operation(case: Case, arm: Arm) -> float:
     return (many - few) / (more - some)
 
 
+def countable(asked: Experiment, groups: tuple[str, ...] = ()) -> Experiment:
+    """The experiment with those of its cases that have a number of iterations, and are in one of the groups if given."""
+    known = dict.fromkeys(case.group for case in asked.cases if case.iters)
+    if unknown := [group for group in groups if group not in known]:
+        raise LabError(f"{asked.name} has no iterations to count in group '{unknown[0]}' (groups: {', '.join(known)})")
+    return replace(asked, cases=tuple(case for case in asked.cases if case.iters and case.group in (groups or known)))
+
+
 def rows(asked: Experiment, arms: dict[str, Arm]) -> Iterator[list[str]]:
-    """A row for each case that has a number of iterations: the median of some runs of the baseline, and how much more
-    each variant takes, with the least and the most that it may be by the runs."""
-    for case in (case for case in asked.cases if case.iters):
+    """A row for each case: the median of some runs of the baseline, and how much more each variant takes, with the least
+    and the most that it may be by the runs."""
+    for case in asked.cases:
         counts = {
             name: sorted(an_operation(case, arm) for _ in range(RUNS)) for name, arm in arms.items() if name != COPY
         }

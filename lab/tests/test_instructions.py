@@ -21,15 +21,20 @@ def test_what_a_variant_does_more_is_counted(builder, monkeypatch):
         builder.variant(experiment.Variant(name, lane)) for name, lane in ((BASELINE, "r90"), ("checked", "scale"))
     )
     case = experiment.Case("one thread", "st", "bench_mixed_st {iters} 400 16 2048", 1000000)
-    asked = replace(
-        experiment.read(build.ROOT / "experiments/free-check.toml"),
-        cases=(case, experiment.Case("no number", "st", "x")),
-    )
+    asked = replace(experiment.read(build.ROOT / "experiments/free-check.toml"), cases=(case,))
     (row,) = instructions.rows(asked, {BASELINE: base, "the same": base, "checked": checked})
     name, count, same, more = row
     assert name == "one thread" and float(count) > 20
     assert abs(float(same.split()[0])) < 0.1
     assert 1 < float(more.split()[0]) < 20
+
+
+def test_cases_are_chosen_by_group_and_need_iterations():
+    asked = experiment.read(build.ROOT / "experiments/free-check.toml")
+    assert [case.name for case in instructions.countable(asked, ("st",)).cases] == ["one thread"]
+    assert len(instructions.countable(asked).cases) == sum(case.iters > 0 for case in asked.cases) < len(asked.cases)
+    with pytest.raises(LabError, match=r"no iterations to count in group 'idle' \(groups: r0, "):
+        instructions.countable(asked, ("idle",))
 
 
 def test_a_program_that_fails_is_an_error():
