@@ -1,7 +1,7 @@
 """How many instructions more or less a variant of an experiment takes for each operation.  They are counted, so there is
 hardly any noise; but caches and waiting are not in it.
 
-valgrind counts each case twice, once three times as long.  The difference is without the start.
+valgrind counts each case at two lengths.  The difference is without the start.
 """
 
 import re
@@ -18,7 +18,8 @@ from lab.experiment import Case, Experiment
 from lab.plan import BASELINE, COPY, Arm
 
 RUNS = 3
-ITERATIONS = 5000  # of each thread in the shorter run
+FEW = 5000  # iterations of each thread in the shorter run
+OPERATIONS = 2e6  # of all threads in the longer one
 COLLECTED = re.compile(r"Collected : (\d+)")
 
 
@@ -37,8 +38,8 @@ def collected(argv: list[str], arm: Arm) -> tuple[int, float]:
 
 def an_operation(case: Case, arm: Arm) -> float:
     """Instructions of the program and of hz3 for each operation of the program."""
-    few, some = collected(case.argv(ITERATIONS / case.iters), arm)
-    many, more = collected(case.argv(3 * ITERATIONS / case.iters), arm)
+    few, some = collected(case.argv(FEW / case.iters), arm)
+    many, more = collected(case.argv(FEW / case.iters * OPERATIONS / some), arm)
     return (many - few) / (more - some)
 
 
