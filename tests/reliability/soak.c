@@ -132,6 +132,7 @@ static void judge(size_t from, bool growth_too)
     CHECK(second <= first + FEW_MAPPINGS);
     CHECK(!growth_too || least.rise - 2 * least.error <= allowed);
     CHECK(!growth_too || all.rise - 2 * all.error <= allowed);
+    CHECK(!growth_too || all.error <= 2 * allowed); /* otherwise the machine was too busy to tell */
 }
 
 int main(int argc, char **argv)
