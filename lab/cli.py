@@ -246,7 +246,7 @@ def instructions_verb(file: Path, groups: tuple[str, ...]) -> None:
     """Count how many instructions more each variant of an experiment takes for an operation."""
     asked = instructions.countable(experiment.read(file), groups)
     plan = planning.of_experiment(file, 1.0, None, show.console.print)
-    show.console.print(instructions.table(asked, plan.arms))
+    show.console.print(instructions.table(asked, plan))
 
 
 @main.command("pack")

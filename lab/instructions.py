@@ -1,62 +1,66 @@
-"""How many instructions more or less a variant of an experiment takes for each operation.  They are counted, so there is
-hardly any noise; but caches and waiting are not in it.
+"""How many instructions more or less a variant of an experiment takes for each operation.  Caches and waiting are not in
+that, and noise is only where threads wait for each other.
 
 valgrind counts each case at two lengths.  The difference is without the start.
 """
 
 import re
-import shlex
+import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from rich.table import Table
 
-from lab import ROOT, LabError, build, measure
+from lab import LabError, measure, text_of
 from lab.experiment import Case, Experiment
-from lab.plan import BASELINE, COPY, Arm
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 RUNS = 3
-FEW = 5000  # iterations of each thread in the shorter run
-OPERATIONS = 2e6  # of all threads in the longer one
-COLLECTED = re.compile(r"Collected : (\d+)")
+FEW = 1000  # iterations of each thread in the shorter run
+OPERATIONS = 2e6  # of all threads in the longer one, if that is three times the shorter
 
 
-def collected(argv: list[str], arm: Arm) -> tuple[int, float]:
+def collected(name: str, arm: Arm, case: Case, iterations: float, programs: dict[str, str]) -> tuple[int, float]:
     """The instructions of one run, and its operations."""
-    assert arm.file
     with tempfile.TemporaryDirectory() as folder:
-        count = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
-        more = {"LD_PRELOAD": str(ROOT / arm.file)}
-        succeeded, said = build.outcome([*count, str(ROOT / "out" / argv[0]), *argv[1:]], shlex.join(argv), **more)
-    found = COLLECTED.search(said)
-    if not succeeded or not found:
-        raise LabError(f"{shlex.join(argv)}: {said[-1000:]}")
-    return int(found[1]), float(measure.words(re.findall(r"^bench=.*$", said, re.MULTILINE)[-1])["ops"])
+        counts = Path(folder, "counts")
+        under = ("valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}")
+        cell = Cell(case.argv(iterations / case.iters), case.group, case.env)
+        figures = measure.Bench(programs, under=under)(name, arm, cell)
+        (total,) = re.findall(r"^totals: (\d+)$", text_of(counts), re.MULTILINE)
+    return int(total), figures["ops"]
 
 
-def an_operation(case: Case, arm: Arm) -> float:
+def an_operation(name: str, arm: Arm, case: Case, programs: dict[str, str]) -> float:
     """Instructions of the program and of hz3 for each operation of the program."""
-    few, some = collected(case.argv(FEW / case.iters), arm)
-    many, more = collected(case.argv(FEW / case.iters * OPERATIONS / some), arm)
+    few, some = collected(name, arm, case, FEW, programs)
+    many, more = collected(name, arm, case, FEW * max(3, OPERATIONS / some), programs)
     return (many - few) / (more - some)
 
 
 def countable(asked: Experiment, groups: tuple[str, ...] = ()) -> Experiment:
     """The experiment with those of its cases that have a number of iterations, and are in one of the groups if given."""
-    known = dict.fromkeys(case.group for case in asked.cases if case.iters)
-    if unknown := [group for group in groups if group not in known]:
-        raise LabError(f"{asked.name} has no iterations to count in group '{unknown[0]}' (groups: {', '.join(known)})")
-    return replace(asked, cases=tuple(case for case in asked.cases if case.iters and case.group in (groups or known)))
+    if not shutil.which("valgrind"):
+        raise LabError("valgrind is missing, which counts: it is Debian's package of that name")
+    cases = [case for case in asked.cases if case.iters and "{iters}" in case.command]
+    chosen = tuple(case for case in cases if not groups or case.group in groups)
+    if not chosen or set(groups) - {case.group for case in chosen}:
+        there = ", ".join(dict.fromkeys(case.group for case in cases))
+        raise LabError(f"{asked.name} has iterations to count in these groups: {there or 'none'}")
+    return replace(asked, cases=chosen)
 
 
-def rows(asked: Experiment, arms: dict[str, Arm]) -> Iterator[list[str]]:
+def rows(asked: Experiment, plan: Plan) -> Iterator[list[str]]:
     """A row for each case: the median of some runs of the baseline, and how much more each variant takes, with the least
-    and the most that it may be by the runs."""
+    and the most change between any two runs."""
+    arms = {name: arm for name, arm in plan.arms.items() if name != COPY}
     for case in asked.cases:
         counts = {
-            name: sorted(an_operation(case, arm) for _ in range(RUNS)) for name, arm in arms.items() if name != COPY
+            name: sorted(an_operation(name, arm, case, plan.programs) for _ in range(RUNS))
+            for name, arm in arms.items()
         }
         base = counts.pop(BASELINE)
         changes = [
@@ -66,10 +70,10 @@ def rows(asked: Experiment, arms: dict[str, Arm]) -> Iterator[list[str]]:
         yield [case.name, f"{statistics.median(base):.1f}", *changes]
 
 
-def table(asked: Experiment, arms: dict[str, Arm]) -> Table:
+def table(asked: Experiment, plan: Plan) -> Table:
     made = Table(title=f"{asked.name}: instructions for each operation")
     for column in ("case", BASELINE, *(variant.name for variant in asked.variants)):
         made.add_column(column, justify="left" if column == "case" else "right")
-    for row in rows(asked, arms):
+    for row in rows(asked, plan):
         made.add_row(*row)
     return made

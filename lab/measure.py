@@ -19,17 +19,17 @@ WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and not stor
 
 
 class Bench:
-    """Runs a benchmark program of out/.  It prints one line of key=value words."""
+    """Runs a benchmark program of out/, as an argument of `under` if given.  It prints one line of key=value words."""
 
-    def __init__(self, programs: dict[str, str], root: Path = ROOT):
-        self.programs, self.root = programs, check_preloadable(root)
+    def __init__(self, programs: dict[str, str], root: Path = ROOT, under: tuple[str, ...] = ()):
+        self.programs, self.root, self.under = programs, check_preloadable(root), under
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         program, *arguments = cell.argv
         check_program(f"out/{program}", self.root / "out" / program, self.programs.get(program))
         library = check_library(name, arm, self.root)
         done = execute(
-            [str(self.root / "out" / program), *arguments],
+            [*self.under, str(self.root / "out" / program), *arguments],
             environment(arm, cell, [library] if library else None, keep=()),
             f"{shlex.join(cell.argv)} under {name}",
         )
