@@ -78,7 +78,7 @@ def judged(run: Samples) -> Judged:
         raise LabError(f"{run.path}: {error}") from None
 
 
-DIGITS = 7  # significant digits of real programs' times
+DIGITS = 6  # significant digits of real programs' times
 
 
 def number(value: Any) -> Any:
@@ -187,7 +187,8 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
         return ["seconds", *(f"{call}_{share}_ns" for call in ("malloc", "free") for share in SHARES)]
     short = ["seconds"] * (cell in short_cells(comparison.run))
     overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
-    return list(dict.fromkeys([*short, SPEED, MEMORY, *comparison.answers(cell), *overflowed]))
+    speed = [] if comparison.real else [SPEED]  # of a real program it is 1 / cpu_s
+    return list(dict.fromkeys([*short, *speed, MEMORY, *comparison.answers(cell), *overflowed]))
 
 
 def timed(value: Any) -> Any:
@@ -242,6 +243,8 @@ def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
             attempt = {}
             for column, arm in enumerate(run.arms_of(Round("ab", block, name))):
                 found = {figure: real(of_arms[column][block]) for figure, of_arms in cell["figures"].items()}
+                if cpu_s := found.get("cpu_s"):
+                    found[SPEED] = 1 / cpu_s
                 attempt[arm] = asked | {figure: value for figure, value in found.items() if value is not None}
             run.attempts[Round("ab", block, name)] = [attempt]
     return run
