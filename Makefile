@@ -36,7 +36,7 @@ PART_fast := 2
 PART_classic := 3
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all analyze benches check check_secure clean coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: all analyze benches check check_secure clean coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -124,6 +124,11 @@ SEED ?=
 test-reliability: setup-test all
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
 	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py $(SEED:%=--seed %)
+
+# 100,000 forks and a soak of an hour: two hours.
+test_reliability_long: setup-test all
+	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
+	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py --long $(SEED:%=--seed %)
 
 # Real programs under stress, beside glibc: ten minutes.  PAGE=docs/results/programs-under-stress.md writes them down.
 PAGE ?=

@@ -1,7 +1,7 @@
 """Loads that wear allocators down, at full length: every row in every lane has to hold in every trial.  The programs
 and what they try are in docs/testing.md.
 
-    rows.py [--seed N] [--lane LANE]... [--row NAME]...
+    rows.py [--long] [--seed N] [--lane LANE]... [--row NAME]...
 
 The seed is printed.  The same seed repeats what each thread does, but not the timing."""
 
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Row:
     environment: dict[str, str] = field(default_factory=dict)
     lanes: tuple[str, ...] = tuple(read().lanes)
     seconds: float = 600  # the time limit
+    long: tuple[str, ...] = ()  # the arguments for --long, which runs only rows that have such
     side_by_side: bool = False  # two lanes at once: one alone keeps about one processor busy, or its time is set
 
 
@@ -44,7 +45,7 @@ ROWS = [
     Row("refused calls", "api/bite/bite_refused_calls", lanes=(*WHOLE, "secure"), side_by_side=True),
     Row("failing calls", "api/bite/bite_failing_nth", lanes=(*WHOLE, "secure"), side_by_side=True),
     Row("rates", "rates", ("{seed}", "4"), side_by_side=True),
-    Row("forks", "forks", ("400", "{seed}", "60"), lanes=("scale",)),
+    Row("forks", "forks", ("400", "{seed}", "60"), lanes=("scale",), long=("100000", "{seed}", "600")),
     Row("forks", "forks", ("400", "{seed}", "10"), lanes=OTHERS),
     Row("forks that allocate", "api/bite/bite_fork", lanes=WHOLE),
     Row("threads", "threads", ("10000", "5000", "{seed}")),
@@ -52,7 +53,7 @@ ROWS = [
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(ROOT / "build/scale/tests/api/bite/bite_address_limit"), "1024"), side_by_side=True),
     Row("stress", "stress/stress", ("20", "8", "{seed}"), lanes=WHOLE),
-    Row("soak", "soak", ("600", "{seed}"), lanes=("scale", "secure"), seconds=700, side_by_side=True),
+    Row("soak", "soak", ("600", "{seed}"), lanes=("scale", "secure"), seconds=700, long=("3600", "{seed}"), side_by_side=True),
     Row("accounting", "lanes/conserve.c", ("10", "6", "{seed}", "10000"), side_by_side=True),
     Row("fuzz", "fuzz/fuzz.c", ("random", "{seed}", "300"), lanes=WHOLE, side_by_side=True),
 ]
@@ -96,10 +97,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
     parser.add_argument("--lane", action="append", choices=lanes)
     parser.add_argument("--row", action="append", choices=list(dict.fromkeys(row.name for row in ROWS)))
+    parser.add_argument("--long", action="store_true")
     wanted = parser.parse_args()
     print(f"seed {wanted.seed}\n{'row':<24} {'lane':<8} {'tried':>9} {'held':>9} {'took':>8}", flush=True)
     begun, stood = time.monotonic(), []
-    for row in ROWS:
+    rows = [replace(row, arguments=row.long, seconds=7200) for row in ROWS if row.long] if wanted.long else ROWS
+    for row in rows:
         if row.name not in (wanted.row or [row.name]):
             continue
         with ThreadPoolExecutor(2 if row.side_by_side else 1) as pool:
