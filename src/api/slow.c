@@ -143,7 +143,7 @@ static void *small(unsigned cls, size_t size, size_t alignment)
 
 /* While threads have no magazines most calls come here, and few have to go further.  NULL: the processor has no object,
  * or cls is not a class, since allocations are sampled. */
-static void *malloc_of_processor(unsigned cls)
+HZ3_INLINE void *malloc_of_processor(unsigned cls)
 {
     void *p = hz3_cpu_take(cls);
     return likely(p) ? hz3_mark_live(p, cls) : NULL;
@@ -300,7 +300,7 @@ static bool looks_live(const void *p, unsigned cls)
 }
 
 /* False: p has to be freed some other way, and nothing was changed. */
-static bool free_to_processor(void *p)
+HZ3_INLINE bool free_to_processor(void *p)
 {
     const struct hz3_window *window = &hz3_windows[0];
     if (!hz3_window_has(window, p)) return false;

@@ -120,7 +120,7 @@ static void send_some(void)
 }
 
 /* Refill may have failed for lack of a magazine: then there may still be an object. */
-static void *malloc_by_processor(struct hz3_thread *self, unsigned cls)
+HZ3_INLINE void *malloc_by_processor(struct hz3_thread *self, unsigned cls)
 {
     void *p = hz3_processor_malloc(self, cls);
     return p ? p : take_one(self, cls);

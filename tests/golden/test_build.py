@@ -39,6 +39,19 @@ def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, comp
     assert (tmp_path / "libhakozuna_hz3_scale.a").exists()
 
 
+def test_a_debug_build_links_into_a_static_program(root, tmp_path):
+    """The compiler does not remove what only a variant calls, nor the linker."""
+    done = configure(root, tmp_path, "-DCMAKE_BUILD_TYPE=Debug")
+    assert done.returncode == 0, done.stderr
+    build(tmp_path, f"-j{os.cpu_count()}", "--target", "hz3_static")
+    program, archive = tmp_path / "program", tmp_path / "libhakozuna_hz3_scale.a"
+    source = "#include <stdlib.h>\nint main(void) { void *p = malloc(100); free(p); return !p; }\n"
+    link = ["cc", "-static", "-x", "c", "-", "-x", "none", archive, "-pthread", "-o", program]
+    subprocess.run(link, input=source, text=True, check=True)
+    said = subprocess.run([program], env={"HZ3_VERBOSE": "1"}, capture_output=True, text=True, check=True).stderr
+    assert "hz3: option HZ3_VERBOSE=1 = 1 (environment)" in said
+
+
 def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
     tree = tmp_path / "tree"
     for part in ("src", "cmake", "include", "bench", "bin", "tools", "trace"):
