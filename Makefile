@@ -91,7 +91,7 @@ analyze: setup-analyze
 
 # What tests reach of each room of src: a quarter of an hour.
 coverage: setup-coverage
-	@.venv/bin/python tools/coverage.py | tee build/coverage.md
+	@.venv/bin/python tools/coverage.py >build/coverage.md && cat build/coverage.md
 
 # Debian's packages, the crate and the wheel: made, installed where nothing else is, and used.
 test_packages: setup-packages

@@ -65,8 +65,10 @@ def test(build: Path, *words: str) -> None:
 def reached(build: Path) -> dict[str, LINES]:
     """The lines of each source."""
     counts = build / "coverage.json"
+    # Loops that wait make more turns than gcovr would believe.
     subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", f"{ROOT}/src/", "--json", counts,
                     "--merge-mode-functions", "merge-use-line-max", "--gcov-ignore-errors", "all",
+                    "--gcov-suspicious-hits-threshold", "0",
                     build / "CMakeFiles", build / "tests/unit/CMakeFiles/hz3_rooms.dir"],
                    check=True, stdout=subprocess.DEVNULL)
     return {file["file"].removeprefix("src/"): {
