@@ -121,14 +121,11 @@ check_secure: shared_programs
 
 # What wears allocators down, in every lane: more than half an hour.  It prints the seed of what it does by chance.
 SEED ?=
-test-reliability: setup-test all
+# test_reliability_long: 100,000 forks and a soak of an hour, in two hours.
+test_reliability_long: LONG := --long
+test-reliability test_reliability_long: setup-test all
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
-	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py $(SEED:%=--seed %)
-
-# 100,000 forks and a soak of an hour: two hours.
-test_reliability_long: setup-test all
-	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
-	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py --long $(SEED:%=--seed %)
+	@PYTHONPATH=$(CURDIR) .venv/bin/python tests/reliability/rows.py $(LONG) $(SEED:%=--seed %)
 
 # Real programs under stress, beside glibc: ten minutes.  PAGE=docs/results/programs-under-stress.md writes them down.
 PAGE ?=
