@@ -53,7 +53,7 @@ ROWS = [
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(ROOT / "build/scale/tests/api/bite/bite_address_limit"), "1024"), side_by_side=True),
     Row("stress", "stress/stress", ("20", "8", "{seed}"), lanes=WHOLE),
-    Row("soak", "soak", ("600", "{seed}"), lanes=("scale", "secure"), seconds=700, long=("3600", "{seed}"), side_by_side=True),
+    Row("soak", "soak", ("600", "{seed}"), lanes=("scale", "secure"), seconds=1900, long=("3600", "{seed}"), side_by_side=True),
     Row("accounting", "lanes/conserve.c", ("10", "6", "{seed}", "10000"), side_by_side=True),
     Row("fuzz", "fuzz/fuzz.c", ("random", "{seed}", "300"), lanes=WHOLE, side_by_side=True),
 ]
@@ -101,7 +101,7 @@ def main() -> int:
     wanted = parser.parse_args()
     print(f"seed {wanted.seed}\n{'row':<24} {'lane':<8} {'tried':>9} {'held':>9} {'took':>8}", flush=True)
     begun, stood = time.monotonic(), []
-    rows = [replace(row, arguments=row.long, seconds=7200) for row in ROWS if row.long] if wanted.long else ROWS
+    rows = [replace(row, arguments=row.long, seconds=11000) for row in ROWS if row.long] if wanted.long else ROWS
     for row in rows:
         if row.name not in (wanted.row or [row.name]):
             continue
