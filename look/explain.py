@@ -9,8 +9,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from look import shown
-from look.figures import GRANULE, PLACES, Figures, Span, Window
-from look.layout import find
+from look.figures import GRANULE, PLACES, Figures, Span, Window, figures_of
 from look.process import PAGE, Mapping, Process
 from look.stats import human
 
@@ -222,7 +221,7 @@ def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: 
 
 
 def once(process: Process) -> Sum:
-    figures = Figures(find(process))
+    figures = figures_of(process)
     of, holes, gaps = heap(figures)
     apart = others(figures, process.smaps())
     rss = process.resident()

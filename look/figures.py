@@ -1,11 +1,13 @@
 """hz3's statistics of a process, read from its memory: the figures of src/watch/stats.c, and more by class.
 
-They are read while threads run, so values may be of slightly different times."""
+They are read while threads run, so values may be of slightly different times.  Of a process at rest they are of one
+time, even if a background pass begins meanwhile: see figures_of()."""
 
 import struct
 from typing import NamedTuple
 
-from look.layout import ORDER, Layout
+from look.layout import ORDER, Layout, find
+from look.process import Process
 
 GRANULE = 64 << 10
 SOURCES = (
@@ -24,6 +26,7 @@ SOURCES = (
 PUBLIC = {"stash": "owner_stash", "held": "held_run", "fresh": "fresh_run"}  # names in stats.c, if different
 OWNERS_MAX, INSTANCES_MAX = 256, 64
 THREADS_MAX = 1 << 20
+TRIES = 3
 ROWS = 64  # of a table, read at once
 _NUMBER, _COUNT = (1 << 26) - 1, (1 << 10) - 1  # as in src/middle/stack.h
 _LIST_COUNT_AT = 44  # as in src/variants/list.h
@@ -98,12 +101,16 @@ class Figures:
 
     # ---- objects ----
 
+    def is_steady(self) -> bool:
+        """No object went back to its run since this was read.  One that did may have been taken for a live one."""
+        return self._retired == self.layout.array("central", self.bins)
+
     def _classes(self) -> list[Class]:
         at = self.layout
         self.bins = at.at("classes") + 2
         infos, heaps = at.array("class", self.bins), at.value("heaps")
         # `retired` is read first, as every retired object was taken before.
-        retired = at.array("central", self.bins)
+        retired = self._retired = at.array("central", self.bins)
         taken = [0] * self.bins
         data = at.array("heap", heaps)
         for heap in range(heaps):
@@ -397,3 +404,12 @@ class Figures:
 
     def used_classes(self) -> list[Class]:
         return [c for c in self.classes[1:-1] if c.runs or c.out]
+
+
+def figures_of(process: Process) -> Figures:
+    """Reads again where the figures are not steady.  A background pass is over by then; a busy process stays unsteady."""
+    layout = find(process)
+    for _ in range(TRIES):
+        if (figures := Figures(layout)).is_steady():
+            break
+    return figures

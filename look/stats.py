@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from look.figures import Class, Figures
-from look.layout import find
+from look.figures import Class, figures_of
 from look.process import Process
 
 MEANING = {  # docs/use/statistics.md has more
@@ -44,7 +43,7 @@ def by_class(c: Class) -> dict[str, int]:
 
 
 def read(process: Process) -> dict[str, Any]:
-    figures = Figures(find(process))
+    figures = figures_of(process)
     return {
         "pid": process.pid,
         "program": process.name,

@@ -18,7 +18,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from lab import ROOT
 from lab.registry import read as read_registry
-from look import LookError
+from look import LookError, stats
+from look.figures import Figures
 from look.layout import HEAD, MAGIC, find
 from look.process import Process
 from variants import variant
@@ -28,6 +29,9 @@ ALL_LANES = read_registry().lanes
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 BUSY = [sys.executable, "-c", "print('there', flush=True)\nx = []\n"
         "while True: x = [bytearray(n % 999) for n in range(9999)] + x[:9999]"]
+
+
+KEPT = sum(1 for i in range(20000) if i % 3 == 0) * 4  # the objects that rests.c keeps
 
 
 def library(lane):
@@ -78,9 +82,25 @@ def test_classes_are_counted(lane, program):
         read = json.loads(said("stats", "--json", process.pid))
     live = sum(c["live"] * c["size"] for c in read["classes"])
     assert live <= read["allocated"] <= live + 8 * (1 << 20), "the rest is large blocks: four of 1 MiB, and the loader's"
-    expected = sum(1 for i in range(20000) if i % 3 == 0) * 4
-    assert expected <= sum(c["live"] for c in read["classes"]) < expected + 500
+    assert KEPT <= sum(c["live"] for c in read["classes"]) < KEPT + 500
     assert all(c["runs"] and min(c["live"], c["cached"], c["free"]) >= 0 for c in read["classes"])
+
+
+def test_a_background_pass_during_the_reading_is_noticed(program, monkeypatch):
+    """The reader is held after it read the runs until the pass brought the free objects back to them."""
+    reads, shared = [], Figures._shared
+
+    def late(figures):
+        while not reads and figures.is_steady():
+            time.sleep(0.05)
+        reads.append(figures)
+        shared(figures)
+
+    monkeypatch.setattr(Figures, "_shared", late)
+    environment = on(library("scale"), HZ3_DECAY="3000")  # ms, so that no pass comes before the reader
+    with resting(program("rests"), env=environment) as (process, _), Process(process.pid) as read:
+        live = sum(c["live"] for c in stats.read(read)["classes"])
+    assert len(reads) > 1 and KEPT <= live < KEPT + 500
 
 
 @pytest.mark.parametrize("form", [[], ["--json"], ["--prom"]], ids=str)
