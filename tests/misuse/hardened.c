@@ -33,7 +33,7 @@ static void what_is_freed_waits(void)
         size_t size = sizes[i % COUNT_OF(sizes)];
         void *p = forget(malloc(size));
         free(p);
-        for (int frees = 1; frees < WAIT; frees++) {
+        for (int frees = 0; frees < WAIT; frees++) {
             void *q = malloc(size);
             CHECK(forget(q) != p);
             free(q);
@@ -41,9 +41,14 @@ static void what_is_freed_waits(void)
     }
     void *p = forget(malloc(SIZE));
     free(p);
-    int frees = 1;
-    for (void *q = NULL; q != p && frees < 10000; frees++) free(q = forget(malloc(SIZE)));
-    CHECK(frees > WAIT && frees < 10000);
+    int frees = 0;
+    void *q = forget(malloc(SIZE));
+    for (; q != p && frees < 10000; frees++) {
+        free(q);
+        q = forget(malloc(SIZE));
+    }
+    CHECK(frees >= WAIT && frees < 10000);
+    free(q);
 }
 
 static void print_order(void)
