@@ -22,12 +22,16 @@ case $kind in
     deb)
         need dpkg-buildpackage dpkg-dev
         need dh debhelper
+        need git git
         checkout "$out/hz3" CMakeLists.txt CHANGELOG.md LICENSE README.md bin cmake debian include look src trace
         cd "$out/hz3"
         dpkg-buildpackage --build=binary --no-sign --jobs=2 ;;
     crate)
         need cargo cargo-web
         need cmake cmake
+        need make make
+        need cc gcc
+        need git git
         checkout "$out/hz3" packaging/rust
         mv "$out/hz3/packaging/rust" "$out/rust"
         checkout "$out/rust/hz3" CMakeLists.txt LICENSE bin/hz3 cmake include src trace
@@ -36,6 +40,7 @@ case $kind in
         cp "$out"/target/package/hz3-*.crate "$out" ;;
     wheel)
         python3 -c 'import ensurepip' 2>/dev/null || need python3-venv python3-venv
+        need cc gcc # cmake comes with pip where there is none
         python3 -m venv "$out/venv"
         "$out/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps -w "$out" "$root/packaging/python" ;;
     *) echo "usage: $0 deb|crate|wheel" >&2; exit 2 ;;
