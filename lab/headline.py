@@ -111,11 +111,11 @@ memory with {REFERENCE}, as geometric means over the programs. For servers it al
 The machine is shared ({place}), so differences of a few per cent are noise.
 
 {table(comparison)}
-Compared with the best other allocator, lane {LANE} does worst in these programs:
+Lane {LANE} is furthest behind the best of the other allocators here:
 
 {worst(comparison)}
-[Each program]({at}{PAGE}), [what is measured]({at}README.md), [small programs that ask one question
-each]({at}programs.md), [every test]({at}peers.md).
+[Each program]({at}{PAGE}), [what is measured]({at}README.md),
+[small test programs]({at}programs.md), [every test]({at}peers.md).
 
 {picture}"""
 
