@@ -87,14 +87,14 @@ def heap(figures: Figures) -> tuple[Counter[str], list[Hole], int]:
             end = span.start + span.granules * GRANULE
             resident = pages.resident(span.start, end)
             found += resident
-            if span.kind == run and 0 < span.cls < figures.bins - 1:
+            if span.kind == run and 0 < span.cls < figures.class_values - 1:
                 size = figures.classes[span.cls].size
                 never = min(resident, pages.resident(-(-(span.start + span.bump * size) // PAGE) * PAGE, end))
                 used = min(span.live * size, resident - never)
                 of["never"] += never
                 live[span.cls] += used
                 holes[span.cls] += resident - never - used
-                if figures.advises and span.bump > span.live:
+                if span.bump > span.live:
                     gaps += min(gaps_in(figures, window, span, pages), resident - never - used)
             elif span.kind == large:
                 of["large cache" if span.freed else "large"] += resident
@@ -194,8 +194,6 @@ def beyond(figures: Figures, bound: int) -> int:
 def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: int) -> list[str]:
     """Where no thread of hz3's attends to it, memory of an idle process goes back at no time: the decay time means
     nothing."""
-    if not figures.advises:
-        return []
     least, found, attended = WORTH * rss, list[tuple[int, str]](), figures.layout.value("attended")
 
     def say(size: int, sentence: str) -> None:

@@ -81,9 +81,8 @@ class Window(NamedTuple):
 class Figures:
     def __init__(self, layout: Layout):
         self.layout, self.process = layout, layout.process
-        self.advises = layout.has("class.load")  # an older library has no such names
         self._parts = dict[tuple[int, int], bytes]()
-        self.free_bytes = layout.at("cache.free_bytes") if self.advises else 0
+        self.free_bytes = layout.at("cache.free_bytes")
         self.classes = self._classes()
         self.area = layout.value("magazines.area")
         self.magazines = self.process.read(self.area, layout.value("magazines.mapped")) if self.area else b""
@@ -103,18 +102,18 @@ class Figures:
 
     def is_steady(self) -> bool:
         """No object went back to its run since this was read.  One that did may have been taken for a live one."""
-        return self._retired == self.layout.array("central", self.bins)
+        return self._retired == self.layout.array("central", self.class_values)
 
     def _classes(self) -> list[Class]:
         at = self.layout
-        self.bins = at.at("classes") + 2
-        infos, heaps = at.array("class", self.bins), at.value("heaps")
+        self.class_values = at.at("classes") + 2
+        infos, heaps = at.array("class", self.class_values), at.value("heaps")
         # `retired` is read first, as every retired object was taken before.
-        retired = self._retired = at.array("central", self.bins)
-        taken = [0] * self.bins
+        retired = self._retired = at.array("central", self.class_values)
+        taken = [0] * self.class_values
         data = at.array("heap", heaps)
         for heap in range(heaps):
-            for cls, n in enumerate(at.fields("heap.taken", data, self.bins, heap * at.size("heap"))):
+            for cls, n in enumerate(at.fields("heap.taken", data, self.class_values, heap * at.size("heap"))):
                 taken[cls] += n
         return [
             Class(
@@ -122,7 +121,7 @@ class Figures:
                 objects=at.field("class.objects", infos, cls * at.size("class")),
                 out=max(0, taken[cls] - at.field("central.retired", retired, cls * at.size("central"))),
             )
-            for cls in range(self.bins)
+            for cls in range(self.class_values)
         ]
 
     def _magazine(self, number: int) -> int:
@@ -158,18 +157,17 @@ class Figures:
         return max(0, (top % size) // 8 - self.layout.field("magazine.floor", self.magazines, offset))
 
     def _shared(self) -> None:
-        at, bins = self.layout, self.bins
-        infos, stacks = at.array("class", bins), at.array("transfer", bins)
-        for cls in range(1, bins - 1):
+        at, values = self.layout, self.class_values
+        infos, stacks = at.array("class", values), at.array("transfer", values)
+        for cls in range(1, values - 1):
             head = at.field("transfer.stack", stacks, cls * at.size("transfer"))
             self.classes[cls].cached["transfer"] = self._stack(head)
-            if self.advises:
-                self.classes[cls].load = at.field("class.load", infos, cls * at.size("class"))
-                self.classes[cls].waiting = head >> 26 & _COUNT
-                self.classes[cls].waiting_max = at.field("transfer.max", stacks, cls * at.size("transfer"))
+            self.classes[cls].load = at.field("class.load", infos, cls * at.size("class"))
+            self.classes[cls].waiting = head >> 26 & _COUNT
+            self.classes[cls].waiting_max = at.field("transfer.max", stacks, cls * at.size("transfer"))
         if at.has("waiting"):
-            stacks = at.array("waiting", bins)
-            for cls in range(1, bins - 1):
+            stacks = at.array("waiting", values)
+            for cls in range(1, values - 1):
                 base = cls * at.size("waiting")
                 first = at.field("waiting.first", stacks, base)
                 number = (first - self.area) // at.at("magazine.size") + 1 if first else 0
@@ -180,7 +178,7 @@ class Figures:
             self._stashes()
 
     def _stashes(self) -> None:
-        at, bins, size = self.layout, self.bins, self.layout.at("bin.size")
+        at, values, size = self.layout, self.class_values, self.layout.at("bin.size")
         linked, apart = (
             self.layout.flags.get(f"HZ3_S44_{name}", 0) for name in ("TRANSPORT_LIST", "OWNER_STASH_COUNT")
         )
@@ -190,8 +188,8 @@ class Figures:
         data = at.array("stash", owners)
         for owner in range(owners):
             for instance in range(at.at("stash.instances")):
-                base = owner * at.size("stash") + at.at("stash.bin") + instance * bins * size
-                for cls in range(1, bins - 1):
+                base = owner * at.size("stash") + at.at("stash.bin") + instance * values * size
+                for cls in range(1, values - 1):
                     (head,) = struct.unpack_from(ORDER + "Q", data, base + cls * size)
                     if not head:
                         continue
@@ -213,8 +211,8 @@ class Figures:
             entry, address = at.field("entry.next", links), at.field("entry.thread", links)
             try:
                 data = process.read(address, at.at("thread.size"))
-                self._bins(data, at.at("thread.bins"))
-                self._sum(data, at.at("thread.bins") + at.at("bins.stats"))
+                self._cache(data, at.at("thread.cache"))
+                self._sum(data, at.at("thread.cache") + at.at("cache.stats"))
                 self._outbox(struct.unpack(ORDER + "Q", process.read(at.field("thread.outbox", data), 8))[0])
             except ValueError:
                 continue  # the thread has ended meanwhile
@@ -223,14 +221,14 @@ class Figures:
         for slot in range(at.at("handoffs")):
             base = slot * at.size("handoff")
             if at.field("handoff.taken", slots, base) and not at.field("handoff.claimant", slots, base):
-                self._bins(slots, base + at.at("handoff.bins"))
+                self._cache(slots, base + at.at("handoff.cache"))
 
     def _sum(self, data: bytes, base: int) -> None:
         for source in SOURCES:
             self.sources[source] += self.layout.field(f"stats.{source}", data, base)
 
-    def _bins(self, data: bytes, base: int) -> None:
-        both = (self.layout.fields(which, data, self.bins, base) for which in ("bins.top", "bins.previous"))
+    def _cache(self, data: bytes, base: int) -> None:
+        both = (self.layout.fields(which, data, self.class_values, base) for which in ("cache.top", "cache.previous"))
         for cls, (top, previous) in zip(self.classes, zip(*both, strict=True), strict=True):
             objects = self._up_to(top) + self._up_to(previous)
             cls.cached["thread"] += objects
@@ -255,13 +253,13 @@ class Figures:
                     self._class(self._class_at(ring[i % room])).cached["outgoing"] += 1
         if at.has("outbox.spill"):
             linked = at.flags.get("HZ3_S44_TRANSPORT_LIST", 0)
-            for cls in range(1, self.bins - 1):
+            for cls in range(1, self.class_values - 1):
                 base = at.at("outbox.spill") + cls * at.at("spill.size")
                 first, count = at.field("spill.first", data, base), at.field("spill.count", data, base)
                 number = (first - self.area) // at.at("magazine.size") + 1
                 self.classes[cls].cached["thread"] += count if linked else self._chain(number, count)
         if at.has("outbox.central"):
-            for cls, magazine in enumerate(at.fields("outbox.central", data, self.bins)):
+            for cls, magazine in enumerate(at.fields("outbox.central", data, self.class_values)):
                 if magazine:
                     self.classes[cls].cached["thread"] += self._chain(
                         (magazine - self.area) // at.at("magazine.size") + 1, 1
@@ -271,7 +269,7 @@ class Figures:
                 self._class(self._class_at(p)).cached["thread"] += 1
 
     def _class(self, cls: int) -> Class:
-        return self.classes[cls if cls < self.bins else 0]
+        return self.classes[cls if cls < self.class_values else 0]
 
     def _class_at(self, address: int) -> int:
         at = self.layout

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from look import LookError, shown
 from look.process import Mapping, Process
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"\x7fhz3 layout\n\r\n\x1a\0"
 CONFIG = re.compile(rb"hz3-config: version=([^\0 ]+) lane=([^\0 ]+)([^\0]*)\0")
 ORDER = "<" if sys.byteorder == "little" else ">"

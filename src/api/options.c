@@ -19,12 +19,12 @@ struct hz3_options hz3_options;
 static const char takes_size[] = "bytes, or a number with K, M or G";
 static bool size(const char *text, size_t *value)
 {
-    static const char units[] = "KkMmGg";
-    const char *end, *unit;
+    static const char suffixes[] = "KkMmGg";
+    const char *end, *suffix;
     if (!hz3_number(text, &end, value)) return false;
     if (!*end) return true;
-    if (end[1] || !(unit = strchr(units, *end))) return false;
-    return !__builtin_mul_overflow(*value, (size_t)1024 << (10 * ((unit - units) / 2)), value);
+    if (end[1] || !(suffix = strchr(suffixes, *end))) return false;
+    return !__builtin_mul_overflow(*value, (size_t)1024 << (10 * ((suffix - suffixes) / 2)), value);
 }
 
 static const char takes_size_or_auto[] = "bytes, a number with K, M or G, or auto";

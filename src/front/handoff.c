@@ -59,5 +59,5 @@ void hz3_handoff_after_fork(bool whole)
 const struct hz3_place hz3_handoff_places[] = {
     HZ3_NUMBER("handoffs", HZ3_HANDOFFS),           HZ3_PLACES("handoff", handoffs),
     HZ3_FIELD("handoff.taken", handoffs[0], taken), HZ3_FIELD("handoff.claimant", handoffs[0], claimant),
-    HZ3_FIELD("handoff.bins", handoffs[0], cache),  HZ3_PLACES_END,
+    HZ3_FIELD("handoff.cache", handoffs[0], cache), HZ3_PLACES_END,
 };

@@ -197,7 +197,7 @@ class TestNothingToRead:
         assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1 and "'12x'" in done.stderr
 
     @pytest.mark.parametrize("old, new, line", [
-        ((HEAD.size - 16, b"\1\0\0\0"), b"\7\0\0\0", r" [\d.]+, whose layout is 7: this hz3 reads 1"),
+        ((HEAD.size - 16, b"\2\0\0\0"), b"\1\0\0\0", r" [\d.]+, whose layout is 1: this hz3 reads 2"),
         ((0, MAGIC), bytes(len(MAGIC)), r" [\d.]+, which is too old: it has no layout for readers"),
         ((None, b"magazines.area\0"), b"magazines.aera\0", ", but what it says of itself makes no sense"),
     ], ids=["another layout", "no layout", "nonsense"])
