@@ -65,7 +65,7 @@ def machine() -> list[Finding]:
         Finding(
             pages != "always",
             f"huge pages are made {HUGE_PAGES.get(pages, 'never')}",
-            "memory that is little used costs more; HZ3_THP=never keeps the heap without" if pages == "always" else "",
+            "memory that is little used costs more; HZ3_THP=never keeps hz3 without" if pages == "always" else "",
         )
     )
     strict = _text("/proc/sys/vm/overcommit_memory").strip() == "2"

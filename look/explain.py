@@ -73,8 +73,8 @@ def gaps_in(figures: Figures, window: Window, run: Span, pages: Pages) -> int:
     return found
 
 
-def heap(figures: Figures) -> tuple[Counter[str], list[Hole], int]:
-    """Returns the heap's resident bytes by use, the free objects of each class, and how much of these is whole pages."""
+def by_use(figures: Figures) -> tuple[Counter[str], list[Hole], int]:
+    """Returns resident bytes of spans by use, the free objects of each class, and how much of these is whole pages."""
     at, of = figures.layout, Counter[str]()
     run, large, dirty, purging = (at.at(f"kind.{kind}") for kind in ("run", "large", "dirty", "purging"))
     live, holes, gaps = Counter[int](), Counter[int](), 0
@@ -127,9 +127,9 @@ def rounding(figures: Figures) -> int:
 
 
 def others(figures: Figures, mappings: list[Mapping]) -> Counter[str]:
-    """Resident bytes of mappings by kind.  Mappings with a part of the heap count whole as "heap"."""
+    """Resident bytes of mappings by kind.  Mappings with a part of a window count whole as "windows"."""
     at, of = figures.layout, Counter[str]()
-    heaps = [(window.base, window.frontier * GRANULE) for window in figures.windows]
+    spans = [(window.base, window.frontier * GRANULE) for window in figures.windows]
     tables = [part for window in figures.windows for part in window.tables] + [(figures.area, len(figures.magazines))]
     state = [at.at(name) for name in ("heap", "central", "transfer", "stash", "dead") if at.has(name)]
     program = shown(figures.process.link("exe"))
@@ -140,11 +140,11 @@ def others(figures: Figures, mappings: list[Mapping]) -> Counter[str]:
 
     for m in mappings:
         size = m.bytes_of("Rss")
-        of["huge pages"] += m.bytes_of("AnonHugePages") if holds(m, heaps) else 0
+        of["huge pages"] += m.bytes_of("AnonHugePages") if holds(m, spans) else 0
         of["swap"] += m.bytes_of("Swap")
         anonymous = not m.name or m.name.startswith("[anon")
-        if holds(m, heaps):
-            of["heap"] += size
+        if holds(m, spans):
+            of["windows"] += size
         elif holds(m, tables):
             of["tables"] += size
         elif (
@@ -220,13 +220,13 @@ def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: 
 
 def once(process: Process) -> Sum:
     figures = figures_of(process)
-    of, holes, gaps = heap(figures)
+    of, holes, gaps = by_use(figures)
     apart = others(figures, process.smaps())
     rss = process.resident()
     # Pages that were only read are the shared page of zeroes, small or huge, which is present but not in RSS.
     for unwritten in "large", "huge", "never":
-        of[unwritten] = max(0, of[unwritten] - max(0, sum(of.values()) - apart["heap"]))
-    beside = max(0, apart["heap"] - sum(of.values()))
+        of[unwritten] = max(0, of[unwritten] - max(0, sum(of.values()) - apart["windows"]))
+    beside = max(0, apart["windows"] - sum(of.values()))
     in_flight = of["outgoing"] + of["stash"] + of["transfer"] + of["central"]
     rows = [
         ("live objects", of["small"], f"rounding up to size classes is {human(rounding(figures))} of it at most"),
@@ -253,7 +253,7 @@ def once(process: Process) -> Sum:
     ]
     notes = []
     if apart["huge pages"]:
-        notes.append(f"{human(apart['huge pages'])} of the heap are in huge pages.")
+        notes.append(f"{human(apart['huge pages'])} of hz3's memory are in huge pages.")
     if apart["swap"]:
         notes.append(f"{human(apart['swap'])} more are in swap.")
     return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, gaps, apart["huge pages"], rss))

@@ -13,7 +13,7 @@ MEANING = {  # docs/use/statistics.md has more
     "in_central": "of these: in central's magazines",
     "active": "runs and large blocks",
     "resident": "active and dirty; untouched pages count",
-    "mapped": "the heap's address space",
+    "mapped": "address space of active and free spans",
     "retained": "free ranges of it",
     "dirty": "of these: what a purge would give back",
     "metadata": "tables and magazines, mapped",

@@ -1,7 +1,7 @@
 /* Settings that only files under /sys and /proc show: the limit of the control group, huge pages, overcommitment.  They
- * are read once, when the heap is about to grow past HZ3_LEARN_FROM, which most small programs never do; or earlier, if
- * the program is about to install a seccomp filter, which may forbid opening files.  If the process has no descriptor
- * left, the next growth tries again.  Reading takes no lock and leaves errno. */
+ * are read once, when hz3's memory is about to grow past HZ3_LEARN_FROM, which it never does in most small programs; or
+ * earlier, if the program is about to install a seccomp filter, which may forbid opening files.  If the process has no
+ * descriptor left, the next growth tries again.  Reading takes no lock and leaves errno. */
 #ifndef HZ3_BACK_LEARN_H
 #define HZ3_BACK_LEARN_H
 

@@ -2,8 +2,8 @@
  * table there.  Large blocks need none, nor do runs of other tables; locked memory is not spent on them.
  *
  * A part describes at least as much as 64 KiB of its table do, and at least a 128th of what lies before it in the
- * window.  So a table has 64 parts to each doubling at most, however large the heap, and never many mappings.  A part
- * stays mapped; its pages go back with the granules that it describes. */
+ * window.  So a table has 64 parts to each doubling at most, however much memory it describes, and never many mappings.
+ * A part stays mapped; its pages go back with the granules that it describes. */
 #ifndef HZ3_BACK_STATES_H
 #define HZ3_BACK_STATES_H
 

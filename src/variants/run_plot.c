@@ -5,8 +5,9 @@
  * what lies behind it is dirty, for the next run there.  A purge unmaps that, and then all is one hole again.  (Where
  * windows are reservations there are no holes, and guards stay for good.)
  *
- * Each guard parts two mappings, and the system allows a process 65530 of these by default.  So a heap that has GUARDS
- * of them gets further ones only as it grows, one for each SHARE granules; other runs lie beside each other. */
+ * Each guard parts two mappings, and the system allows a process 65530 of these by default.  So where there
+ * are GUARDS of them, further ones come only with growth, one for each SHARE granules; other runs lie beside each
+ * other. */
 #include "back/run_span.h"
 
 #include "back/free_spans.h"

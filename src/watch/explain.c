@@ -23,7 +23,7 @@ struct explained {
     size_t live, free, never, thread, in_flight, transfer; /* of runs, all classes; transfer: a part of in_flight */
     size_t gaps, earned;                                   /* parts of free, in whole pages, and of thread */
     size_t large, waiting, huge;                           /* of other spans */
-    size_t heap, metadata, files, others, rss;             /* of mappings */
+    size_t windows, metadata, files, others, rss;          /* of mappings */
 };
 
 /* ---- spans ---- */
@@ -124,7 +124,7 @@ static bool add_mapping(const struct hz3_mapping *mapping, void *to)
         const struct hz3_window *window = &hz3_windows[i];
         uintptr_t tables = i ? (uintptr_t)window->spans : hz3_magazine_area;
         if (overlaps(mapping, window->base, window->base + window->bytes))
-            use = &sum->heap;
+            use = &sum->windows;
         else if (overlaps(mapping, tables, window->base) || has_states_of(mapping, window))
             use = &sum->metadata;
     }
@@ -239,7 +239,7 @@ static void print_advice(struct hz3_text *text, const struct explained *sum)
 static void settle(struct explained *sum)
 {
     size_t written = sum->live + sum->free + sum->thread + sum->in_flight + sum->waiting;
-    size_t left = sum->heap - hz3_min(written, sum->heap), *rows[] = {&sum->never, &sum->huge, &sum->large};
+    size_t left = sum->windows - hz3_min(written, sum->windows), *rows[] = {&sum->never, &sum->huge, &sum->large};
     for (int i = 0; i < 3; i++) {
         *rows[i] = hz3_min(*rows[i], left);
         left -= *rows[i];

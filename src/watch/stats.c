@@ -96,7 +96,7 @@ void hz3_stats_text(struct hz3_text *text)
     hz3_stats_text_process(text);
     hz3_print(text,
               "this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
-              "): %zu KiB live in %zu KiB of heap; %zu KiB were given back to the system\n",
+              "): %zu KiB live in %zu KiB of runs and large blocks; %zu KiB were given back to the system\n",
               s.allocated >> 10, s.active >> 10, s.purged >> 10);
 }
 

@@ -77,6 +77,6 @@ static void state_bytes_of_large_objects_are_few_and_go_back(void **state)
     assert_true(resident_states() + MANY * (size_t)SIZE / 256 / hz3_os.page / 2 < before);
 }
 
-/* The second test comes last because it leaves the heap fragmented. */
+/* The second test comes last because it leaves memory fragmented. */
 RUN(cmocka_unit_test(state_bytes_of_large_objects_are_few_and_go_back),
     cmocka_unit_test(only_starts_of_live_objects_are_live))

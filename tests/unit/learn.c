@@ -1,4 +1,4 @@
-/* The system's files are read once, when the heap grows, and not after the program gave up its right to open files. */
+/* The system's files are read once, at growth, and not after the program gave up its right to open files. */
 #include "unit.h"
 
 #include "back/learn.h"

@@ -1,4 +1,4 @@
-/* The bound on dirty memory while the heap grows is a share of what is in use.  It rises when purged memory is soon
+/* The bound on dirty memory while hz3 grows is a share of what is in use.  It rises when purged memory is soon
  * taken again, and falls when it is not. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* Free memory is bounded at once or, while the background thread attends to it, only where the heap grows. */
+/* Free memory is bounded at once or, while the background thread attends to it, only at growth. */
 #include "unit.h"
 
 #include "back/gauges.h"

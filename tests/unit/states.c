@@ -1,5 +1,5 @@
-/* The tables of state bytes are mapped in parts: with the first run that needs them and not before, few in a large
- * heap; a run is not made where its part is refused, nor where somebody else's mapping is, which is left alone. */
+/* The tables of state bytes are mapped in parts: with the first run that needs them and not before, few for
+ * much memory.  A run is not made where its part is refused, nor where somebody else's mapping is, which stays. */
 #include "unit.h"
 
 #include "back/arena.h"

@@ -1,4 +1,4 @@
-/* Every unit test includes this: cmocka, and hz3 started with its defaults, as in a heap that has grown. */
+/* Every unit test includes this: cmocka, and hz3 started with its defaults, as in a process whose memory has grown. */
 #ifndef HZ3_UNIT_H
 #define HZ3_UNIT_H
 
