@@ -5,8 +5,8 @@
 #define NEEDS_LIST    "; needs HZ3_S44_TRANSPORT_LIST=1 (lane classic)"
 enum {
     LIST = HZ3_S44_TRANSPORT_LIST,
-    S112 = HZ3_S112_FULL_DRAIN_EXCHANGE,
-    S48 = HZ3_S48_OWNER_STASH_SPILL,
+    FULL_DRAIN = HZ3_S112_FULL_DRAIN_EXCHANGE,
+    SPILL = HZ3_S48_OWNER_STASH_SPILL,
     EPF = HZ3_S44_4_EARLY_PREFETCH,
     GOES_HOME = HZ3_ADOPT != 1 || HZ3_ADOPT_MIN != 0 || HZ3_OVERFLOW_SORT != 0,
     POWER_OF_TWO_INSTANCES = (HZ3_OWNER_STASH_INSTANCES & (HZ3_OWNER_STASH_INSTANCES - 1)) == 0,
@@ -27,24 +27,24 @@ _Static_assert(IMPLIES(HZ3_S44_STASH_MAX_OBJS != 16384, HZ3_S44_OWNER_STASH &&HZ
                "HZ3_S44_STASH_MAX_OBJS needs HZ3_S44_OWNER_STASH=1 and HZ3_S44_OWNER_STASH_PUSH=1");
 _Static_assert(IMPLIES(HZ3_OWNER_STASH_INSTANCES > 1, HZ3_S44_OWNER_STASH),
                "HZ3_OWNER_STASH_INSTANCES needs HZ3_S44_OWNER_STASH=1");
-_Static_assert(IMPLIES(S112 && !LIST, HZ3_S44_OWNER_STASH),
+_Static_assert(IMPLIES(FULL_DRAIN && !LIST, HZ3_S44_OWNER_STASH),
                "HZ3_S112_FULL_DRAIN_EXCHANGE is about the owner stash; needs HZ3_S44_OWNER_STASH=1");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_COUNT, LIST),
                "HZ3_S44_OWNER_STASH_COUNT: a stack of magazines counts itself" NEEDS_LIST);
-_Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST && (S112 || S48 || HZ3_S44_DRAIN_LIMIT)),
+_Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, LIST && (FULL_DRAIN || SPILL || HZ3_S44_DRAIN_LIMIT)),
                "HZ3_S44_OWNER_STASH_FASTPOP: magazines have no tail to search" NEEDS_LIST ", and a pop that detaches "
                "no more than it needs puts nothing back; needs HZ3_S112_FULL_DRAIN_EXCHANGE, "
                "HZ3_S48_OWNER_STASH_SPILL or HZ3_S44_DRAIN_LIMIT");
-_Static_assert(IMPLIES(HZ3_S67_SPILL_ARRAY, LIST &&S48),
+_Static_assert(IMPLIES(HZ3_S67_SPILL_ARRAY, LIST &&SPILL),
                "HZ3_S67_SPILL_ARRAY is the form of a spill of objects" NEEDS_LIST " and HZ3_S48_OWNER_STASH_SPILL=1");
-_Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT, LIST && !S112),
+_Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT, LIST && !FULL_DRAIN),
                "HZ3_S44_DRAIN_LIMIT bounds what a list's pop detaches" NEEDS_LIST " and "
                "HZ3_S112_FULL_DRAIN_EXCHANGE=0");
 _Static_assert(IMPLIES(HZ3_S44_PREFETCH, LIST), "HZ3_S44_PREFETCH: only a list is walked" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S44_PREFETCH_DIST > 1, HZ3_S44_PREFETCH),
                "HZ3_S44_PREFETCH_DIST needs HZ3_S44_PREFETCH=1 (lane classic)");
 _Static_assert(IMPLIES(HZ3_S44_4_WALK_NOPREV, LIST), "HZ3_S44_4_WALK_NOPREV: only a list is walked" NEEDS_LIST);
-_Static_assert(IMPLIES(HZ3_S44_4_SPILL_HELPER, LIST &&S48),
+_Static_assert(IMPLIES(HZ3_S44_4_SPILL_HELPER, LIST &&SPILL),
                "HZ3_S44_4_SPILL_HELPER: another form of the spill" NEEDS_LIST " and HZ3_S48_OWNER_STASH_SPILL=1");
 _Static_assert(IMPLIES(EPF, LIST), "HZ3_S44_4_EARLY_PREFETCH fetches an object that is linked" NEEDS_LIST);
 _Static_assert(IMPLIES(HZ3_S44_4_EARLY_PREFETCH_DIST > 1, EPF),
@@ -58,7 +58,7 @@ _Static_assert(IMPLIES(HZ3_S44_4_WALK_PREFETCH_UNCOND, HZ3_S44_PREFETCH),
                "HZ3_S44_4_WALK_PREFETCH_UNCOND needs HZ3_S44_PREFETCH=1 (lane classic)");
 
 /* Magazines. */
-_Static_assert(IMPLIES(S48 && !LIST, S112),
+_Static_assert(IMPLIES(SPILL && !LIST, FULL_DRAIN),
                "HZ3_S48_OWNER_STASH_SPILL: a pop of one magazine leaves no rest; needs HZ3_S112_FULL_DRAIN_EXCHANGE=1 "
                "(lane classic)");
 
@@ -76,8 +76,8 @@ _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
                "HZ3_S97_REMOTE_STASH_BUCKET: a dense outbox is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
                "classic)");
 _Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE && !HZ3_S97_REMOTE_STASH_BUCKET),
-               "HZ3_S146_OVERFLOW_BATCH: a dense outbox has no ring to overflow, and S97 flushes a full one; needs "
-               "HZ3_REMOTE_STASH_SPARSE=1 (lane classic) and HZ3_S97_REMOTE_STASH_BUCKET=0");
+               "HZ3_S146_OVERFLOW_BATCH: a dense outbox has no ring to overflow, and a sorted flush empties a full "
+               "one; needs HZ3_REMOTE_STASH_SPARSE=1 (lane classic) and HZ3_S97_REMOTE_STASH_BUCKET=0");
 _Static_assert(
     IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
     "HZ3_REMOTE_STASH_SPARSE with magazines would send one object in each; needs HZ3_S97_REMOTE_STASH_BUCKET=1");

@@ -1,5 +1,5 @@
 /* Refill: where a malloc looks when both magazines of its class are empty.  In this order: what others left for this
- * heap (S44), a whole magazine (S42, S145, S142), a run with room, what waits for other owners, a new run. */
+ * heap, a whole magazine, a run with room, what waits for other owners, a new run. */
 #ifndef HZ3_FRONT_REFILL_H
 #define HZ3_FRONT_REFILL_H
 

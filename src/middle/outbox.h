@@ -1,7 +1,7 @@
 /* The outbox has what a thread holds beside its loaded and previous magazines: objects that wait to go home
- * (front/remote_free), some that it drained beyond its need (S48, S67), some that it took from central for next time
- * (S145), and those that it freed last (HZ3_SECURE).  It is made at first need, in the magazines' area, and recycled
- * when the thread ends. */
+ * (front/remote_free), some that it drained beyond its need, some that it took from central for next time, and those
+ * that it freed last (HZ3_SECURE).  It is made at first need, in the magazines' area, and recycled when the thread
+ * ends. */
 #ifndef HZ3_MIDDLE_OUTBOX_H
 #define HZ3_MIDDLE_OUTBOX_H
 
@@ -9,7 +9,7 @@
 #include "middle/magazine.h"
 #include "variants/outbox_parts.h"
 
-/* S48, for one class: linked magazines; in the list transport linked objects, or (S67) a magazine of objects. */
+/* The rest of a drain, for one class: linked magazines; in the list transport linked objects, or a magazine of them. */
 struct hz3_spill {
     void *first;
     uint32_t count; /* of magazines or objects */

@@ -1,4 +1,4 @@
-/* The owner stash (S44 of the work orders): for each heap and class a bin where other threads leave what they free of
+/* The owner stash (work order S44): for each heap and class a bin where other threads leave what they free of
  * the heap's objects.  The heap's threads look there first when they run out.  It is never private: any thread that
  * needs memory may take from any bin, and reclaim retires what lies too long.
  *
@@ -6,7 +6,7 @@
  * through their first word, as in the work orders (variants/linked).  Both have all functions of this header.
  *
  * A bin has a bound, HZ3_S44_STASH_MAX_OBJS.  So have all bins of an owner: the larger of 1 MiB and 1/8 of its live
- * bytes.  A push beyond a bound is refused; the caller then takes the objects to the transfer cache (S42). */
+ * bytes.  A push beyond a bound is refused; the caller then takes the objects to the transfer cache. */
 #ifndef HZ3_MIDDLE_OWNER_STASH_H
 #define HZ3_MIDDLE_OWNER_STASH_H
 

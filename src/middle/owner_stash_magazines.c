@@ -63,7 +63,7 @@ static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls,
     }
 }
 
-/* Takes the top magazine; with S112 all of them, which stay linked below it. */
+/* Takes the top magazine; with full drain all of them, which stay linked below it. */
 static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls)
 {
     uint64_t replaced = 0;

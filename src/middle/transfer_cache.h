@@ -1,4 +1,4 @@
-/* The transfer cache (S42 of the work orders): for each class a bounded stack of magazines that any thread
+/* The transfer cache (work order S42): for each class a bounded stack of magazines that any thread
  * leaves and any thread takes, whole.  Magazines that a class did not need for an epoch go on to central. */
 #ifndef HZ3_MIDDLE_TRANSFER_CACHE_H
 #define HZ3_MIDDLE_TRANSFER_CACHE_H

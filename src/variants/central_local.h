@@ -1,5 +1,5 @@
-/* S145: a thread that takes objects from central takes more than it needs.  The rest waits in its outbox for next time,
- * as one magazine for each class. */
+/* Local cache before central (work order S145-A): a thread that takes objects from central takes more than it needs.
+ * The rest waits in its outbox for next time, as one magazine for each class. */
 #ifndef HZ3_VARIANTS_CENTRAL_LOCAL_H
 #define HZ3_VARIANTS_CENTRAL_LOCAL_H
 

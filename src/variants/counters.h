@@ -12,7 +12,8 @@ enum {
                    HZ3_S96_OWNER_STASH_PUSH_STATS || HZ3_ATOMIC_STATS,
 };
 
-/* Each counter and its box.  S44, S67 and S74 count objects unless the name says otherwise. */
+/* Each counter and its box.  HZ3_S44_STATS, HZ3_S67_STATS and HZ3_S74_STATS count objects unless the name says
+ * otherwise. */
 #define HZ3_COUNTERS(row) \
     row(pushed, HZ3_S44_STATS) row(refused, HZ3_S44_STATS) row(popped, HZ3_S44_STATS) row(stolen, HZ3_S44_STATS) \
         row(trimmed, HZ3_S44_STATS) row(pop_calls, HZ3_S44_4_STATS) row(want, HZ3_S44_4_STATS) \

@@ -1,5 +1,5 @@
-/* Full drain.  S112: a pop takes all magazines of a bin at once.  S48: the thread keeps two of the rest for next time,
- * in its spill.  Without these a pop takes one, and there is no rest. */
+/* Full drain (work order S112): a pop takes all magazines of a bin at once.  Spill (S48): the thread keeps two of the
+ * rest for next time.  Without these a pop takes one, and there is no rest. */
 #ifndef HZ3_VARIANTS_FULL_DRAIN_H
 #define HZ3_VARIANTS_FULL_DRAIN_H
 

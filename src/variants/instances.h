@@ -1,6 +1,6 @@
-/* S144: several bins (instances) for each owner and class.  Senders spread over them by a hash of their number, so that
- * fewer meet at one head.  A pop looks into one bin, the next pop of the class into the next bin.  Without S144 there
- * is one. */
+/* Instances (work order S144): several bins for each owner and class.  Senders spread over them by a hash of their
+ * number, so that fewer meet at one head.  A pop looks into one bin, the next pop of the class into the next bin.
+ * Without it there is one. */
 #ifndef HZ3_VARIANTS_INSTANCES_H
 #define HZ3_VARIANTS_INSTANCES_H
 

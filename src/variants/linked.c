@@ -1,5 +1,5 @@
 /* The work orders' transport of the owner stash: free objects linked through their first word.  A pop walks the links,
- * with a cache miss for each; the boxes of S44-4 are about that. */
+ * with a cache miss for each; the flags HZ3_S44_4_* are about that. */
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
@@ -105,7 +105,7 @@ static unsigned go_on(void *object, unsigned most, void **last, void **rest, uns
     return n;
 }
 
-/* ---- the spill: the rest that the thread keeps (S48), as an array (S67) or linked ---- */
+/* ---- the spill: the rest that the thread keeps, as an array or linked ---- */
 
 static unsigned copy_from_spill(struct hz3_spill *spill, void **out, unsigned want, unsigned cls)
 {
@@ -203,7 +203,7 @@ static void keep_or_put_back(struct hz3_stash *stash, struct hz3_list *list, uns
     if (rest) put_back(stash, list, cls, rest, hz3_max(n, 1u));
 }
 
-/* S112. */
+/* Full drain. */
 static unsigned drain_all(struct hz3_stash *stash, struct hz3_list *list, unsigned cls, void **out, unsigned want)
 {
     uint32_t count;
@@ -216,7 +216,7 @@ static unsigned drain_all(struct hz3_stash *stash, struct hz3_list *list, unsign
     return got;
 }
 
-/* Without S112: walks objects that are still in the list, then cuts them off at the head.  Only one taker at a time. */
+/* Without it: walks objects that are still in the list, then cuts them off at the head.  Only one taker at a time. */
 static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsigned cls, void **out, unsigned want)
 {
     uint64_t head = hz3_load(list->head, memory_order_acquire), left;
@@ -247,7 +247,7 @@ static unsigned drain(struct hz3_stash *stash, struct hz3_list *list, unsigned c
                                         : drain_some(stash, list, cls, out, want);
 }
 
-/* S44-4: prefetches the first object before the spill is looked at, and returns it. */
+/* Prefetches the first object before the spill is looked at, and returns it. */
 static void *early_prefetch(struct hz3_list *list)
 {
     if (!HZ3_S44_4_EARLY_PREFETCH) return NULL;

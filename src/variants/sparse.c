@@ -20,7 +20,7 @@ static unsigned push_list(void *head, void *tail, unsigned n, unsigned cls, unsi
     return n;
 }
 
-/* S97: one push for all of the *n entries that have the first one's owner and class.  Afterwards *n are left. */
+/* Sorted flush: one push for all of the *n entries with the first one's owner and class.  Afterwards *n are left. */
 static unsigned push_bucket(void **entry, unsigned *n, void **refused)
 {
     unsigned cls = hz3_class_at(entry[0]), owner = hz3_owner_at(entry[0]), left = 0, count = 1;

@@ -7,7 +7,7 @@
 #include "base/sizeclass.h"
 #include "middle/outbox.h"
 
-/* If the ring is full, first sends its oldest entry home or, with S97, all of them, sorted. */
+/* If the ring is full, first sends its oldest entry home or, with a sorted flush, all of them. */
 unsigned hz3_sparse_put(struct hz3_outbox *outbox, void *p, void **refused);
 /* Sends up to `budget` entries home. */
 unsigned hz3_sparse_flush(struct hz3_outbox *outbox, unsigned budget, void **refused);
@@ -26,13 +26,13 @@ HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p, void **refused,
     return true;
 }
 
-/* S146: takes the oldest object out of a full ring, to be gathered; or NULL. */
+/* Overflow batch: takes the oldest object out of a full ring, to be gathered; or NULL. */
 HZ3_INLINE void *hz3_ring_overflow(struct hz3_outbox *outbox)
 {
     return HZ3_S146_OVERFLOW_BATCH && hz3_sparse_is_full(outbox) ? hz3_sparse_take_oldest(outbox) : NULL;
 }
 
-/* S146: how many objects of a class are gathered; without it `dense`. */
+/* Overflow batch: how many objects of a class are gathered; without it `dense`. */
 HZ3_INLINE unsigned hz3_ring_batch(unsigned cls, unsigned dense)
 {
     return HZ3_S146_OVERFLOW_BATCH ? hz3_min((unsigned)HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load) : dense;

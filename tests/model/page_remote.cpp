@@ -1,4 +1,4 @@
-/* S121: objects are recorded in their runs, and runs are announced to their owner and collected. */
+/* Page-local remote frees: objects are recorded in their runs, and runs are announced to their owner and collected. */
 #include "model.h"
 
 #include "house.h"
