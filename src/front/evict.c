@@ -122,3 +122,23 @@ void hz3_cache_flush(void)
     hz3_evict_all(self);
     hz3_thread_go_outside(self);
 }
+
+/* Whether one of the objects is in a run in which no more than `most` are live; those in magazines count as live. */
+static bool has_run_of_few(void **top, size_t most)
+{
+    for (size_t i = hz3_magazine_objects(top); i > 0; i--, top--)
+        if (hz3_get(hz3_run_of(*top)->live) <= most) return true;
+    return false;
+}
+
+bool hz3_cache_flush_may_help(void)
+{
+    const struct hz3_cache *cache = &hz3_thread.cache;
+    if (hz3_thread.state != HZ3_THREAD_JOINED) return false;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        size_t objects = hz3_cache_count(cache, cls);
+        if (hz3_outbox && hz3_quarantine_objects(hz3_outbox, cls)) return true;
+        if (has_run_of_few(cache->top[cls], objects) || has_run_of_few(cache->previous[cls], objects)) return true;
+    }
+    return false;
+}

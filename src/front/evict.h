@@ -21,4 +21,7 @@ void **hz3_evict_foreign(const struct hz3_cache *cache, unsigned cls, void **top
 
 /* Everything this thread caches goes to the transfer cache or to central. */
 void hz3_cache_flush(void);
+/* Whether that may leave a run without a live object, because of what is in this thread's magazines, or ends the
+ * quarantine of an object. */
+bool hz3_cache_flush_may_help(void);
 #endif

@@ -311,6 +311,21 @@ HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
     return cached;
 }
 
+size_t hz3_cache_bytes(void)
+{
+    const struct hz3_cache *cache = &hz3_thread.cache;
+    bool has_magazines = hz3_thread.state == HZ3_THREAD_JOINED;
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        struct hz3_cached here = {.thread = hz3_cpus_objects(cls)};
+        bool empty = !has_magazines || (hz3_is_empty(cache->top[cls]) && hz3_is_empty(cache->previous[cls]));
+        if (!empty) count_magazines(cache, cls, &here);
+        if (hz3_outbox) count_outbox(hz3_outbox, cls, &here);
+        bytes += (here.thread + here.outgoing) * hz3_class_size(cls);
+    }
+    return bytes;
+}
+
 void hz3_cache_counters_sum(struct hz3_counters *sum)
 {
     hz3_lock(&hz3_threads_lock);

@@ -50,6 +50,8 @@ HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
     struct hz3_cached cached = hz3_cache_look(cls);
     return cached.thread + cached.outgoing;
 }
+/* Bytes of the objects that this thread holds, and of those that processors hold. */
+size_t hz3_cache_bytes(void);
 /* HZ3_BOXES_ON: adds this thread's counts to those of ended threads, and clears them; it may be on no list. */
 void hz3_cache_bury_counters(void);
 void hz3_cache_counters_sum(struct hz3_counters *sum);

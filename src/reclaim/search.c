@@ -1,15 +1,18 @@
 #include "reclaim/search.h"
 
 #include "back/fork_reserve.h"
-#include "base/sizeclass.h"
 #include "front/evict.h"
-#include "front/thread.h"
+#include "front/threads.h"
+#include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
-enum { PAUSE_MS = 100 }; /* the least time from a search in vain to the next, unless something is freed */
+enum {
+    PAUSE_MS = 10, /* the least time from a search in vain to the next, unless enough was freed */
+    TAIL = 16,     /* less than this share of a run holds no objects, so they are less than its span */
+};
 
 /* The last search that failed.  Searches at the same time may overwrite each other's; that costs a further search. */
 static HZ3_ATOMIC(bool) failed;
@@ -17,24 +20,31 @@ static HZ3_ATOMIC(uint32_t) failed_at;  /* ms */
 static HZ3_ATOMIC(size_t) left_waiting; /* bytes that still waited after it */
 static _Thread_local size_t left_here;  /* bytes that were still in this thread's cache */
 
-static size_t cached_here(void)
+static size_t waiting(void)
 {
-    size_t bytes = 0;
-    if (hz3_thread.state != HZ3_THREAD_JOINED) return 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-        bytes += hz3_cache_count(&hz3_thread.cache, cls) * hz3_class_size(cls);
-    return bytes;
+    hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
+    return hz3_reclaim_waiting();
 }
 
-static bool is_pointless(void)
+static size_t beyond(size_t now, size_t before)
 {
-    return hz3_get(failed) && !hz3_ms_passed(hz3_get(failed_at), PAUSE_MS, (uint32_t)hz3_os_now_ms()) &&
-           hz3_fork_reserve_is_empty() && hz3_reclaim_waiting() <= hz3_get(left_waiting) && cached_here() <= left_here;
+    return now - hz3_min(now, before);
 }
 
-bool hz3_reclaim_search(void)
+/* Other threads may have purged meanwhile what waited.  So less than before is a change, too. */
+static bool is_pointless(size_t bytes)
 {
-    if (is_pointless()) return false;
+    if (!hz3_get(failed) || !hz3_fork_reserve_is_empty()) return false;
+    size_t now = waiting(), before = hz3_get(left_waiting), here = hz3_cache_bytes();
+    if (now == before && here == left_here) return true;
+    size_t freed = beyond(now, before) + beyond(here, left_here);
+    if (freed >= bytes - bytes / TAIL || hz3_cache_flush_may_help()) return false;
+    return !hz3_ms_passed(hz3_get(failed_at), PAUSE_MS, (uint32_t)hz3_os_now_ms());
+}
+
+bool hz3_reclaim_search(size_t bytes)
+{
+    if (is_pointless(bytes)) return false;
     hz3_set(failed, false);
     hz3_gate_enter_at_last();
     hz3_fork_reserve_empty();
@@ -46,8 +56,8 @@ bool hz3_reclaim_search(void)
 
 void hz3_reclaim_search_failed(void)
 {
-    left_here = cached_here();
-    hz3_set(left_waiting, hz3_reclaim_waiting());
+    left_here = hz3_cache_bytes();
+    hz3_set(left_waiting, waiting());
     hz3_set(failed_at, (uint32_t)hz3_os_now_ms());
     hz3_set(failed, true);
 }

@@ -5,8 +5,10 @@
 
 #include "base/types.h"
 
-/* False: it did not search, since the last search found nothing a short while ago, and nothing was freed since. */
-bool hz3_reclaim_search(void);
+/* For a request that needs a span of so many bytes.  False: it did not search, since the last search found nothing, and
+ * what was freed since cannot be the span: either nothing was, or a search that found nothing was a moment ago, and
+ * what was freed since is less than the span and empties no run. */
+bool hz3_reclaim_search(size_t bytes);
 /* To be called when the request failed again after a search. */
 void hz3_reclaim_search_failed(void);
 #endif

@@ -1,6 +1,6 @@
 /* Proves that impossible requests are cheap.  A size beyond the address space needs no system call.  Repeated requests
- * that do not fit do not purge retained memory each time.  Memory that any thread frees meanwhile is available to the
- * next request. */
+ * that do not fit do not search for memory while nothing is freed, nor each time that a little is.  Memory that any
+ * thread frees meanwhile is available to the next request. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,13 @@
 
 #include "support.h"
 
-enum { SMALL = 1000, TIMES = 1000, LIMIT = 256 };
+enum {
+    SMALL = 1000,
+    TIMES = 1000,
+    LIMIT = 256,
+    MAPS = 2 + SECURE, /* lane secure asks for a whole plot before it asks for one run */
+    RUN = 64 << 10,
+};
 
 static unsigned mapped, advised;
 
@@ -50,6 +56,46 @@ static void free_some(void)
     }
 }
 
+/* A search would map, or advise, once more. */
+static void while_nothing_is_freed(void)
+{
+    refuse(MIB(1));
+    mapped = advised = 0;
+    unsigned calls = 0;
+    for (double until = now() + 0.3; now() < until; calls++) refuse(calls % 2 ? SMALL : MIB(1));
+    CHECK(mapped <= MAPS * calls && advised == 0);
+}
+
+static void while_little_is_freed(void)
+{
+    mapped = advised = 0;
+    double before = now();
+    for (unsigned i = 0; i < TIMES; i++) {
+        void **p = last;
+        last = *p;
+        free(p);
+        refuse(MIB(1));
+        CHECK((p = malloc(SMALL)) != NULL);
+        *p = last;
+        last = p;
+    }
+    unsigned searches = 2 + (unsigned)((now() - before) / 0.01);
+    if (!SECURE) CHECK(mapped <= MAPS * (TIMES + searches) && advised <= 10 * searches);
+}
+
+/* A run lies within any two runs' worth of neighbours, and a size of another class needs a whole one. */
+static void until_a_run_is_free(void)
+{
+    void *p;
+    for (size_t freed = 0; (p = malloc(SMALL / 2)) == NULL; freed += SMALL) {
+        CHECK(freed < 2 * RUN);
+        void **block = last;
+        last = *block;
+        free(block);
+    }
+    free(p);
+}
+
 static pthread_barrier_t turn;
 
 static void *free_when_asked(void *unused)
@@ -68,13 +114,9 @@ static void in_little_room(void *unused)
     pthread_t other = start_thread(free_when_asked, NULL);
     fill_up();
     refuse(SMALL);
-    mapped = advised = 0;
-    double before = now();
-    for (int i = 0; i < TIMES; i++) refuse(i % 2 ? SMALL : MIB(1));
-    /* Lane secure asks for a whole plot before it asks for one run. */
-    unsigned searches = 2 + (unsigned)((now() - before) / 0.1);
-    CHECK(mapped <= (2 + SECURE) * TIMES + 10 * searches && advised <= 10 * searches);
-
+    while_nothing_is_freed();
+    while_little_is_freed();
+    until_a_run_is_free();
     free_some();
     void *p = malloc(MIB(1));
     CHECK(p != NULL);
