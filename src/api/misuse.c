@@ -24,26 +24,36 @@ static const char *const pointers[] = {
 };
 
 /* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */
-static void print_thread(struct hz3_text *text, const void *p, unsigned cls)
+static int thread_of(enum hz3_misuse_kind kind, const void *p, unsigned cls)
 {
-    int thread = cls >= 1 && cls <= HZ3_CLASSES ? hz3_threads_find(p, cls) : 0;
-    if (thread) hz3_print(text, "cached by thread %d, ", thread);
+    return kind == HZ3_FREED && cls >= 1 && cls <= HZ3_CLASSES ? hz3_threads_find(p, cls) : 0;
+}
+
+/* What else is known, in parentheses. */
+static void print_known(struct hz3_text *text, int thread, const void *from)
+{
+    char module[256];
+    size_t offset;
+    const char *before = " (";
+    if (thread) {
+        hz3_print(text, "%scached by thread %d", before, thread);
+        before = ", ";
+    }
+    if (hz3_os_module_of(from, module, sizeof module, &offset)) {
+        hz3_print(text, "%scalled from %s+0x%zx", before, module, offset);
+        before = ", ";
+    }
+    hz3_print(text, *before == ',' ? ")\n" : "\n");
 }
 
 HZ3_NORETURN void hz3_misuse_by(const struct hz3_call *call, enum hz3_misuse_kind kind, const void *p, unsigned cls)
 {
-    char line[512], module[256];
+    char line[512];
     struct hz3_text text = {line, sizeof line, 0};
-    size_t offset;
     if (!strcmp(call->name, "free"))
         hz3_print(&text, "hz3: %s: 0x%zx", of_free[kind], (size_t)p);
     else
         hz3_print(&text, "hz3: %s of %s: 0x%zx", call->name, pointers[kind], (size_t)p);
-    if (hz3_os_module_of(call->from, module, sizeof module, &offset)) {
-        hz3_print(&text, " (");
-        if (kind == HZ3_FREED) print_thread(&text, p, cls);
-        hz3_print(&text, "called from %s+0x%zx)", module, offset);
-    }
-    hz3_print(&text, "\n");
+    print_known(&text, thread_of(kind, p, cls), call->from);
     hz3_end_saying(line, text.length);
 }

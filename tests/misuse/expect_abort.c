@@ -4,9 +4,9 @@
  *
  *     expect_abort EXPRESSION LIBRARY FLAG DETAIL PROGRAM [ARGUMENT...]
  *
- * DETAIL: "call" requires the caller, and "thread" a thread.  "none" allows neither, for misuse that is found later.
- * "maybe" allows a caller, for two calls that race.
- * With a FLAG such as HZ3_FREE_CHECK=1 the test is skipped if the library's config string does not have it. */
+ * DETAIL: "call" requires the caller, "thread" a thread as well, and "thread_alone" no caller.  "none" allows neither,
+ * for misuse that is found later. "maybe" allows a caller, for two calls that race. With a FLAG such as
+ * HZ3_FREE_CHECK=1 the test is skipped if the library's config string does not have it. */
 #include <fcntl.h>
 #include <regex.h>
 #include <signal.h>
@@ -48,7 +48,9 @@ static void expect_message(const char *said, const char *expression, const char 
     regex_t line;
     regmatch_t found[GROUPS];
     bool of_thread = strcmp(detail, "thread") == 0;
-    if (strcmp(detail, "none") != 0)
+    if (strcmp(detail, "thread_alone") == 0)
+        strcpy(called, "( \\((cached by thread ([0-9]+))\\))");
+    else if (strcmp(detail, "none") != 0)
         snprintf(called, sizeof(called), "( \\((cached by thread ([0-9]+), )%scalled from %s\\+0x[0-9a-f]+\\))%s",
                  of_thread ? "" : "?", strrchr(program, '/') + 1, strcmp(detail, "maybe") == 0 ? "?" : "");
     CHECK((size_t)snprintf(pattern, sizeof(pattern), "^hz3: (%s): 0x([0-9a-f]+)%s\n$", expression, called) <
