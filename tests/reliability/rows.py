@@ -40,7 +40,7 @@ WHOLE = ("scale", "fast", "classic")  # lanes that run all suites
 NOT_WIPING = tuple(lane for lane in read().lanes if lane != "secure")  # lanes in which free writes to no object
 ROWS = [
     Row("faults", "faults", lanes=WHOLE, side_by_side=True),
-    Row("faults", "faults", ("3",), lanes=("secure",)),  # it makes three times as many calls
+    Row("faults", "faults", ("3",), lanes=("r50", "r90", "memory", "secure"), side_by_side=True),
     Row("faults, small window", "faults", environment={"HZ3_WINDOW": "64M", "HZ3_DECAY": "20"}, lanes=("scale",)),
     Row("refused calls", "api/bite/bite_refused_calls", lanes=(*WHOLE, "secure"), side_by_side=True),
     Row("failing calls", "api/bite/bite_failing_nth", lanes=(*WHOLE, "secure"), side_by_side=True),
