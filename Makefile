@@ -119,7 +119,7 @@ check_secure: shared_programs
 	@$(call LIBRARY,secure,$(call TESTS,secure),misuse_programs)
 	@$(CTEST) --test-dir build/secure -R '^misuse\.'
 
-# What wears allocators down, in every lane: more than half an hour.  It prints the seed of what it does by chance.
+# What wears allocators down, in every lane: at most 40 minutes.  It prints the seed of what it does by chance.
 SEED ?=
 # test_reliability_long: 100,000 forks and a soak of an hour, in two hours.
 test_reliability_long: LONG := --long

