@@ -54,7 +54,7 @@ ROWS = [
     Row("failing calls", "api/bite/bite_failing_nth", lanes=(*WHOLE, "secure")),
     Row("rates", "rates", ("{seed}", "4")),
     Row("forks that allocate", "api/bite/bite_fork", lanes=WHOLE),
-    Row("forks beside stdio", "api/bite/bite_fork_stdio"),
+    Row("forks beside stdio", "api/bite/bite_fork_stdio", (str(BUILT / "api/bite/libbite_plugin_library.so"),)),
     Row("threads", "threads", ("10000", "5000", "{seed}")),
     Row("threads, ended raw", "api/bite/bite_raw_exit"),
     Row("threads, killed", "api/bite/bite_killed"),
