@@ -8,7 +8,7 @@
 size_t hz3_reclaim_waiting(void);
 /* hz3_pages_pressed, but with all that waits and not only pages. */
 bool hz3_reclaim_pressed(void);
-/* Whether growth should give back first: much of what is in use are free objects, and there are no huge pages that
- * purging runs would break. */
+/* Whether growth should give back first: much of what is in use are free objects, and the system does not make huge
+ * pages everywhere, which purging runs would break. */
 bool hz3_reclaim_grows_in_vain(void);
 #endif
