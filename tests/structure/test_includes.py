@@ -6,6 +6,8 @@ import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from lab.registry import read
+
 SRC = Path(__file__).resolve().parents[2] / "src"
 FLOORS = ["base", "os", "back", "middle", "front", "reclaim", "watch", "api"]
 BESIDE = {"variants": "middle"}  # folders that count as the same floor
@@ -13,8 +15,7 @@ FILES = sorted(path for path in SRC.rglob("*") if path.suffix in (".c", ".h", ".
 LINES = 400
 # The number of lines where a flag decides, outside base and variants.  It may only be lowered.
 DECISIONS = 25
-FLAGS = re.findall(r"^HZ3_FLAG\((\w+),", (SRC / "base/flags.def").read_text(), re.M)
-FLAG = rf"\b(?:{'|'.join(FLAGS)}|HZ3_BOXES_ON|HZ3_STASH_\w+)\b"
+FLAG = rf"\b(?:{'|'.join(read().flags)}|HZ3_BOXES_ON|HZ3_STASH_\w+)\b"
 DECIDES = r"^#if|\bif \(|&&|\|\||\?"
 
 
