@@ -5,25 +5,58 @@
  * what lies behind it is dirty, for the next run there.  A purge unmaps that, and then all is one hole again.  (Where
  * windows are reservations there are no holes, and guards stay for good.)
  *
- * Each guard parts two mappings, and the system allows a process 65530 of these by default.  So where there
- * are GUARDS of them, further ones come only with growth, one for each SHARE granules; other runs lie beside each
- * other. */
+ * Each guard parts two mappings, and the system allows a process 65530 of these by default.  So where there are GUARDS
+ * of them, further ones come only with growth, one for each SHARE granules; other runs lie beside each other.  If the
+ * system refuses to part a mapping, since the program has the others, some guards are mapped again, which joins their
+ * neighbours, and for a minute there are no new ones.
+ * Nothing is mapped in the middle of a hole: that may bring a process to one mapping above the limit, and then the
+ * system refuses every mapping, also those that would join others. */
 #include "back/run_span.h"
 
 #include "back/free_spans.h"
 #include "back/gauges.h"
 #include "back/grow.h"
+#include "back/range.h"
 #include "back/vma_edges.h"
 
 enum {
     GUARDS = 4096,
     SHARE = 64,
-    TRIES = 64, /* free spans that are examined for one with a guard */
+    TRIES = 64,           /* free spans that are examined for one with a guard */
+    GIVEN_UP = 64,        /* guards, when the system refused one */
+    PAUSE_MS = 60 * 1000, /* without new guards, from then on */
 };
+
+static uint32_t refused_at; /* ms, when the system last refused a guard, or 0; under the page pool's lock */
 
 static bool is_crowded(void)
 {
+    if (refused_at && (uint32_t)hz3_os_now_ms() - refused_at < PAUSE_MS) return true;
     return hz3_gauge(HZ3_GAUGE_GUARDS) >> HZ3_GRANULE_SHIFT >= GUARDS + (hz3_grown >> HZ3_GRANULE_SHIFT) / SHARE;
+}
+
+/* Maps up to `most` guards of the window again, if what lies before them is mapped; returns how many. */
+static unsigned give_up_guards(struct hz3_window *window, unsigned most)
+{
+    size_t end = hz3_min(window->frontier, window->spans_mapped), granules;
+    unsigned given_up = 0;
+    for (size_t g = 0; g < end && given_up < most && !window->reserved; g += granules) {
+        struct hz3_span *span = &window->spans[g];
+        bool whole = span->kind != HZ3_SPAN_NONE && hz3_first_granule(window, span) == g;
+        granules = whole ? span->granules : 1;
+        if (!whole || span->kind != HZ3_SPAN_GUARD || hz3_spans_neighbour(window, g - 1, HZ3_SPAN_UNMAPPED)) continue;
+        if (!hz3_range_map_again(span)) break;
+        hz3_spans_refile(span, HZ3_SPAN_CLEAN, 0);
+        given_up++;
+    }
+    return given_up;
+}
+
+static void heed_refusal(void)
+{
+    refused_at = hz3_max((uint32_t)hz3_os_now_ms(), 1u);
+    for (uint32_t i = 0, given_up = 0; i < hz3_get(hz3_window_count); i++)
+        given_up += give_up_guards(&hz3_windows[i], GIVEN_UP - given_up);
 }
 
 static bool is_guarded(const struct hz3_span *span)
@@ -45,12 +78,13 @@ static struct hz3_span *put_guard(struct hz3_span *span, enum hz3_span_kind stat
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_first_granule(window, span), granules = span->granules - 1;
-    bool zeroed = span->zeroed, mapped = state != HZ3_SPAN_UNMAPPED;
-    if (mapped && !(window->reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, HZ3_GRANULE)) {
+    bool zeroed = span->zeroed;
+    if (!(window->reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, HZ3_GRANULE)) {
         hz3_spans_refile(span, state, span->since);
+        heed_refusal();
         return NULL;
     }
-    if (mapped) hz3_vma_edges_drop(span->start, HZ3_GRANULE);
+    hz3_vma_edges_drop(span->start, HZ3_GRANULE);
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, 1, HZ3_SPAN_GUARD);
     span = hz3_spans_make(window, first + 1, granules, HZ3_SPAN_RUN);
@@ -65,20 +99,17 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules)
     bool guarded = is_guarded(span);
     size_t first = hz3_first_granule(hz3_window_of((void *)span->start), span);
     span = hz3_spans_cut(span, first, guarded ? granules : granules + 1, HZ3_SPAN_RUN);
-    if (!guarded) span = put_guard(span, state);
-    return state == HZ3_SPAN_UNMAPPED ? hz3_take_hole(span) : span;
+    if (state == HZ3_SPAN_UNMAPPED) span = hz3_take_hole(span);
+    return span && !guarded ? put_guard(span, state == HZ3_SPAN_UNMAPPED ? HZ3_SPAN_CLEAN : state) : span;
 }
 
 struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
 {
     (void)reserve; /* the runs in one would be neighbours */
+    static const enum hz3_span_kind states[] = {HZ3_SPAN_DIRTY, HZ3_SPAN_CLEAN, HZ3_SPAN_UNMAPPED};
     struct hz3_span *span = NULL;
-    if (!is_crowded()) {
-        span = take(HZ3_SPAN_DIRTY, granules);
-        if (!span) span = take(HZ3_SPAN_CLEAN, granules);
-        if (!span) span = take(HZ3_SPAN_UNMAPPED, granules);
-        if (!span && hz3_grow(granules + 1, false)) span = take(HZ3_SPAN_CLEAN, granules);
-    }
+    for (int i = 0; i < 3 && !span && !is_crowded(); i++) span = take(states[i], granules);
+    if (!span && !is_crowded() && hz3_grow(granules + 1, false)) span = take(HZ3_SPAN_CLEAN, granules);
     /* Perhaps no further mapping may be made, but the last one may grow. */
     return span ? span : hz3_take_any(granules, 1, HZ3_SPAN_RUN);
 }

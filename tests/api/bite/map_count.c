@@ -1,5 +1,6 @@
-/* Proves that requests succeed in a process that has nearly all its mappings (vm.max_map_count).  In one that has used
- * them up, malloc returns memory or ENOMEM and free works.  Once there are fewer mappings, requests succeed again.
+/* Proves that requests succeed in a process that has nearly all its mappings (vm.max_map_count), and leave it some.  In
+ * one that has used them up, malloc returns memory or ENOMEM and free works.  Once there are fewer mappings, requests
+ * succeed again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include "hardship.h"
 #include "support.h"
 
-enum { LEFT = 32 };
+enum { LEFT = 32, WANTED = 8, BLOCKS = 1200, SIZE = 40000 };
 
 static size_t most_mappings(void)
 {
@@ -31,6 +32,36 @@ static void use_up_mappings(char *region, size_t pages, size_t page, size_t left
     for (; left > 0; left -= 2) CHECK(mprotect(region + (at -= 2) * page, page, PROT_NONE) == 0);
 }
 
+/* Neighbours of different protections are mappings of their own. */
+static void expect_mappings(size_t page)
+{
+    char *region = mmap(NULL, WANTED * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(region != MAP_FAILED);
+    for (size_t i = 1; i < WANTED; i += 2) CHECK(mprotect(region + i * page, page, PROT_READ) == 0);
+    CHECK(munmap(region, WANTED * page) == 0);
+}
+
+/* A chain of blocks of which few lie in a row. */
+static void *take_runs(void)
+{
+    void **chain = NULL;
+    for (int i = 0; i < BLOCKS; i++) {
+        void **block = malloc(SIZE);
+        CHECK(block != NULL);
+        *block = chain;
+        chain = block;
+    }
+    return chain;
+}
+
+static void free_chain(void *chain)
+{
+    for (void *next; chain != NULL; chain = next) {
+        next = *(void **)chain;
+        free(chain);
+    }
+}
+
 static void live_at_the_limit(void *arg)
 {
     size_t pages = 2 * *(size_t *)arg, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -39,7 +70,10 @@ static void live_at_the_limit(void *arg)
     void *region = mmap(NULL, pages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(region != MAP_FAILED);
     use_up_mappings(region, pages, page, LEFT);
+    void *runs = take_runs();
+    expect_mappings(page);
     for (int round = 0; round < 5; round++) CHECK(endure(KIB(256)) == 0);
+    free_chain(runs);
     use_up_mappings(region, pages, page, 0);
     for (int round = 0; round < 5; round++) endure(MIB(8));
     errno = 4321;
