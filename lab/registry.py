@@ -8,7 +8,8 @@ from lab import ROOT, LabError
 
 FILE = ROOT / "src/base/flags.def"
 LANES = re.compile(r"^HZ3_LANES\(([^)]*)\)", re.MULTILINE)
-SOURCE = re.compile(r"^HZ3_SOURCE\(([\w/.]+)\s*,\s*(\w+)\s*,\s*(\d+)\)", re.MULTILINE)
+SOURCE = re.compile(r"^HZ3_SOURCE\(([\w/.]+)\s*,\s*(\w+)\s*,\s*([\w/.]+)\)", re.MULTILINE)
+HEADER = re.compile(r"^HZ3_HEADER\((\w+),\s*(\w+),\s*(\d+),\s*([\w/.]+),\s*([\w/.]+)\)", re.MULTILINE)
 ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"(\d+)\.\.(\d+)\"", re.MULTILINE)
 
 
@@ -23,11 +24,22 @@ class Flag:
 class Registry:
     lanes: tuple[str, ...]
     flags: dict[str, Flag]
-    sources: tuple[tuple[str, str, int], ...] = ()  # files below src that are compiled for one value of a flag
+    sources: tuple[tuple[str, str, str], ...] = ()  # files below src, each with the flag or header that it is for
+    choices: tuple[tuple[str, str, int, str, str], ...] = ()  # the rows of headers that the build chooses
 
     def takes_part(self, source: str, values: dict[str, int]) -> bool:
         """Whether a source below src is compiled with these values of the flags."""
-        return all(values[flag] == wanted for file, flag, wanted in self.sources if file == source)
+        means = values | self.headers(values)
+        return all(str(means[name]) == wanted for file, name, wanted in self.sources if file == source)
+
+    def headers(self, values: dict[str, int]) -> dict[str, str]:
+        """The header below src that each name means with these values of the flags."""
+        means = {name: otherwise for name, _, _, _, otherwise in self.choices}
+        return means | {name: then for name, flag, wanted, then, _ in self.choices if values[flag] == wanted}
+
+    def may_be(self, name: str) -> set[str]:
+        """The headers that the name means in one build or another."""
+        return {file for row in self.choices if row[0] == name for file in row[3:]}
 
     def resolve(self, lane: str, flags: dict[str, int]) -> dict[str, int]:
         """Every flag's value in `lane` with `flags` changed."""
@@ -66,5 +78,5 @@ def read(file: Path = FILE) -> Registry:
     flags = {
         name: Flag(dict(zip(lanes, values, strict=True)), least, most) for name, (values, least, most) in rows.items()
     }
-    sources = tuple((file, flag, int(wanted)) for file, flag, wanted in SOURCE.findall(text))
-    return Registry(lanes, flags, sources)
+    choices = tuple((name, flag, int(wanted), *files) for name, flag, wanted, *files in HEADER.findall(text))
+    return Registry(lanes, flags, tuple(SOURCE.findall(text)), choices)

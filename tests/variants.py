@@ -61,11 +61,13 @@ def _command(file: Path) -> list[str]:
 
 @cache
 def _closure(file: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
-    """The file and all files of hz3 that it includes."""
+    """The file and all files of hz3 that it includes; of a header that the build chooses, each that it may be."""
     found, todo = {file}, [file]
     while todo:
         here = todo.pop()
-        for name in re.findall(r'^#include "(.*)"', here.read_text(), re.M):
+        text = here.read_text()
+        chosen = [path for name in re.findall(r"^#include (HZ3_\w+)", text, re.M) for path in REGISTRY.may_be(name)]
+        for name in re.findall(r'^#include "(.*)"', text, re.M) + chosen:
             path = next((p for root in (here.parent, *roots) if (p := (root / name).resolve()).is_file()), None)
             if path and path not in found:
                 found.add(path)
@@ -93,11 +95,16 @@ class Variant:
     def __str__(self) -> str:
         return " ".join([self.lane, *(f"{name}={value}" for name, value in self.changes), *self.options])
 
+    @property
+    def _headers(self) -> dict[str, str]:
+        return REGISTRY.headers(self.flags)
+
     @cached_property
     def _generated(self) -> Path:
         """The folder of hz3_flags.h."""
         lines = [f'#define HZ3_LANE_TEXT "{self.lane}"', '#define HZ3_VERSION_TEXT "variant"']
-        text = "\n".join(lines + [f"#define {name} {value}" for name, value in self.flags.items()]) + "\n"
+        lines += [f"#define {name} {value}" for name, value in self.flags.items()]
+        text = "\n".join(lines + [f'#define {name} "{file}"' for name, file in self._headers.items()]) + "\n"
         folder = BUILD / "flags" / hashlib.sha256(text.encode()).hexdigest()[:16]
         if not (folder / "hz3_flags.h").is_file():
             folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +122,7 @@ class Variant:
         state = hashlib.sha256(repr((command, _compiler(), file.name)).encode())
         for path in files:
             state.update(path.read_bytes())
-        state.update(repr([(n, v) for n, v in self.flags.items() if n in named]).encode())
+        state.update(repr([(n, v) for n, v in (self.flags | self._headers).items() if n in named]).encode())
         state.update(self.lane.encode() if "HZ3_LANE_TEXT" in named else b"")
         done = BUILD / "objects" / f"{file.stem}-{state.hexdigest()[:16]}.o"
         if not done.is_file():

@@ -5,36 +5,15 @@
 #include "api/misuse.h"
 #include "back/large.h"
 #include "back/page_map.h"
-#include "variants/seal.h"
+#include HZ3_FREE_CHECK_H
+#include HZ3_SEAL_H
 #include "hz3.h"
-
-/* HZ3_FREE_CHECK: marks p, which is about to be handed out, as the start of a live object of a size class.  (A large
- * block has that in its descriptor.)  The state is 1 more than the address's low byte: never 0, as p is aligned. */
-HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
-{
-    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = (uint8_t)((uintptr_t)p + 1);
-    return p;
-}
 
 /* Seals and marks p, a free object, which the program is about to get for `size` bytes. */
 HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
 {
     hz3_seal_first(p, cls, size);
     return hz3_mark_live(p, cls);
-}
-
-/* HZ3_FREE_CHECK: the object p of a size class is no longer live.  (0 is the only state that belongs to no pointer, so
- * freed objects and those never handed out look the same.) */
-HZ3_INLINE void hz3_mark_freed(const void *p, unsigned cls)
-{
-    if (HZ3_FREE_CHECK) *hz3_state_of(p, cls) = 0;
-}
-
-/* Whether p, any pointer into a granule of the class, is the start of a live object; without HZ3_FREE_CHECK that is
- * assumed.  (Compared as int: as bytes, the state 0 would belong to an address that ends in 0xff.) */
-HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
-{
-    return !HZ3_FREE_CHECK || *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);
 }
 
 /* The class of the object or block that starts at p: a size class or LARGE.  NONE: p is not hz3's, and the option says

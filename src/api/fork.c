@@ -10,7 +10,7 @@
 #include "os/libc.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
-#include "variants/central_magazines.h"
+#include HZ3_CENTRAL_MAGAZINES_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 

@@ -15,7 +15,7 @@
 #include "middle/transfer_cache.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
-#include "variants/seal.h"
+#include HZ3_SEAL_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"

@@ -61,14 +61,6 @@ void hz3_report_stats(void)
     write_stats(false);
 }
 
-static void print_boxes(void)
-{
-    char buf[2048];
-    struct hz3_text text = {buf, sizeof buf, 0};
-    hz3_boxes_text(&text);
-    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
-}
-
 /* ---- the heap profile ---- */
 
 static FILE *profile;
@@ -131,7 +123,7 @@ static void flush_stdout(void)
 static void report_last(void)
 {
     flush_stdout();
-    HZ3_OBSERVE(print_boxes());
+    HZ3_OBSERVE(hz3_boxes_print());
     if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE);
     if (hz3_options.PROFILE) write_profile();
 }

@@ -12,7 +12,7 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
-#include "variants/cpu_magazines.h"
+#include HZ3_CPU_MAGAZINES_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -293,19 +293,13 @@ static void free_from(void *p, const void *from)
     hz3_thread.by_loader = false;
 }
 
-/* Whether p is the start of a live object of the class, as far as this build can tell. */
-static bool looks_live(const void *p, unsigned cls)
-{
-    return HZ3_FREE_CHECK ? hz3_is_live(p, cls) : (uintptr_t)p % HZ3_UNIT == 0;
-}
-
 /* False: p has to be freed some other way, and nothing was changed. */
 HZ3_INLINE bool free_to_processor(void *p)
 {
     const struct hz3_window *window = &hz3_windows[0];
     if (!hz3_window_has(window, p)) return false;
     unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
-    bool sound = cls != HZ3_CLASS_NONE && cls <= HZ3_CLASSES && looks_live(p, cls);
+    bool sound = cls != HZ3_CLASS_NONE && cls <= HZ3_CLASSES && hz3_looks_live(p, cls);
     if (!sound || hz3_goes_home(window, p, cls)) return false;
     hz3_mark_freed(p, cls);
     if (likely(hz3_cpu_put(p, cls))) return true;
@@ -330,7 +324,7 @@ HZ3_NOINLINE void hz3_free_home(void *p)
 {
     const struct hz3_tag *tag = &hz3_windows[0].tags[hz3_granule_of(&hz3_windows[0], p)];
     unsigned cls = tag->cls, owner = hz3_get(tag->owner);
-    bool sound = cls != HZ3_CLASS_NONE && looks_live(p, cls);
+    bool sound = cls != HZ3_CLASS_NONE && hz3_looks_live(p, cls);
     if (unlikely(!sound)) {
         free_from(p, __builtin_return_address(0));
         return;

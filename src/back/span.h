@@ -63,7 +63,7 @@ struct hz3_span {
     /* HZ3_S121_PAGE_LOCAL_REMOTE.  Stays when the span changes its use, since a list may still lead here. */
     HZ3_ATOMIC(bool) announced;      /* it is in an owner's list, or about to be */
     struct hz3_span *next_announced; /* written by the thread that set `announced` */
-    HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE ? HZ3_SPAN_WORDS : 0]; /* bit i: object i is to be retired */
+    HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE * HZ3_SPAN_WORDS]; /* bit i: object i is to be retired */
 } HZ3_CACHE_ALIGNED;
 
 HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)

@@ -10,7 +10,7 @@
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
-#include "variants/cpu_magazines.h"
+#include HZ3_CPU_MAGAZINES_H
 
 enum {
     SLOW_CALLS_PER_VISIT = 16,

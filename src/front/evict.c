@@ -4,8 +4,8 @@
 #include "front/outgoing.h"
 #include "front/spares.h"
 #include "middle/owner_stash.h"
-#include "variants/central_local.h"
-#include "variants/quarantine.h"
+#include HZ3_CENTRAL_LOCAL_H
+#include HZ3_QUARANTINE_H
 
 /* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
  * The thread's own stay in its heap if others could mix them, but not where a stash would write into them. */

@@ -1,7 +1,7 @@
 #include "front/heap.h"
 
 #include "os/os.h"
-#include "variants/near.h"
+#include HZ3_NEAR_H
 
 enum {
     HEAPS_MIN = 4, /* where processors decide */

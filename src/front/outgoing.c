@@ -4,9 +4,9 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include "variants/central_magazines.h"
-#include "variants/page_local.h"
-#include "variants/sparse.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
+#include HZ3_SPARSE_H
 
 enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object at least */
 

@@ -4,9 +4,9 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include "variants/central_local.h"
-#include "variants/central_magazines.h"
-#include "variants/page_local.h"
+#include HZ3_CENTRAL_LOCAL_H
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 
 /* Loads a magazine from elsewhere; the empty loaded one becomes the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)

@@ -4,7 +4,7 @@
 #include "front/cache.h"
 #include "front/thread.h"
 #include "os/gate.h"
-#include "variants/near.h"
+#include HZ3_NEAR_H
 
 static void free_inside(void *p, unsigned cls, unsigned owner)
 {

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
-#include "variants/counters.h"
+#include HZ3_COUNTERS_H
 #include "middle/outbox.h"
 
 #include <pthread.h>

@@ -11,9 +11,9 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
-#include "variants/central_local.h"
-#include "variants/cpu_magazines.h"
-#include "variants/quarantine.h"
+#include HZ3_CENTRAL_LOCAL_H
+#include HZ3_CPU_MAGAZINES_H
+#include HZ3_QUARANTINE_H
 
 #include <time.h>
 

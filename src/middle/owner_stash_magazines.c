@@ -2,7 +2,7 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
-#include "variants/full_drain.h"
+#include HZ3_FULL_DRAIN_H
 
 static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *magazine)
 {

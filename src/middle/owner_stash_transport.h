@@ -3,7 +3,7 @@
 #ifndef HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 #define HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 
-#include "variants/counters.h"
+#include HZ3_COUNTERS_H
 #include "middle/outbox.h"
 #include "variants/instances.h"
 
@@ -17,11 +17,7 @@ static inline void hz3_link_set(void *object, void *next)
     *(void **)object = next;
 }
 
-#if HZ3_S44_TRANSPORT_LIST
-#include "variants/linked_bin.h"
-#else
-#include "middle/magazine_bin.h"
-#endif
+#include HZ3_BIN_H
 
 struct hz3_stash {
     HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins that are booked */

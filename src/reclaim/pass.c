@@ -8,8 +8,8 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
-#include "variants/central_magazines.h"
-#include "variants/page_local.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 
 enum {
     SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */

@@ -6,8 +6,8 @@
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include "variants/central_magazines.h"
-#include "variants/page_local.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 
 size_t hz3_reclaim_waiting(void)
 {

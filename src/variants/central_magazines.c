@@ -36,7 +36,7 @@ static unsigned count(struct waiting *waiting)
     return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_count(&waiting->stack) : hz3_get(waiting->count);
 }
 
-size_t hz3_central_magazines_waiting(void)
+size_t hz3_central_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
@@ -44,7 +44,7 @@ size_t hz3_central_magazines_waiting(void)
     return bytes;
 }
 
-bool hz3_central_magazines_put(unsigned cls, struct hz3_magazine *magazine)
+bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
 {
     struct waiting *waiting = &all_waiting[cls];
     if (count(waiting) >= HZ3_STACK_MAX) return false;
@@ -55,21 +55,21 @@ bool hz3_central_magazines_put(unsigned cls, struct hz3_magazine *magazine)
     return true;
 }
 
-struct hz3_magazine *hz3_central_magazines_get(unsigned cls)
+struct hz3_magazine *hz3_central_get_magazine(unsigned cls)
 {
     struct waiting *waiting = &all_waiting[cls];
     if (!count(waiting)) return NULL;
     return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_pop(&waiting->stack) : pop_locked(waiting);
 }
 
-void hz3_central_magazines_trim(unsigned cls, bool all)
+void hz3_central_trim(unsigned cls, bool all)
 {
     unsigned there = count(&all_waiting[cls]), most = all ? there : (there + 1) / 2;
     struct hz3_magazine *magazine;
-    while (most-- && (magazine = hz3_central_magazines_get(cls))) hz3_central_take_apart(cls, magazine);
+    while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
 }
 
-size_t hz3_central_magazines_objects(unsigned cls)
+size_t hz3_central_cached(unsigned cls)
 {
     struct waiting *waiting = &all_waiting[cls];
     size_t objects = 0;
@@ -81,7 +81,7 @@ size_t hz3_central_magazines_objects(unsigned cls)
     return objects;
 }
 
-void hz3_central_magazines_each_lock(void (*visit)(struct hz3_lock *lock))
+void hz3_central_magazines_visit(void (*visit)(struct hz3_lock *lock))
 {
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) visit(&all_waiting[cls].lock);
 }

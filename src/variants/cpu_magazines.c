@@ -14,7 +14,7 @@ HZ3_ATOMIC(bool) hz3_cpu_closed, hz3_cpu_serving;
 static HZ3_ATOMIC(unsigned) used; /* rows below it may hold magazines */
 static struct hz3_lock clearing;
 
-void hz3_cpu_count_threads(unsigned threads)
+void hz3_cpus_count(unsigned threads)
 {
     static enum { UNKNOWN, NO, YES } works; /* under hz3_threads_lock */
     bool more = threads > hz3_os_cpus();
@@ -110,7 +110,7 @@ HZ3_RACY static void note_loaded(unsigned first, unsigned step)
         for (unsigned cls = 1 + first; cls <= HZ3_CLASSES; cls += step) row->seen[cls] = row->top[cls];
 }
 
-void hz3_cpu_clear(unsigned first, unsigned step, bool all)
+void hz3_cpus_clear(unsigned first, unsigned step, bool all)
 {
     struct hz3_magazine *list = NULL, *magazine;
     if (!hz3_get(used) || !hz3_trylock(&clearing)) return;
@@ -128,13 +128,13 @@ void hz3_cpu_clear(unsigned first, unsigned step, bool all)
     }
 }
 
-void hz3_cpu_after_fork(void)
+void hz3_cpus_after_fork(void)
 {
     hz3_lock_forget_others(&clearing);
     hz3_set(hz3_cpu_closed, false);
 }
 
-HZ3_RACY size_t hz3_cpu_objects(unsigned cls)
+HZ3_RACY size_t hz3_cpus_objects(unsigned cls)
 {
     size_t objects = 0;
     for (struct hz3_cpu_row *row = hz3_cpu_rows; row < hz3_cpu_rows + hz3_get(used); row++) {

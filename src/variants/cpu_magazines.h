@@ -17,9 +17,8 @@ extern HZ3_HIDDEN struct hz3_cpu_row hz3_cpu_rows[HZ3_RSEQ_ROWS];
 extern HZ3_HIDDEN HZ3_ATOMIC(bool) hz3_cpu_closed; /* only the thread that set it may change a loaded magazine */
 extern HZ3_HIDDEN HZ3_ATOMIC(bool) hz3_cpu_serving;
 
-/* Whether there are more threads than processors, so that these share magazines.  Constant in builds without the
- * variant: no code is left there. */
-#define hz3_cpus_shared() (HZ3_CPU_MAGAZINES && unlikely(hz3_get(hz3_cpu_serving)))
+/* Whether there are more threads than processors, so that these share magazines. */
+#define hz3_cpus_shared() unlikely(hz3_get(hz3_cpu_serving))
 
 /* Takes an object from this processor's loaded magazine, or NULL; leaves one there, or false.  In any state of the
  * thread, and in signal handlers. */
@@ -41,32 +40,12 @@ void **hz3_cpu_take_previous(unsigned cls);
  * which there is no place then, which may be empty, or this one; or NULL. */
 void **hz3_cpu_load(unsigned cls, void **top);
 
-void hz3_cpu_count_threads(unsigned threads);
-void hz3_cpu_clear(unsigned first, unsigned step, bool all);
-void hz3_cpu_after_fork(void);
-size_t hz3_cpu_objects(unsigned cls);
-
-/* From here on for any build.  There are so many threads now; under hz3_threads_lock. */
-HZ3_INLINE void hz3_cpus_count(unsigned threads)
-{
-    if (HZ3_CPU_MAGAZINES) hz3_cpu_count_threads(threads);
-}
-
+/* There are so many threads now; under hz3_threads_lock. */
+void hz3_cpus_count(unsigned threads);
 /* Retires what processors hold in every `step`th class from the `first` on and did not touch since the last call, or
  * all. */
-HZ3_INLINE void hz3_cpus_clear(unsigned first, unsigned step, bool all)
-{
-    if (HZ3_CPU_MAGAZINES) hz3_cpu_clear(first, step, all);
-}
-
-HZ3_INLINE void hz3_cpus_after_fork(void)
-{
-    if (HZ3_CPU_MAGAZINES) hz3_cpu_after_fork();
-}
-
+void hz3_cpus_clear(unsigned first, unsigned step, bool all);
+void hz3_cpus_after_fork(void);
 /* How many objects all processors hold; exact when nobody is inside. */
-HZ3_INLINE size_t hz3_cpus_objects(unsigned cls)
-{
-    return HZ3_CPU_MAGAZINES ? hz3_cpu_objects(cls) : 0;
-}
+size_t hz3_cpus_objects(unsigned cls);
 #endif

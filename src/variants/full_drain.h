@@ -1,5 +1,5 @@
 /* Full drain (work order S112): a pop takes all magazines of a bin at once.  Spill (S48): the thread keeps two of the
- * rest for next time.  Without these a pop takes one, and there is no rest. */
+ * rest for next time. */
 #ifndef HZ3_VARIANTS_FULL_DRAIN_H
 #define HZ3_VARIANTS_FULL_DRAIN_H
 
@@ -8,7 +8,7 @@
 struct hz3_magazine *hz3_full_drain_get(unsigned cls);
 bool hz3_full_drain_put(unsigned cls, struct hz3_magazine *magazine);
 
-/* From here on for any build.  Takes; returns the number of the top magazine, or 0.  *replaced: the head before. */
+/* Takes; returns the number of the top magazine, or 0.  *replaced: the head before. */
 HZ3_INLINE uint32_t hz3_drain_take(struct hz3_stack *stack, uint64_t *replaced)
 {
     return HZ3_S112_FULL_DRAIN_EXCHANGE ? hz3_stack_take_all(stack, replaced) : hz3_stack_take(stack, replaced);

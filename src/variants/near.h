@@ -7,16 +7,15 @@
 
 unsigned hz3_near_node(void); /* the node that this thread runs on; 0 if it cannot be told */
 
-/* From here on for any build; without the variant no heap is near.  To be called when a thread joins the heap. */
+/* To be called when a thread joins the heap. */
 HZ3_INLINE void hz3_near_join(struct hz3_heap *heap)
 {
-    if (HZ3_ADOPT == 2) hz3_set(heap->node, hz3_near_node());
+    hz3_set(heap->node, hz3_near_node());
 }
 
 /* Whether threads of heap `own` adopt an object of `owner`. */
 HZ3_INLINE bool hz3_near_adopts(unsigned own, unsigned owner, unsigned cls)
 {
-    return HZ3_ADOPT == 2 && hz3_class_size(cls) >= HZ3_ADOPT_MIN &&
-           hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[own].node);
+    return hz3_class_size(cls) >= HZ3_ADOPT_MIN && hz3_get(hz3_heaps[owner].node) == hz3_get(hz3_heaps[own].node);
 }
 #endif

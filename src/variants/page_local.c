@@ -24,7 +24,7 @@ static void announce(struct hz3_span *run, unsigned cls, unsigned owner)
     while (!hz3_cas_weak(*list, &first, run, memory_order_release, memory_order_relaxed));
 }
 
-size_t hz3_page_local_waiting(void)
+size_t hz3_page_remote_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; owner < hz3_get(hz3_heap_count); owner++) bytes += hz3_get(announced_bytes[owner]);
@@ -67,7 +67,7 @@ static size_t retire_noted(struct hz3_span *run)
     return retired;
 }
 
-size_t hz3_page_local_collect(unsigned owner, unsigned cls)
+size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
 {
     if (!hz3_get(announced[owner][cls])) return 0;
     struct hz3_span *run = hz3_exchange(announced[owner][cls], NULL, memory_order_acquire), *next;
@@ -81,9 +81,9 @@ size_t hz3_page_local_collect(unsigned owner, unsigned cls)
     return retired;
 }
 
-size_t hz3_page_local_collect_all(unsigned cls)
+size_t hz3_page_remote_collect_all(unsigned cls)
 {
     size_t retired = 0;
-    for (unsigned owner = 0; owner < hz3_get(hz3_heap_count); owner++) retired += hz3_page_local_collect(owner, cls);
+    for (unsigned owner = 0; owner < hz3_get(hz3_heap_count); owner++) retired += hz3_page_remote_collect(owner, cls);
     return retired;
 }

@@ -3,25 +3,25 @@
 #include "back/page_map.h"
 #include "middle/central.h"
 
-void hz3_quarantine_flush_all(struct hz3_outbox *outbox)
+void hz3_quarantine_flush(struct hz3_outbox *outbox)
 {
-    for (unsigned i = 0; i < HZ3_WAITING; i++) {
+    for (unsigned i = 0; outbox && i < HZ3_WAITING; i++) {
         void *p = outbox->waiting[i];
         outbox->waiting[i] = NULL;
         if (p) hz3_central_retire(hz3_class_at(p), &p, 1);
     }
 }
 
-HZ3_RACY size_t hz3_quarantine_count(const struct hz3_outbox *outbox, unsigned cls)
+HZ3_RACY size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
     size_t count = 0;
     for (unsigned i = 0; i < HZ3_WAITING; i++) count += outbox->waiting[i] && hz3_class_at(outbox->waiting[i]) == cls;
     return count;
 }
 
-HZ3_RACY bool hz3_quarantine_holds(const struct hz3_outbox *outbox, const void *p)
+HZ3_RACY bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p)
 {
-    for (unsigned i = 0; i < HZ3_WAITING; i++)
+    for (unsigned i = 0; outbox && i < HZ3_WAITING; i++)
         if (outbox->waiting[i] == p) return true;
     return false;
 }

@@ -5,10 +5,6 @@
 
 #include "middle/outbox.h"
 
-void hz3_quarantine_flush_all(struct hz3_outbox *outbox);
-size_t hz3_quarantine_count(const struct hz3_outbox *outbox, unsigned cls);
-bool hz3_quarantine_holds(const struct hz3_outbox *outbox, const void *p);
-
 /* p, a small object, begins to wait; returns the one that has waited long enough, or NULL.  If another thread forks at
  * this moment, no object is in the child's copy twice. */
 HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
@@ -18,21 +14,10 @@ HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
     return out;
 }
 
-/* From here on for any build; without the variant no object waits.  Retires all that wait. */
-HZ3_INLINE void hz3_quarantine_flush(struct hz3_outbox *outbox)
-{
-    if (HZ3_SECURE && outbox) hz3_quarantine_flush_all(outbox);
-}
-
+/* Retires all that wait.  The outbox may be NULL. */
+void hz3_quarantine_flush(struct hz3_outbox *outbox);
 /* Objects of the class that wait. */
-HZ3_INLINE size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)
-{
-    return HZ3_SECURE ? hz3_quarantine_count(outbox, cls) : 0;
-}
-
-/* Whether p waits there. */
-HZ3_INLINE bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p)
-{
-    return HZ3_SECURE && outbox && hz3_quarantine_holds(outbox, p);
-}
+size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls);
+/* Whether p waits there.  The outbox may be NULL. */
+bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p);
 #endif

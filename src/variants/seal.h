@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    HZ3_SEAL_BYTES = HZ3_SECURE ? 8 : 0,
+    HZ3_SEAL_BYTES = 8,
     HZ3_SEALED_SMALL_MAX = HZ3_SMALL_MAX - HZ3_SEAL_BYTES, /* the largest request that a size class has room for */
     HZ3_WIPED = 1024,
     HZ3_PREPARED = 4096, /* larger objects may be in pages that were never used (wiped_fresh.c) */
@@ -26,11 +26,7 @@ enum {
 };
 
 extern HZ3_HIDDEN uint64_t hz3_seal_secret[2];
-void hz3_seal_start_secret(void);
-/* The same as below, out of line. */
-void hz3_seal_put_any(void *p, unsigned cls, size_t size);
-bool hz3_seal_holds_any(const void *p, unsigned cls);
-size_t hz3_seal_size(const void *p, unsigned cls);
+void hz3_seal_start(void);
 HZ3_NORETURN void hz3_seal_overwritten(const void *p);
 
 /* ---- live objects ---- */
@@ -140,12 +136,7 @@ HZ3_INLINE void hz3_seal_touch(void *p)
     }
 }
 
-/* ---- for any build; without the variant there are no seals ---- */
-
-HZ3_INLINE void hz3_seal_start(void)
-{
-    if (HZ3_SECURE) hz3_seal_start_secret();
-}
+/* ---- both ---- */
 
 /* The bytes that a request takes, its seal included. */
 HZ3_INLINE size_t hz3_sealed(size_t size)
@@ -154,39 +145,28 @@ HZ3_INLINE size_t hz3_sealed(size_t size)
 }
 
 /* p, of a size class or LARGE, is handed out for so many bytes, or is from now on.  Returns p. */
-HZ3_INLINE void *hz3_seal(void *p, unsigned cls, size_t size)
-{
-    if (HZ3_SECURE) hz3_seal_put_any(p, cls, size);
-    return p;
-}
+void *hz3_seal(void *p, unsigned cls, size_t size);
 
 /* Seals an object of a size class that was free.  Ends the process if it is no longer wiped. */
 HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
 {
-    if (!HZ3_SECURE) return;
     if (unlikely(hz3_class_size(cls) > HZ3_PREPARED)) hz3_seal_touch(p);
     if (unlikely(!hz3_seal_is_wiped(p, cls))) hz3_seal_overwritten(p);
     hz3_seal_put_small(p, cls, size);
 }
 
 /* Whether the live block p was not written beyond its end. */
-HZ3_INLINE bool hz3_seal_holds(const void *p, unsigned cls)
-{
-    return !HZ3_SECURE || hz3_seal_holds_any(p, cls);
-}
+bool hz3_seal_holds(const void *p, unsigned cls);
 
-/* The large block p is handed out instead of an object of the class: as much of it is usable. */
+/* The large block p is handed out instead of an object of the class: as much of it is usable.  (With seals, as much as
+ * the program asked for is.) */
 HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
 {
-    if (!HZ3_SECURE) hz3_large_set_usable(p, hz3_class_size(cls));
+    (void)p, (void)cls;
 }
 
 /* How much of the live block, whose seal holds, is the program's; */
-HZ3_INLINE size_t hz3_seal_usable(const void *p, unsigned cls)
-{
-    if (cls == HZ3_CLASS_LARGE) return hz3_large_usable(p);
-    return HZ3_SECURE ? hz3_seal_size(p, cls) : hz3_class_size(cls);
-}
+size_t hz3_seal_usable(const void *p, unsigned cls);
 
 /* and how much of it could be, without a move. */
 HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)

@@ -51,7 +51,7 @@ void *hz3_sparse_take_oldest(struct hz3_outbox *outbox)
     return p;
 }
 
-unsigned hz3_sparse_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
+unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
 {
     void *entry[HZ3_RING];
     unsigned n = 0, count = 0;
@@ -65,7 +65,7 @@ unsigned hz3_sparse_flush(struct hz3_outbox *outbox, unsigned budget, void **ref
 
 static unsigned make_room(struct hz3_outbox *outbox, void **refused)
 {
-    if (HZ3_S97_REMOTE_STASH_BUCKET) return hz3_sparse_flush(outbox, HZ3_RING, refused);
+    if (HZ3_S97_REMOTE_STASH_BUCKET) return hz3_ring_flush(outbox, HZ3_RING, refused);
     return push_entry(hz3_sparse_take_oldest(outbox), refused);
 }
 
@@ -77,7 +77,7 @@ unsigned hz3_sparse_put(struct hz3_outbox *outbox, void *p, void **refused)
     return count;
 }
 
-HZ3_RACY size_t hz3_sparse_objects(const struct hz3_outbox *outbox, unsigned cls)
+HZ3_RACY size_t hz3_ring_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
     size_t objects = 0;
     unsigned first = outbox->ring_first, count = hz3_min(outbox->ring_count, (unsigned)HZ3_RING);

@@ -9,19 +9,15 @@
 
 /* If the ring is full, first sends its oldest entry home or, with a sorted flush, all of them. */
 unsigned hz3_sparse_put(struct hz3_outbox *outbox, void *p, void **refused);
-/* Sends up to `budget` entries home. */
-unsigned hz3_sparse_flush(struct hz3_outbox *outbox, unsigned budget, void **refused);
 void *hz3_sparse_take_oldest(struct hz3_outbox *outbox);
 HZ3_INLINE bool hz3_sparse_is_full(const struct hz3_outbox *outbox)
 {
     return outbox->ring_count == HZ3_RING;
 }
-size_t hz3_sparse_objects(const struct hz3_outbox *outbox, unsigned cls); /* that wait */
 
-/* From here on for any build; without the variant there is no ring.  True: p is in the ring; *count were refused. */
+/* True, where there is a ring: p is in it; *count were refused. */
 HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p, void **refused, unsigned *count)
 {
-    if (!HZ3_REMOTE_STASH_SPARSE) return false;
     *count = hz3_sparse_put(outbox, p, refused);
     return true;
 }
@@ -40,16 +36,10 @@ HZ3_INLINE unsigned hz3_ring_batch(unsigned cls, unsigned dense)
 
 HZ3_INLINE unsigned hz3_ring_count(const struct hz3_outbox *outbox)
 {
-    return HZ3_REMOTE_STASH_SPARSE ? outbox->ring_count : 0;
+    return outbox->ring_count;
 }
 
-HZ3_INLINE unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
-{
-    return HZ3_REMOTE_STASH_SPARSE ? hz3_sparse_flush(outbox, budget, refused) : 0;
-}
-
-HZ3_INLINE size_t hz3_ring_objects(const struct hz3_outbox *outbox, unsigned cls)
-{
-    return HZ3_REMOTE_STASH_SPARSE ? hz3_sparse_objects(outbox, cls) : 0;
-}
+/* Sends up to `budget` entries home. */
+unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget, void **refused);
+size_t hz3_ring_objects(const struct hz3_outbox *outbox, unsigned cls); /* that wait */
 #endif

@@ -9,7 +9,7 @@
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include "variants/central_magazines.h"
+#include HZ3_CENTRAL_MAGAZINES_H
 #include "watch/profile.h"
 
 /* Lists of sources that take no part in this build are left out. */

@@ -10,8 +10,8 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/os.h"
-#include "variants/central_magazines.h"
-#include "variants/page_local.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 #include "watch/layout.h"
 
 struct hz3_class_stats hz3_stats_of_class(unsigned cls)

@@ -27,8 +27,8 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pass.h"
-#include "variants/central_magazines.h"
-#include "variants/page_local.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 #include "audit.h"
 #include "support.h"
 #include "watch/stats.h"

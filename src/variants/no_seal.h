@@ -1,0 +1,47 @@
+/* In the place of seal.h: there are no seals. */
+#ifndef HZ3_VARIANTS_NO_SEAL_H
+#define HZ3_VARIANTS_NO_SEAL_H
+
+#include "back/large.h"
+#include "base/sizeclass.h"
+
+HZ3_INLINE void hz3_seal_start(void) {}
+
+HZ3_INLINE size_t hz3_sealed(size_t size)
+{
+    return size;
+}
+
+HZ3_INLINE void *hz3_seal(void *p, unsigned cls, size_t size)
+{
+    (void)cls, (void)size;
+    return p;
+}
+
+HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
+{
+    (void)p, (void)cls, (void)size;
+}
+
+HZ3_INLINE bool hz3_seal_holds(const void *p, unsigned cls)
+{
+    (void)p, (void)cls;
+    return true;
+}
+
+HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
+{
+    hz3_large_set_usable(p, hz3_class_size(cls));
+}
+
+HZ3_INLINE size_t hz3_seal_usable(const void *p, unsigned cls)
+{
+    if (cls == HZ3_CLASS_LARGE) return hz3_large_usable(p);
+    return hz3_class_size(cls);
+}
+
+HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)
+{
+    return cls == HZ3_CLASS_LARGE ? usable : hz3_class_size(cls);
+}
+#endif
