@@ -12,7 +12,8 @@ static bool by_cpus; /* hz3_heap_count is to follow the number of processors, wh
 void hz3_heap_start(size_t count)
 {
     by_cpus = !count;
-    hz3_set(hz3_heap_count, (unsigned)hz3_min(by_cpus ? HEAPS_MIN : count, (size_t)HZ3_NUM_SHARDS));
+    if (by_cpus) count = HEAPS_MIN;
+    hz3_set(hz3_heap_count, (unsigned)hz3_min(count, (size_t)HZ3_NUM_SHARDS));
 }
 
 unsigned hz3_heap_settle(void)
