@@ -60,7 +60,7 @@ def test_an_hz3_of_another_layout(tmp_path, preload):
     changed.write_bytes(data[:at] + b"\7\0\0\0" + data[at + 4 :])
     with resting(*RESTS, env={**os.environ, "LD_PRELOAD": str(changed)}) as (process, _):
         text, well = one(lines(process.pid), "^malloc is served by .*libhz3_changed")
-        assert not well and text.endswith("whose layout is 7: this hz3 reads 1") and "comes before" not in text
+        assert not well and text.endswith("whose layout is 7: this hz3 reads 2") and "comes before" not in text
 
 
 @pytest.mark.parametrize("how, where", [("LD_PRELOAD", "folder/liblink.so"), ("LD_LIBRARY_PATH", "folder")])
