@@ -212,7 +212,7 @@ def test_the_header_is_clean(root, compiler, standard):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_manual_has_every_function_verb_and_option(prefix, root):
+def test_the_manual_has_every_function_verb_switch_option_and_lane(prefix, root):
     if not shutil.which("man"):
         pytest.skip("man is not installed")
     page = {}
@@ -232,6 +232,10 @@ def test_the_manual_has_every_function_verb_and_option(prefix, root):
     for verb in re.findall(r"^  ([a-z]+) ", said(root / "bin/hz3", "help").split("Beside", 1)[0], re.M):
         if not (root / f"bin/hz3-{verb}").exists():
             assert f" {verb} " in page["1"]
+            for switch in re.findall(r"(?<![\w-])--?[a-z]+", said(prefix / "bin/hz3", verb, "--help")):
+                assert switch in ("-h", "--help") or re.search(rf"(?<!\w){switch}\b", page["1"])
+    lanes = page["1"].partition("A lane is one build of the library. ")[2].partition("Which lanes there are")[0]
+    assert set(LANES) <= set(re.findall(r"\w+", lanes))
 
 
 def test_the_container_preloads_what_it_installs(prefix):
