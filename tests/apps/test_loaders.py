@@ -13,12 +13,27 @@ from lab import ROOT
 LOADED = " app] this process ran on hz3"  # though a program with a sanitizer uses the sanitizer's malloc
 
 
+AUDITOR = "unsigned la_version(unsigned v) { return v; }"
+ROOM = "glibc.rtld.optional_static_tls=4096"
+
+
 def test_an_auditor_of_the_loader(preload, tmp_path, monkeypatch):
-    auditor = compiled(tmp_path, "audit.so", "unsigned la_version(unsigned v) { return v; }", "-shared", "-fPIC")
-    monkeypatch.setenv("LD_AUDIT", str(auditor))
-    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=4096")
+    monkeypatch.setenv("LD_AUDIT", str(compiled(tmp_path, "audit.so", AUDITOR, "-shared", "-fPIC")))
+    monkeypatch.setenv("GLIBC_TUNABLES", ROOM)
     done = run([compiled(tmp_path, "app", PROGRAM, "-pthread")], [preload.library])
     assert (done.returncode, done.stdout) == (0, "done\n")
+    assert LOADED in done.stderr
+
+
+def test_hz3_run_says_what_an_auditor_of_the_loader_needs(preload, tmp_path, monkeypatch):
+    monkeypatch.setenv("LD_AUDIT", str(compiled(tmp_path, "audit.so", AUDITOR, "-shared", "-fPIC")))
+    command = [ROOT / "bin/hz3", "run", "--lane", preload.lane, "--", compiled(tmp_path, "app", PROGRAM, "-pthread")]
+    without = run(command, []).stderr
+    hints = [line for line in without.splitlines() if ROOM in line]
+    assert len(hints) == 1 and hints[0].startswith("hz3: with LD_AUDIT ")
+    monkeypatch.setenv("GLIBC_TUNABLES", ROOM)
+    done = run(command, [])
+    assert (done.returncode, done.stdout) == (0, "done\n") and ROOM not in done.stderr
     assert LOADED in done.stderr
 
 
