@@ -35,6 +35,7 @@ class Row:
 
 BUILT = ROOT / "build/scale/tests"
 WHOLE = ("scale", "fast", "classic")  # lanes that run all suites
+# Lane secure's frees wipe objects; it needs a mapping for each run, and memory for canaries.
 NOT_SECURE = tuple(lane for lane in read().lanes if lane != "secure")
 OTHERS = ("r50", "r90", "memory")
 # The mappings that lane secure may have, and by how many more the second half of a soak: it has up to 4,096 guards, each
@@ -59,6 +60,7 @@ ROWS = [
     Row("threads, ended raw", "api/bite/bite_raw_exit"),
     Row("threads, killed", "api/bite/bite_killed"),
     Row("prefork", "prefork", ("write",), {"HZ3_DECAY": "1000s"}, NOT_SECURE),
+    Row("prefork, with passes", "prefork", ("passes",), lanes=NOT_SECURE),
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(BUILT / "api/bite/bite_address_limit"), "1024")),
     Row("mappings", "api/bite/bite_map_count", lanes=NOT_SECURE),
