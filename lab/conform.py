@@ -17,9 +17,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from lab import ROOT, Json, LabError, build, measure, peers, text_of
-from lab.ahead import LANE
 from lab.page import markdown
 from lab.plan import Arm, Cell, library_arm
+from lab.registry import read
 
 TABLE, KIT, RESULT = ROOT / "tests/conform.toml", ROOT / "build/conform", ROOT / "results/conformance.json"
 STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who makes the promise: sections of TABLE
@@ -27,6 +27,7 @@ LEFT_OUT = "left_out"  # the section of tests that are not run
 HELD, FAILED, SKIPPED = "held", "not held", "skipped"
 SKIP_STATUS = 77
 MISUSE = "misuse."  # rows whose names begin so hold if the program is ended
+RELIABILITY = "reliability."  # rows whose names begin so say how often they tried, and how often they held
 LIBRARY = re.compile(rb"\x7fELF.{12}\x03\0", re.DOTALL)  # e_type is ET_DYN
 
 
@@ -42,6 +43,8 @@ class Outcome:
     row: Row
     word: str
     how: str = ""  # why it failed
+    tried: int = 0  # 0 where the program did not say
+    held: int = 0
 
 
 def sections() -> Json:
@@ -159,20 +162,23 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
         how = f"it ended by {signal.Signals(-status).name}"
     else:
         how = f"it ended with status {status}"
-    if parts := re.search(r"\btried=(\d+) held=(\d+)", said):
+    parts = re.search(r"\btried=(\d+) held=(\d+)", said)
+    times = (int(parts[1]), int(parts[2])) if parts else (0, 0)
+    if parts:
         how += f", {parts[2]} of {parts[1]} times it held"
     if row.name.startswith(MISUSE):
         caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # line 1 is its own
         return Outcome(row, HELD) if caught else Outcome(row, FAILED, how)
     if status == SKIP_STATUS or "# SKIP" in said:
         return Outcome(row, SKIPPED)
-    return Outcome(row, HELD) if status == 0 else Outcome(row, FAILED, how)
+    return Outcome(row, HELD, "", *times) if status == 0 else Outcome(row, FAILED, how, *times)
 
 
 def line(outcome: Outcome) -> str:
     """The line that is printed."""
     why = f": {outcome.row.expected} ({outcome.row.promise}; {outcome.how})" if outcome.how else ""
-    return f"{outcome.word:8}  {outcome.row.name}{why}"
+    times = f" ({outcome.held:,} of {outcome.tried:,} times)" if outcome.word == HELD and outcome.tried else ""
+    return f"{outcome.word:8}  {outcome.row.name}{times}{why}"
 
 
 def count(outcomes: list[Outcome], promises: tuple[str, ...]) -> str:
@@ -185,6 +191,10 @@ def closing(name: str, outcomes: list[Outcome]) -> str:
     return f"{name}: {standards} rows of the standards held, {glibc} of glibc's, {own} of what only hz3 promises"
 
 
+def times(outcome: Outcome) -> list[int]:
+    return [outcome.tried, outcome.held] if outcome.tried else []
+
+
 def to_json(arms: dict[str, Arm], found: dict[str, list[Outcome]]) -> Json:
     return {
         "rows": {row.name: [row.promise, row.expected] for row in rows()},
@@ -192,7 +202,7 @@ def to_json(arms: dict[str, Arm], found: dict[str, list[Outcome]]) -> Json:
             name: {
                 "version": arms[name].said_version,
                 "sha256": arms[name].sha256,
-                "found": {outcome.row.name: [outcome.word, outcome.how] for outcome in of},
+                "found": {outcome.row.name: [outcome.word, outcome.how, *times(outcome)] for outcome in of},
             }
             for name, of in found.items()
         },
@@ -240,23 +250,45 @@ def page(table: Json) -> str:
         for row, by in words.items()
         if FAILED in by.values()
     ]
-    behind = [
-        [row.name, listed_names(by, HELD)] for row, by in words.items() if by[LANE] == FAILED and HELD in by.values()
-    ]
-    better = (
-        markdown(["row", "who holds it"], behind)
-        if behind
-        else f"Lane {LANE} holds every row that another one holds.\n"
-    )
     return "\n".join(
         [
             HEAD,
             markdown(head, counts),
-            f"## Where another one is better\n\n{better}",
+            "## Where another one is better\n",
+            better(words),
+            "## How often the rows of reliability held\n",
+            attempts(every),
             "## What did not hold\n",
             markdown(["row", "who promises it", "what was expected", "who did not hold it"], failing),
         ]
     )
+
+
+def better(words: dict[Row, dict[str, str]]) -> str:
+    """Says for each of hz3's lanes which rows it does not hold and an allocator that is not hz3 does."""
+    lanes = [name for name in next(iter(words.values())) if name in read().lanes]
+    behind, rows = set(), []
+    for row, by in words.items():
+        ours = [lane for lane in lanes if by.get(lane) == FAILED]
+        theirs = [name for name, word in by.items() if name not in lanes and word == HELD]
+        if ours and theirs:
+            behind.update(ours)
+            rows.append([row.name, ", ".join(ours), ", ".join(theirs)])
+    even = [lane for lane in lanes if lane not in behind]
+    said = f"Every row that another allocator holds is held by these lanes of hz3: {', '.join(even) or 'none'}.\n"
+    return said + ("\n" + markdown(["row", "lanes that do not hold it", "who holds it"], rows) if rows else "")
+
+
+def attempts(every: dict[str, list[Outcome]]) -> str:
+    """A table of how often each row of reliability was tried, and how often it held, or the word alone."""
+    head = ["allocator"]
+    lines = []
+    for name, of in every.items():
+        mine = [outcome for outcome in of if outcome.row.name.startswith(RELIABILITY)]
+        head = ["allocator", *(outcome.row.name.removeprefix(RELIABILITY) for outcome in mine)]
+        lines.append([name, *(" / ".join(f"{n:,}" for n in times(one)) or one.word for one in mine)])
+    said = "Tried / held, or the word alone where the program said no figures, as most do not once they fail.\n\n"
+    return said + markdown(head, lines)
 
 
 def listed_names(by: dict[str, str], word: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab import conform
+from lab.plan import Arm
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = ROOT / "libhakozuna_hz3_scale.so"
@@ -111,8 +112,31 @@ def test_a_row_is_judged_by_its_status_and_misuse_by_its_end():
     assert [conform.judged(plain, status, "").word for status in (0, 1, -6, None, 77)] == [
         "held", "not held", "not held", "not held", "skipped"]
     assert conform.judged(plain, 0, "not ok 1 # SKIP x\n").word == "skipped"
-    assert conform.judged(plain, 1, "tried=9 held=7\n").how == "it ended with status 1, 7 of 9 times it held"
+    failed, held = conform.judged(plain, 1, "tried=9 held=7\n"), conform.judged(plain, 0, "tried=9 held=9\n")
+    assert failed.how == "it ended with status 1, 7 of 9 times it held"
+    assert conform.times(failed) == [9, 7] and conform.times(held) == [9, 9]
+    assert conform.line(held) == "held      api.x (9 of 9 times)"
     accused = "0x10 1\n"
     assert [conform.judged(misuse, status, accused).word for status in (0, 104, -6, -11, None)] == [
         "not held", "not held", "held", "held", "not held"]
     assert conform.judged(misuse, 0, accused + "free: invalid pointer\n").word == "held"
+
+
+def test_the_page_says_of_each_lane_where_others_are_better_and_how_often_rows_held():
+    found = {
+        "scale": {"reliability.soak": ["held", "", 1200, 1200], "api.x": ["held", ""]},
+        "fast": {"reliability.soak": ["not held", "it ended with status 1", 9, 7], "api.x": ["not held", ""]},
+        "classic": {"reliability.soak": ["held", "", 5, 5], "api.x": ["not held", ""]},
+        "glibc": {"reliability.soak": ["not held", "it did not end"], "api.x": ["held", ""]},
+        "other": {"reliability.soak": ["skipped", ""], "api.x": ["held", ""]},
+    }
+    table = {"rows": {"reliability.soak": ["hz3", "It holds."], "api.x": ["C", "It holds."]},
+             "allocators": {name: {"version": "1", "sha256": "", "found": of} for name, of in found.items()}}
+    page = conform.page(table)
+    assert "is held by these lanes of hz3: scale.\n" in page
+    assert "\n| api.x | fast, classic | glibc, other |\n" in page
+    assert "| reliability.soak | fast" not in page  # only hz3's own lanes hold it
+    assert ("| allocator | soak |\n| --- | --- |\n| scale | 1,200 / 1,200 |\n| fast | 9 / 7 |\n| classic | 5 / 5 |\n"
+            "| glibc | not held |\n| other | skipped |\n") in page
+    assert conform.to_json({name: Arm(version="1") for name in found}, conform.from_json(table))["allocators"]["fast"][
+        "found"]["reliability.soak"] == ["not held", "it ended with status 1", 9, 7]
