@@ -103,7 +103,7 @@ void *hz3_fork_reserve_take(size_t size, size_t alignment)
     span->zeroed = true;
     hz3_large_begin(span, size);
     void *p = (void *)span->start;
-    hz3_push(taken, span, span->newer);
+    hz3_push(taken, span, span->in_reserve.newer);
     return p;
 }
 
@@ -111,7 +111,7 @@ void hz3_fork_reserve_put(void *p)
 {
     struct hz3_span *span = hz3_span_at(p);
     hz3_large_end(span);
-    hz3_push(freed, span, span->older);
+    hz3_push(freed, span, span->in_reserve.older);
 }
 
 void hz3_fork_reserve_settle(void)
@@ -122,12 +122,12 @@ void hz3_fork_reserve_settle(void)
     struct hz3_span *gone = hz3_exchange(freed, NULL, memory_order_acquire), *after;
     struct hz3_span *span = hz3_exchange(taken, NULL, memory_order_acquire); /* second: these were taken before */
     for (; span; span = after) {
-        after = span->newer;
+        after = span->in_reserve.newer;
         hz3_spans_make_last(span, HZ3_SPAN_LARGE);
     }
     hz3_unlock(&hz3_pages_lock);
     for (; gone; gone = after) {
-        after = gone->older;
+        after = gone->in_reserve.older;
         hz3_pages_free(gone);
     }
 }

@@ -48,9 +48,9 @@ static void list_insert(struct hz3_span *span)
 {
     unsigned list = list_of(span->granules);
     struct hz3_span **head = &lists[span->kind][list];
-    span->prev = NULL;
-    span->next = *head;
-    if (*head) (*head)->prev = span;
+    span->in_pool.prev = NULL;
+    span->in_pool.next = *head;
+    if (*head) (*head)->in_pool.prev = span;
     *head = span;
     filled_lists[span->kind][list / 64] |= (uint64_t)1 << list % 64;
 }
@@ -58,10 +58,10 @@ static void list_insert(struct hz3_span *span)
 static void list_remove(struct hz3_span *span)
 {
     unsigned list = list_of(span->granules);
-    if (span->next) span->next->prev = span->prev;
-    if (span->prev) {
-        span->prev->next = span->next;
-    } else if (!(lists[span->kind][list] = span->next)) {
+    if (span->in_pool.next) span->in_pool.next->in_pool.prev = span->in_pool.prev;
+    if (span->in_pool.prev) {
+        span->in_pool.prev->in_pool.next = span->in_pool.next;
+    } else if (!(lists[span->kind][list] = span->in_pool.next)) {
         filled_lists[span->kind][list / 64] &= ~((uint64_t)1 << list % 64);
     }
 }
@@ -81,7 +81,7 @@ struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t
 {
     for (unsigned list = list_of(granules); (list = next_filled(kind, list)) < LISTS; list++) {
         struct hz3_span *span = lists[kind][list];
-        for (int i = 0; span && i < FIT_TRIES; i++, span = span->next)
+        for (int i = 0; span && i < FIT_TRIES; i++, span = span->in_pool.next)
             if (hz3_spans_aligned_start(span, align) + (granules << HZ3_GRANULE_SHIFT) <=
                 span->start + hz3_span_bytes(span))
                 return span;
@@ -99,18 +99,18 @@ struct hz3_span *hz3_spans_of_size(enum hz3_span_kind kind, size_t granules)
 
 static void age_append(struct hz3_span *span)
 {
-    span->aging = true;
-    span->newer = NULL;
-    span->older = newest;
-    *(newest ? &newest->newer : &oldest) = span;
+    span->in_pool.aging = true;
+    span->in_pool.newer = NULL;
+    span->in_pool.older = newest;
+    *(newest ? &newest->in_pool.newer : &oldest) = span;
     newest = span;
 }
 
 static void age_remove(struct hz3_span *span)
 {
-    span->aging = false;
-    *(span->older ? &span->older->newer : &oldest) = span->newer;
-    *(span->newer ? &span->newer->older : &newest) = span->older;
+    span->in_pool.aging = false;
+    *(span->in_pool.older ? &span->in_pool.older->in_pool.newer : &oldest) = span->in_pool.newer;
+    *(span->in_pool.newer ? &span->in_pool.newer->in_pool.older : &newest) = span->in_pool.older;
 }
 
 struct hz3_span *hz3_spans_oldest(void)
@@ -175,18 +175,18 @@ struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t 
     struct hz3_span *right = hz3_spans_neighbour(window, first + granules, kind);
     size_t largest = granules; /* the largest part's age is the whole's */
     if (left) {
-        if (left->granules > largest) since = left->since, largest = left->granules;
+        if (left->granules > largest) since = left->in_pool.since, largest = left->granules;
         first -= left->granules;
         granules += left->granules;
         hz3_spans_unmake(left);
     }
     if (right) {
-        if (right->granules > largest) since = right->since;
+        if (right->granules > largest) since = right->in_pool.since;
         granules += right->granules;
         hz3_spans_unmake(right);
     }
     struct hz3_span *span = hz3_spans_make(window, first, granules, kind);
-    span->since = since;
+    span->in_pool.since = since;
     list_insert(span);
     if (kind == HZ3_SPAN_DIRTY) age_append(span);
     return span;
@@ -205,7 +205,7 @@ struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granu
     struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t from = hz3_first_granule(window, span), to = from + span->granules;
     enum hz3_span_kind was = (enum hz3_span_kind)span->kind;
-    uint32_t since = span->since;
+    uint32_t since = span->in_pool.since;
     hz3_spans_unmake(span);
     struct hz3_span *got = hz3_spans_make(window, first, granules, kind);
     got->zeroed = was != HZ3_SPAN_DIRTY;

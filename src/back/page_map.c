@@ -1,8 +1,9 @@
 #include "back/page_map.h"
 
 /* All that a retire writes in a descriptor is in one cache line. */
-_Static_assert(offsetof(struct hz3_span, older) == 64, "the hot part of a descriptor");
-_Static_assert(sizeof(struct hz3_span) == 128 + sizeof(((struct hz3_span *)0)->noted), "and the whole");
+_Static_assert(offsetof(struct hz3_span, in_central.older) == 64, "the hot part of a descriptor");
+_Static_assert(sizeof(struct hz3_span) == 128 + HZ3_S121_PAGE_LOCAL_REMOTE * HZ3_SPAN_WORDS * sizeof(uint64_t),
+               "and the whole");
 
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
@@ -71,7 +72,7 @@ const struct hz3_place hz3_map_places[] = {
     HZ3_FIELD("span.cls", struct hz3_span, cls),
     HZ3_FIELD("span.live", struct hz3_span, live),
     HZ3_FIELD("span.free", struct hz3_span, free),
-    HZ3_FIELD("span.since", struct hz3_span, since),
+    HZ3_FIELD("span.since", struct hz3_span, in_pool.since),
     HZ3_NUMBER("kind.dirty", HZ3_SPAN_DIRTY),
     HZ3_NUMBER("kind.clean", HZ3_SPAN_CLEAN),
     HZ3_NUMBER("kind.unmapped", HZ3_SPAN_UNMAPPED),

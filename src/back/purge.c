@@ -136,7 +136,7 @@ bool hz3_pages_zero(struct hz3_span *span)
 static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
 {
     struct hz3_span *span = hz3_spans_oldest();
-    if (!span || !hz3_ms_passed(span->since, age, now)) return NULL;
+    if (!span || !hz3_ms_passed(span->in_pool.since, age, now)) return NULL;
     size_t first = hz3_first_granule(hz3_window_of((void *)span->start), span);
     size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
     granules = hz3_round_up(first + granules, hz3_huge_page_granules()) - first;

@@ -18,18 +18,33 @@ enum hz3_span_kind {
 
 enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
 
+/* The lists that a span is in: one with its like, and one by age. */
+struct hz3_span_lists {
+    bool aging;     /* it is in a list by age */
+    uint32_t since; /* ms, wrapping: when it came there */
+    struct hz3_span *next, *prev;
+    struct hz3_span *older, *newer;
+};
+
+/* S121: remote frees noted in the run.  Stays when the span changes its use, since a list may still lead here. */
+enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
+struct hz3_span_notes {
+    HZ3_ATOMIC(bool) announced;                 /* it is in an owner's list, or about to be */
+    struct hz3_span *next;                      /* in that list; written by the thread that set `announced` */
+    HZ3_ATOMIC(uint64_t) noted[HZ3_SPAN_WORDS]; /* bit i: object i is to be retired */
+};
+
 /* One for each granule.  That of a span's first granule describes the span; that of a free span's last granule repeats
- * `kind` and `start` for the right neighbour.  The union has what only one kind has.  Aligned, since neighbours may
+ * `kind` and `start` for the right neighbour.  The unions have what only one kind has.  Aligned, since neighbours may
  * belong to other heaps.
  *
  * For runs:  live = objects handed out (to magazines or the program), and
  *            objects in the bitmap of free ones + live == bump <= the class's objects.
  *   const while the run lives: start, granules, kind, cls
  *   bump:      the holder, under its heap's lock; atomic, since other threads compare objects with it
- *   owner, held, bucket, idle, since, links: under central's lock of the class
+ *   owner, held, bucket, idle, in_central: under central's lock of the class
  *   live and the bitmap: atomic, since the holder takes objects while other threads retire some
- * For free spans, since and the links: the page pool's lock. */
-enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
+ * in_pool: under the page pool's lock. */
 struct hz3_span {
     uintptr_t start;
     uint32_t granules;
@@ -55,15 +70,16 @@ struct hz3_span {
             HZ3_ATOMIC(uint32_t) sample; /* of watch/profile, or 0 */
         };
     };
-    bool aging; /* on an age list: of dirty spans by when they were freed, or of runs by their first retire */
+    union {
+        /* A free span: with its like; a dirty one also by when it was freed. */
+        struct hz3_span_lists in_pool;
+        /* A run: in its bucket, and by its first retire. */
+        struct hz3_span_lists in_central;
+        /* A large block of back/fork_reserve: `newer` links those taken, `older` those freed. */
+        struct hz3_span_lists in_reserve;
+    };
     HZ3_ATOMIC(uint8_t) states; /* bit t: the part of table t of state bytes that begins with this granule is mapped */
-    uint32_t since;             /* ms, wrapping: when it came to the age list */
-    struct hz3_span *next, *prev;
-    struct hz3_span *older, *newer;
-    /* HZ3_S121_PAGE_LOCAL_REMOTE.  Stays when the span changes its use, since a list may still lead here. */
-    HZ3_ATOMIC(bool) announced;      /* it is in an owner's list, or about to be */
-    struct hz3_span *next_announced; /* written by the thread that set `announced` */
-    HZ3_ATOMIC(uint64_t) noted[HZ3_S121_PAGE_LOCAL_REMOTE * HZ3_SPAN_WORDS]; /* bit i: object i is to be retired */
+    struct hz3_span_notes notes[HZ3_S121_PAGE_LOCAL_REMOTE]; /* one or none */
 } HZ3_CACHE_ALIGNED;
 
 HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)

@@ -30,8 +30,9 @@ static void unlock(struct central *central)
 static void unlist(struct central *central, struct hz3_span *run)
 {
     if (run->bucket == UNLISTED) return;
-    *(run->prev ? &run->prev->next : &central->listed[run->bucket]) = run->next;
-    if (run->next) run->next->prev = run->prev;
+    *(run->in_central.prev ? &run->in_central.prev->in_central.next : &central->listed[run->bucket]) =
+        run->in_central.next;
+    if (run->in_central.next) run->in_central.next->in_central.prev = run->in_central.prev;
     run->bucket = UNLISTED;
 }
 
@@ -41,9 +42,9 @@ static void list(struct central *central, struct hz3_span *run, unsigned bucket)
     unlist(central, run);
     struct hz3_span **head = &central->listed[bucket];
     run->bucket = (uint8_t)bucket;
-    run->prev = NULL;
-    run->next = *head;
-    if (*head) (*head)->prev = run;
+    run->in_central.prev = NULL;
+    run->in_central.next = *head;
+    if (*head) (*head)->in_central.prev = run;
     *head = run;
 }
 
@@ -64,22 +65,22 @@ static unsigned free_objects(const struct hz3_span *run)
 /* Puts the run on the age list, if it is not there already. */
 static void age_append(struct central *central, struct hz3_span *run)
 {
-    if (run->aging) return;
-    run->aging = true;
-    run->since = (uint32_t)hz3_os_now_ms();
-    run->newer = NULL;
-    run->older = central->newest;
-    *(central->newest ? &central->newest->newer : &central->oldest) = run;
+    if (run->in_central.aging) return;
+    run->in_central.aging = true;
+    run->in_central.since = (uint32_t)hz3_os_now_ms();
+    run->in_central.newer = NULL;
+    run->in_central.older = central->newest;
+    *(central->newest ? &central->newest->in_central.newer : &central->oldest) = run;
     central->newest = run;
 }
 
 static void age_remove(struct central *central, struct hz3_span *run)
 {
     set_idle(central, run, 0);
-    if (!run->aging) return;
-    run->aging = false;
-    *(run->older ? &run->older->newer : &central->oldest) = run->newer;
-    *(run->newer ? &run->newer->older : &central->newest) = run->older;
+    if (!run->in_central.aging) return;
+    run->in_central.aging = false;
+    *(run->in_central.older ? &run->in_central.older->in_central.newer : &central->oldest) = run->in_central.newer;
+    *(run->in_central.newer ? &run->in_central.newer->in_central.older : &central->newest) = run->in_central.older;
 }
 
 /* Files a run that nobody holds: to the page pool if it is empty, else into the list for its fullness, if any. */
@@ -135,7 +136,7 @@ static struct hz3_span *fresh_run(unsigned cls, struct hz3_heap *heap)
     if (run) {
         run->idle = 0;
         run->held = HZ3_HELD_BY_HEAP;
-        run->aging = false;
+        run->in_central.aging = false;
         run->bucket = UNLISTED;
     }
     return run;
@@ -231,7 +232,7 @@ static struct hz3_span *claim_idle(struct central *central, uint32_t now, uint32
 {
     struct hz3_span *run, *claimed = NULL;
     hz3_lock(&central->lock);
-    while (!claimed && (run = central->oldest) && hz3_ms_passed(run->since, age, now)) {
+    while (!claimed && (run = central->oldest) && hz3_ms_passed(run->in_central.since, age, now)) {
         *idle = run->idle;
         age_remove(central, run);
         if (run->held) continue; /* it comes back to the list when its holder lets go */

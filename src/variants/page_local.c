@@ -20,7 +20,7 @@ static void announce(struct hz3_span *run, unsigned cls, unsigned owner)
     hz3_add(announced_bytes[owner], run_bytes(cls));
     HZ3_ATOMIC(struct hz3_span *) *list = &announced[owner][cls];
     struct hz3_span *first = hz3_get(*list);
-    do run->next_announced = first;
+    do run->notes->next = first;
     while (!hz3_cas_weak(*list, &first, run, memory_order_release, memory_order_relaxed));
 }
 
@@ -38,11 +38,12 @@ bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
     if (unlikely(!hz3_run_is_object(run, p))) hz3_misuse("interior pointer freed", p);
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
-    if (unlikely(hz3_fetch_or(run->noted[i / WORD], bit, memory_order_release) & bit)) hz3_misuse("double free", p);
+    if (unlikely(hz3_fetch_or(run->notes->noted[i / WORD], bit, memory_order_release) & bit))
+        hz3_misuse("double free", p);
     /* This thread sets the bit, then reads the mark; a thread that collects clears the mark, then reads the bits.  So
      * one of the two sees the other.  The run may be gone by now, if the other one saw the bit and retired the run's
      * last object.  Then the list leads to a descriptor without bits, which is harmless. */
-    if (!hz3_exchange(run->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
+    if (!hz3_exchange(run->notes->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
     return true;
 }
 
@@ -56,8 +57,8 @@ static size_t retire_noted(struct hz3_span *run)
     void *objects[WORD];
     size_t retired = 0;
     for (unsigned w = 0; w < HZ3_SPAN_WORDS; w++) {
-        if (!hz3_get(run->noted[w])) continue;
-        uint64_t bits = hz3_exchange(run->noted[w], 0, memory_order_acquire);
+        if (!hz3_get(run->notes->noted[w])) continue;
+        uint64_t bits = hz3_exchange(run->notes->noted[w], 0, memory_order_acquire);
         unsigned cls = run->cls, n = 0;
         for (; bits; bits &= bits - 1)
             objects[n++] = (void *)(run->start + (w * WORD + (unsigned)__builtin_ctzll(bits)) * hz3_class_size(cls));
@@ -74,8 +75,8 @@ size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
     size_t retired = 0;
     for (; run; run = next) {
         hz3_sub(announced_bytes[owner], run_bytes(cls));
-        next = run->next_announced; /* read before the run may be announced again */
-        hz3_exchange(run->announced, false, memory_order_acq_rel);
+        next = run->notes->next; /* read before the run may be announced again */
+        hz3_exchange(run->notes->announced, false, memory_order_acq_rel);
         retired += retire_noted(run);
     }
     return retired;

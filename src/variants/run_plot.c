@@ -69,7 +69,7 @@ static bool is_guarded(const struct hz3_span *span)
 static struct hz3_span *find(enum hz3_span_kind state, size_t granules)
 {
     struct hz3_span *span = hz3_spans_of_size(state, granules);
-    for (int i = 1; span && !is_guarded(span); i++) span = i < TRIES ? span->next : NULL;
+    for (int i = 1; span && !is_guarded(span); i++) span = i < TRIES ? span->in_pool.next : NULL;
     return span ? span : hz3_spans_find(state, granules + 1, 1);
 }
 
@@ -80,7 +80,7 @@ static struct hz3_span *put_guard(struct hz3_span *span, enum hz3_span_kind stat
     size_t first = hz3_first_granule(window, span), granules = span->granules - 1;
     bool zeroed = span->zeroed;
     if (!(window->reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, HZ3_GRANULE)) {
-        hz3_spans_refile(span, state, span->since);
+        hz3_spans_refile(span, state, span->in_pool.since);
         heed_refusal();
         return NULL;
     }

@@ -53,7 +53,7 @@ static void assert_is(const struct hz3_span *span, size_t from, size_t granules,
     assert_non_null(span);
     assert_int_equal(place(span), from);
     assert_int_equal(span->granules, granules);
-    assert_int_equal(span->since, since);
+    assert_int_equal(span->in_pool.since, since);
 }
 
 static void the_smallest_that_fits_is_found(void **state)
