@@ -26,7 +26,8 @@ struct hz3_span_lists {
     struct hz3_span *older, *newer;
 };
 
-/* S121: remote frees noted in the run.  Stays when the span changes its use, since a list may still lead here. */
+/* Remote frees noted in the run, where pages are local.  Stays when the span changes its use, since a list may still
+ * lead here. */
 enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
 struct hz3_span_notes {
     HZ3_ATOMIC(bool) announced;                 /* it is in an owner's list, or about to be */
