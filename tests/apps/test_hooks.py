@@ -3,7 +3,9 @@ starts."""
 
 import os
 import shutil
+import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -91,6 +93,59 @@ def test_a_hook_beside_a_program_that_hz3_is_linked_into(preload, tmp_path, hook
     done = run([app], [hook])
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert " app] this process ran on hz3" in done.stderr
+
+
+# The least malloc that a program may have of its own.
+OWN = """
+#include <stddef.h>
+static _Alignas(16) char room[1 << 20];
+static size_t used;
+void *malloc(size_t size)
+{
+    size_t at = __atomic_fetch_add(&used, (size + 15) & ~(size_t)15, __ATOMIC_RELAXED);
+    return at + size <= sizeof(room) ? room + at : NULL;
+}
+void free(void *p) { (void)p; }
+void *calloc(size_t count, size_t size) { return malloc(count * size); }
+void *realloc(void *p, size_t size) { (void)p; return malloc(size); }
+"""
+ONE_BLOCK = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    free(malloc(100));
+    puts("done");
+}
+"""
+
+
+def state_after(tmp_path, app, seconds):
+    """What heaptrack says of a program, and its exit status, or None if it does not end."""
+    command = ["heaptrack", "-o", tmp_path / f"profile-{app.name}", app]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as heaptrack:
+        try:
+            return heaptrack.communicate(timeout=seconds)[0], heaptrack.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(heaptrack.pid, signal.SIGKILL)
+            return heaptrack.communicate()[0], None
+
+
+@pytest.mark.skipif(not shutil.which("heaptrack"), reason="heaptrack is not installed")
+def test_heaptrack_treats_a_program_with_hz3_as_one_with_any_malloc_of_its_own(preload, tmp_path):
+    """It waits for the first call of its library, which no program with a malloc of its own makes."""
+    archive = ROOT / f"build/{preload.lane}/libhakozuna_hz3_{preload.lane}.a"
+    if not archive.is_file():
+        pytest.skip(f"of lane {preload.lane} only the preload library is built")
+    (tmp_path / "malloc.c").write_text(OWN)
+    linked = compiled(tmp_path, "linked", ONE_BLOCK, "-pthread", "-rdynamic", str(archive), "-ldl")
+    own = compiled(tmp_path, "own", ONE_BLOCK, "-rdynamic", str(tmp_path / "malloc.c"))
+    with ThreadPoolExecutor() as both:
+        (said, status), (said_of_own, status_of_own) = both.map(
+            lambda app: state_after(tmp_path, app, 4), (linked, own)
+        )
+    assert "done" in said and "done" in said_of_own
+    assert status == status_of_own
 
 
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="heaptrack is not installed")
