@@ -46,6 +46,10 @@ def test_memory_freed_for_an_owner_serves_others(preload, owner):
     assert float(figures(f"bench_handover {owner}", preload)["again_ratio"]) <= 1.10
 
 
+def test_buffers_that_grow_leave_few_holes(preload):
+    assert float(figures("bench_growing", preload)["overhead_ratio"]) <= 1.2
+
+
 def test_two_thousand_threads_are_cheap_and_leave_little(preload):
     found = figures("bench_many_threads", preload)
     assert float(found["per_thread_kib"]) <= 16
