@@ -2,7 +2,7 @@
 
 enum {
     EMPTY_STACKS = 16,
-    BATCH = 8, /* magazines taken from the area at a time; these neighbours are one thread's */
+    BATCH = 4, /* magazines taken from the area at a time, and written; these neighbours are one thread's */
 };
 const struct hz3_magazine hz3_magazine_stub;
 struct hz3_lock hz3_magazine_lock;
