@@ -22,6 +22,11 @@ from lab.stage import PATH, Command, Stage, answers_at, as_nobody, cost, found, 
 SCRIPTS, PREFIX = ROOT / "bench/programs", "program_"
 FILES = 24  # that nginx serves
 Program = Callable[[Stage], Json]
+Keep = Callable[[int, bytes], object]  # gets what a connection read, with its number
+
+
+def keep_nothing(connection: int, said: bytes) -> None:
+    pass
 
 
 def script(name: str, *program: str) -> Program:
@@ -52,7 +57,7 @@ def redis(stage: Stage) -> Json:
     )
 
 
-def memcached(stage: Stage) -> Json:
+def memcached(stage: Stage, keep: Keep = keep_nothing) -> Json:
     """memcached serves requests over four connections at once: values of 1 byte to 64 KiB are set, read and deleted."""
     path = stage.path("memcached")
 
@@ -62,14 +67,15 @@ def memcached(stage: Stage) -> Json:
             line.connect(str(path))
             for batch in range(stage.work // 4 // 30):
                 keys = [f"{worker}-{batch}-{i}".encode() for i in range(10)]
-                values = [bytes(int(2 ** dice.uniform(0, 16))) for _ in keys]
+                sizes = [int(2 ** dice.uniform(0, 16)) for _ in keys]
+                values = [(k * (size // len(k) + 1))[:size] for k, size in zip(keys, sizes, strict=True)]
                 sets = [b"set %s 0 0 %d\r\n%s\r\n" % (k, len(v), v) for k, v in zip(keys, values, strict=True)]
                 line.sendall(
                     b"".join([*sets, *(b"get %s\r\n" % k for k in keys), *(b"delete %s\r\n" % k for k in keys[::2])])
                 )
                 said = [answers.readline() for _ in keys]
                 for value in values:
-                    answers.readline(), answers.read(len(value) + 2), answers.readline()
+                    keep(worker, answers.readline() + answers.read(len(value) + 2) + answers.readline())
                 if said + [answers.readline() for _ in keys[::2]] != [b"STORED\r\n"] * 10 + [b"DELETED\r\n"] * 5:
                     raise LabError(f"memcached said {said}")
 
@@ -91,8 +97,9 @@ def memcached(stage: Stage) -> Json:
     return served(stage, command, lambda: answers_at(path), load)
 
 
-def postgres(stage: Stage, *asked: str) -> Json:
-    """PostgreSQL serves pgbench's transactions over four connections, or with other options."""
+def postgres(stage: Stage, *asked: str, after: Callable[[], object] = lambda: None) -> Json:
+    """PostgreSQL serves pgbench's transactions over four connections, or with other options; after that `after` may ask
+    it more."""
     data, user = stage.path("data"), as_nobody(stage)
     pgbench: Command = [found("pgbench"), "-h", stage.folder, "-U", "lab", "-n", "postgres"]
     fresh = not data.exists()
@@ -105,6 +112,7 @@ def postgres(stage: Stage, *asked: str) -> Json:
     def load() -> None:
         quietly(*pgbench, "-i", "-q")
         quietly(*pgbench, "-c", "4", "-t", str(stage.work // 4), "--random-seed=1", *asked)
+        after()
 
     server: Command = [found("postgres"), "-D", data, "-k", stage.folder, "-h", "", "-F", "-c", "shared_buffers=16MB"]
     return served(stage, server, ready, load, signal.SIGINT, **user)
@@ -118,7 +126,7 @@ def configure(stage: Stage, template: Path, **words: str) -> None:
     stage.path(template.name).write_text(text)
 
 
-def nginx(stage: Stage) -> Json:
+def nginx(stage: Stage, keep: Keep = keep_nothing) -> Json:
     """nginx serves requests, a hundred on each connection, over four at once: files of 1 byte to 64 KiB, half of them
     compressed, some through a proxy."""
     www, port = stage.path("www"), free_port()
@@ -138,8 +146,10 @@ def nginx(stage: Stage) -> Json:
     def ask(first: int) -> None:
         with socket.create_connection(("127.0.0.1", port)) as line, line.makefile("rb") as answers:
             line.sendall(b"".join(map(asked, range(first, first + 100))))
-            if (right := answers.read().count(b"HTTP/1.1 200 OK")) != 100:
+            said = answers.read()
+            if (right := said.count(b"HTTP/1.1 200 OK")) != 100:
                 raise LabError(f"nginx answered {right} of 100 requests")
+            keep(first, said)
 
     def load() -> None:
         with ThreadPoolExecutor(4) as pool:

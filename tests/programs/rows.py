@@ -120,8 +120,9 @@ def page(lane: str, rows: list[tuple[list[str], str]]) -> str:
         "# Programs under stress", "",
         "Made by `make test-programs PAGE=...`, not to be edited by hand. [testing.md](../testing.md) says what is tried.", "",
         f"{len(held)} of {len(rows)} programs ran on lane {lane}, gave the answer that they give on glibc, and held at most",
-        f"{MOST} times glibc's memory: 3 s after the load where they stay, at their peak where they end. *Processes* is how many",
-        "of them said from inside that hz3 served. Where the ratio was higher at first, the medians of three runs count.",
+        f"{MOST} times glibc's memory: 3 s after the load where they stay, at their peak where they end. Memory is the RSS of",
+        "the largest process of a program, not the sum of all. *Processes* is how many of them said from inside that hz3 served.",
+        "Where the ratio was higher at first, the medians of three runs count.",
         f"The machine: {machine.name(machine.describe())}.", "",
         "| " + " | ".join(HEAD[:-1]) + " |", "|" + " --- |" * len(HEAD[:-1]),
     ]  # fmt: skip

@@ -1,10 +1,14 @@
 """Servers under load: what they answer, and how much memory they hold when they are idle afterwards."""
 
+import hashlib
+import io
 import os
 import shutil
 import signal
 import threading
 import time
+import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import urlopen
@@ -60,12 +64,23 @@ def redis(stage: Stage) -> Json:
 
 
 def memcached(stage: Stage) -> Json:
-    return answered(programs.memcached(stage), "all as they were set")
+    read = [hashlib.sha256() for _ in range(4)]
+    figures = programs.memcached(stage, lambda connection, said: read[connection].update(said))
+    return answered(figures, *(each.hexdigest() for each in read))
 
 
 def postgres(stage: Stage) -> Json:
-    """The server forks a process for each transaction."""
-    return answered(programs.postgres(stage, "-C"), "all committed")
+    """The server forks a process for each transaction.  In which order they come does not change the sums."""
+    sums = ("select count(*), sum(delta), sum(delta::bigint * aid) from pgbench_history;"
+            "select sum(abalance), sum(abalance::bigint * aid) from pgbench_accounts;"
+            "select sum(tbalance), sum(tbalance::bigint * tid) from pgbench_tellers;"
+            "select sum(bbalance) from pgbench_branches")  # fmt: skip
+    answers: list[str] = []
+
+    def ask() -> None:
+        answers.append(quietly(found("psql"), "-h", stage.folder, "-U", "lab", "-AtX", "-c", sums, "postgres"))
+
+    return answered(programs.postgres(stage, "-C", after=ask), *" ".join(answers).split())
 
 
 def mariadb(stage: Stage) -> Json:
@@ -91,8 +106,32 @@ def mariadb(stage: Stage) -> Json:
     return answered(served(stage, command, lambda: answers_at(path), load, **user), *answers)
 
 
+def bodies(said: bytes) -> Iterator[bytes]:
+    """The bodies of answers by HTTP/1.1, one after the other, as they were before they were compressed."""
+    stream = io.BytesIO(said)
+    while stream.readline():
+        head = {}
+        while line := stream.readline().strip().lower():
+            name, _, value = line.partition(b": ")
+            head[name] = value
+        body = b"" if b"content-length" not in head else stream.read(int(head[b"content-length"]))
+        while head.get(b"transfer-encoding") == b"chunked":
+            size = int(stream.readline(), 16)
+            body += stream.read(size)
+            stream.readline()
+            if not size:
+                break
+        yield zlib.decompress(body, wbits=31) if head.get(b"content-encoding") == b"gzip" else body
+
+
 def nginx(stage: Stage) -> Json:
-    return answered(programs.nginx(stage), "all with 200")
+    read: dict[int, str] = {}
+
+    def keep(connection: int, said: bytes) -> None:
+        read[connection] = digest(" ".join(map(digest, bodies(said))))
+
+    figures = programs.nginx(stage, keep)
+    return answered(figures, digest(" ".join(read[connection] for connection in sorted(read))))
 
 
 def apache(stage: Stage) -> Json:

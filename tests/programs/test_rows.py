@@ -1,7 +1,10 @@
 """The judge of the programs refuses what it should."""
 
+import gzip
+
 import pytest
 import rows
+import servers
 
 from lab.plan import Arm
 
@@ -37,3 +40,12 @@ def test_no_answer_is_none(monkeypatch):
 def test_what_is_missing_is_named(monkeypatch):
     row, said = judged(monkeypatch, GOOD, GOOD, **{"no-such-command": "its-package"})
     assert said == "skipped: not installed: its-package" and row == ["true", "0", "0"]
+
+
+def test_bodies_of_answers_are_found_however_they_were_sent():
+    small = gzip.compress(b"small")
+    chunks = b"%x\r\n%s\r\n3\r\n%s\r\n0\r\n\r\n" % (len(small) - 3, small[:-3], small[-3:])
+    said = (b"HTTP/1.1 200 OK\r\nDate: today\r\nContent-Length: 5\r\n\r\nplain"
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n" + chunks +
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+    assert list(servers.bodies(said)) == [b"plain", b"small", b""]
