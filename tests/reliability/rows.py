@@ -45,7 +45,8 @@ GUARDED = ("4224", "64")
 ROWS = [
     Row("soak", "soak", ("900", "{seed}"), lanes=("scale",), seconds=1100, long=("3600", "{seed}")),
     Row("soak", "soak", ("900", "{seed}", *GUARDED), lanes=("secure",), seconds=1100, long=("3600", "{seed}", *GUARDED)),
-    Row("forks", "forks", ("400", "{seed}", "60"), lanes=(*WHOLE, "secure"), long=("100000", "{seed}", "600")),
+    Row("forks", "forks", ("400", "{seed}", "60"), lanes=("scale",), long=("100000", "{seed}", "600")),
+    Row("forks", "forks", ("400", "{seed}", "60"), lanes=("fast", "classic", "secure")),
     Row("forks", "forks", ("400", "{seed}", "20"), lanes=OTHERS),
     Row("fuzz", "fuzz/fuzz.c", ("random", "{seed}", "300"), lanes=WHOLE),
     Row("faults", "faults", lanes=WHOLE),
