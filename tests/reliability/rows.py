@@ -35,7 +35,7 @@ class Row:
 
 BUILT = ROOT / "build/scale/tests"
 WHOLE = ("scale", "fast", "classic")  # lanes that run all suites
-# Lane secure's frees wipe objects; it needs a mapping for each run, and memory for canaries.
+# Lane secure's frees wipe objects, its canaries cost memory, and it has a build of bite_refusing of its own.
 NOT_SECURE = tuple(lane for lane in read().lanes if lane != "secure")
 OTHERS = ("r50", "r90", "memory")
 # The mappings that lane secure may have, and by how many more the second half of a soak: it has up to 4,096 guards, each
@@ -64,7 +64,7 @@ ROWS = [
     Row("prefork, with passes", "prefork", ("passes",), lanes=NOT_SECURE),
     Row("prefork, giving back", "prefork", ("give_back",), lanes=WHOLE),
     Row("limits", "limits", (str(BUILT / "api/bite/bite_address_limit"), "1024")),
-    Row("mappings", "api/bite/bite_map_count", lanes=NOT_SECURE),
+    Row("mappings", "api/bite/bite_map_count"),
     Row("refusing", "api/bite/bite_refusing", lanes=NOT_SECURE),
     Row("locked", "api/bite/bite_mlock", (str(BUILT / "api/bite/bite_mlock_probe"),), lanes=NOT_SECURE),
     Row("stress", "stress/stress", ("20", "8", "{seed}"), lanes=WHOLE),
