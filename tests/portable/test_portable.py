@@ -1,5 +1,6 @@
 """hz3 on other C libraries, processors, byte orders and page sizes, by the stress test, which is linked statically with
-it.  On musl threads that use streams fork, too, as musl's fork takes other locks than glibc's.
+it.  On musl threads that use streams fork, too, as musl's fork takes other locks than glibc's; and
+threads end by the system call, which musl's list of threads does not learn of.
 
 Other processors are emulated, so this shows that hz3 works there, but not how fast it is."""
 
@@ -86,4 +87,11 @@ def test_fork_on_musl_does_not_wait_for_a_stream_whose_holder_allocates(program)
     if what := missing(TARGETS["musl"]):
         pytest.skip(f"{what} not installed")
     done = run(program("musl", "api/bite/fork_stdio.c", "api/bite/churn.c"), HZ3_STATS="1")
+    assert "fresh_run=" in done.stdout + done.stderr  # hz3 served
+
+
+def test_threads_on_musl_may_end_by_the_system_call(program):
+    if what := missing(TARGETS["musl"]):
+        pytest.skip(f"{what} not installed")
+    done = run(program("musl", "api/bite/raw_exit.c", "api/bite/churn.c"), HZ3_STATS="1")
     assert "fresh_run=" in done.stdout + done.stderr  # hz3 served
