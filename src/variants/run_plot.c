@@ -9,6 +9,7 @@
  * of them, further ones come only with growth, one for each SHARE granules; other runs lie beside each other.  If the
  * system refuses to part a mapping, since the program has the others, some guards are mapped again, which joins their
  * neighbours, and for a minute there are no new ones.
+ *
  * Nothing is mapped in the middle of a hole: that may bring a process to one mapping above the limit, and then the
  * system refuses every mapping, also those that would join others. */
 #include "back/run_span.h"
