@@ -9,7 +9,6 @@
 #include "back/limits.h"
 #include "base/sizeclass.h"
 #include "front/budget.h"
-#include "front/heap.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -30,7 +29,7 @@ static void apply_live_options(void)
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     hz3_huge_pages_set((enum hz3_thp)hz3_options.THP);
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
-    hz3_heap_start(hz3_options.HEAPS == HZ3_OPTION_AUTO ? 0 : hz3_options.HEAPS);
+    hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
     hz3_pages_decay = (uint32_t)hz3_options.DECAY;
@@ -70,8 +69,7 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_ensure_started();
     hz3_os_program(); /* now, as programs change it */
     if (!options_read && hz3_options_load()) apply_live_options();
-    if (hz3_options.VERBOSE) { /* which prints what results */
-        hz3_options.HEAPS = hz3_heap_settle();
+    if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_learn();
         hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }

@@ -203,6 +203,8 @@ bool hz3_options_load(void)
     keep_files();
     hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
     if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
+    if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
+    hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
         hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
     return readable;

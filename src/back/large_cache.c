@@ -24,7 +24,7 @@ static struct shard {
 /* How many shards are in use. */
 static unsigned shard_count(void)
 {
-    return (unsigned)hz3_min(2 * hz3_os_cpus(), SHARDS);
+    return (unsigned)hz3_min(2 * hz3_os.cpus, SHARDS);
 }
 
 static unsigned my_shard(void)

@@ -5,11 +5,7 @@
 
 #include "middle/central.h"
 
-/* At start: the option.  0: by the number of processors.  Until a thread joins that would have to share a heap with
- * another, the system is not asked for that. */
-void hz3_heap_start(size_t count);
-unsigned hz3_heap_settle(void); /* asks, if need be; returns how many there may be */
-/* For both, hz3_threads_lock is held. */
 struct hz3_heap *hz3_heap_join(void);
+/* hz3_threads_lock is held. */
 void hz3_heap_leave(struct hz3_heap *heap);
 #endif

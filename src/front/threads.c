@@ -181,8 +181,8 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         self->state = HZ3_THREAD_NEW; /* there may be memory the next time */
         return;
     }
-    hz3_lock(&hz3_threads_lock);
     struct hz3_heap *heap = hz3_heap_join();
+    hz3_lock(&hz3_threads_lock);
     struct hz3_roll_entry *lost = hz3_roll_find(self);
     if (lost) strike_off_lost(lost);
     take_handoff(self, heap);
@@ -229,8 +229,7 @@ void hz3_cache_after_fork(bool whole)
     crowd = joined;
     /* Counts anew: other threads may have been about to join, or to change their part of the budget. */
     bool counts = state == HZ3_THREAD_JOINED;
-    for (unsigned i = 0; i < hz3_get(hz3_heap_count); i++)
-        hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
+    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
     hz3_budget_after_fork(self, counts);
 }
 

@@ -18,7 +18,8 @@ static struct central {
 } HZ3_CACHE_ALIGNED centrals[HZ3_CLASS_VALUES];
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
-HZ3_ATOMIC(unsigned) hz3_heap_count = 1, hz3_heap_highest;
+unsigned hz3_heap_count = 1;
+HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
 static void unlock(struct central *central)
 {

@@ -23,7 +23,7 @@ struct hz3_heap {
 } HZ3_CACHE_ALIGNED;
 
 extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
-extern HZ3_ATOMIC(unsigned) hz3_heap_count;   /* how many may have threads: front/heap */
+extern unsigned hz3_heap_count;               /* const after start */
 extern HZ3_ATOMIC(unsigned) hz3_heap_highest; /* the highest number of a heap that ever had a thread, or 0 */
 
 HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)

@@ -229,8 +229,7 @@ size_t hz3_owner_stash_objects(unsigned cls)
 
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
 {
-    for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < hz3_get(hz3_heap_count); owner++)
-        visit(&stashes[owner].taker);
+    for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < hz3_heap_count; owner++) visit(&stashes[owner].taker);
 }
 
 const struct hz3_place hz3_stash_places[] = {

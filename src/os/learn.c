@@ -44,7 +44,6 @@ size_t hz3_os_huge_page_size(const char *folder, const char *when)
 bool hz3_os_learn(void)
 {
     char text[16];
-    hz3_os_cpus(); /* the program may be about to lock itself in */
     long length = hz3_os_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text);
     if (length == -EMFILE || length == -ENFILE) return false;
     bool never_overcommits = length > 0 && text[0] == '2';

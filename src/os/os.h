@@ -8,11 +8,11 @@
 #include "base/types.h"
 
 struct hz3_os {
-    size_t page;               /* bytes; a power of two, read at run time */
-    size_t address_space;      /* bytes this process may map, SIZE_MAX / 1024 at most */
-    uint64_t random;           /* fixed for the process's life */
-    int pid, parent;           /* of this process; parent: 0 but in a forked child */
-    HZ3_ATOMIC(unsigned) cpus; /* what hz3_os_cpus answers; 0: not asked for yet */
+    size_t page;          /* bytes; a power of two, read at run time */
+    unsigned cpus;        /* on which this process may run */
+    size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
+    uint64_t random;      /* fixed for the process's life */
+    int pid, parent;      /* of this process; parent: 0 but in a forked child */
     /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
     HZ3_ATOMIC(bool) counts_mapped; /* mappings cost though untouched: the system does not overcommit, or limits us */
     HZ3_ATOMIC(size_t) huge_page;   /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
@@ -20,9 +20,6 @@ struct hz3_os {
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
-/* On how many processors this process may run.  Asks the system at the first call; 1 once no call may be made and
- * nobody had asked.  Any thread. */
-unsigned hz3_os_cpus(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
 void hz3_os_after_fork(void);              /* in the child */
 /* The program's name at its start, from the first call after libc's start on.  Programs overwrite argv, where libc's

@@ -32,7 +32,7 @@ enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
 
-struct hz3_os hz3_os = {.page = 4096, .counts_mapped = true};
+struct hz3_os hz3_os = {.page = 4096, .cpus = 1, .counts_mapped = true};
 HZ3_ATOMIC(size_t) hz3_os_broken;
 
 /* Files and futexes are used before hz3 can serve, or while a lock is held.  So they do not go by libc's names: a
@@ -131,26 +131,12 @@ void hz3_os_start(void)
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
+    cpu_set_t set[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
+    if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
     hz3_os.address_space = hz3_os_bytes_allowed(RLIMIT_AS);
     hz3_os.random = find_random();
     hz3_os.pid = getpid(); /* not later: a child of vfork, which has our memory, may be the first to ask */
     errno = saved;
-}
-
-static HZ3_COLD unsigned ask_cpus(void)
-{
-    int saved = errno;
-    cpu_set_t set[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
-    hz3_set(hz3_os.cpus, sched_getaffinity(0, sizeof set, set) == 0 ? (unsigned)CPU_COUNT_S(sizeof set, set) : 1);
-    errno = saved;
-    return hz3_get(hz3_os.cpus);
-}
-
-unsigned hz3_os_cpus(void)
-{
-    unsigned known = hz3_get(hz3_os.cpus);
-    if (likely(known)) return known;
-    return hz3_get(hz3_os_may_open) ? ask_cpus() : 1;
 }
 
 static _Thread_local int thread; /* 0: not asked for yet */

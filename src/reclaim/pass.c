@@ -34,7 +34,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
         hz3_central_trim(cls, age == 0);
     }
     hz3_transfer_recount();
-    for (unsigned i = slice; i < hz3_get(hz3_heap_count); i += slices) hz3_central_release_heap(&hz3_heaps[i]);
+    for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);
     size_t purged = hz3_large_cache_trim(age, break_huge_pages);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         purged += hz3_central_purge(cls, age, break_huge_pages);

@@ -17,7 +17,7 @@ static struct hz3_lock clearing;
 void hz3_cpus_count(unsigned threads)
 {
     static enum { UNKNOWN, NO, YES } works; /* under hz3_threads_lock */
-    bool more = threads > hz3_os_cpus();
+    bool more = threads > hz3_os.cpus;
     if (more && works == UNKNOWN) works = hz3_rseq_start() ? YES : NO;
     hz3_set(hz3_cpu_serving, more && works == YES);
 }

@@ -27,7 +27,7 @@ static void announce(struct hz3_span *run, unsigned cls, unsigned owner)
 size_t hz3_page_remote_waiting(void)
 {
     size_t bytes = 0;
-    for (unsigned owner = 0; owner < hz3_get(hz3_heap_count); owner++) bytes += hz3_get(announced_bytes[owner]);
+    for (unsigned owner = 0; owner < hz3_heap_count; owner++) bytes += hz3_get(announced_bytes[owner]);
     return bytes;
 }
 
@@ -85,6 +85,6 @@ size_t hz3_page_remote_collect(unsigned owner, unsigned cls)
 size_t hz3_page_remote_collect_all(unsigned cls)
 {
     size_t retired = 0;
-    for (unsigned owner = 0; owner < hz3_get(hz3_heap_count); owner++) retired += hz3_page_remote_collect(owner, cls);
+    for (unsigned owner = 0; owner < hz3_heap_count; owner++) retired += hz3_page_remote_collect(owner, cls);
     return retired;
 }

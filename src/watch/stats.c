@@ -18,7 +18,7 @@ struct hz3_class_stats hz3_stats_of_class(unsigned cls)
 {
     hz3_page_remote_collect_all(cls);
     uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
-    for (unsigned i = 0; i < hz3_get(hz3_heap_count); i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
+    for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
     struct hz3_cached cached = hz3_cache_look(cls);
     return (struct hz3_class_stats){.out = (size_t)(taken - retired),
                                     .thread = cached.thread,

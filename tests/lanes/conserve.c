@@ -218,7 +218,7 @@ static void check_balance(size_t threads)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         size_t out = 0, cached = hz3_cache_objects(cls), stashed = hz3_owner_stash_objects(cls);
         size_t transfer = hz3_transfer_objects(cls), central = hz3_central_cached(cls);
-        for (unsigned i = 0; i < hz3_get(hz3_heap_count); i++) out += hz3_get(hz3_heaps[i].taken[cls]);
+        for (unsigned i = 0; i < hz3_heap_count; i++) out += hz3_get(hz3_heaps[i].taken[cls]);
         out -= hz3_central_retired(cls);
         bytes += out * hz3_class_size(cls);
         waiting += (cached + stashed + transfer + central) * hz3_class_size(cls);
@@ -229,7 +229,7 @@ static void check_balance(size_t threads)
                 cls, out, out_of_runs[cls], live[cls], cached, stashed, transfer, central);
         exit(1);
     }
-    for (unsigned i = 0; i < hz3_get(hz3_heap_count); i++) heaps += hz3_get(hz3_heaps[i].live);
+    for (unsigned i = 0; i < hz3_heap_count; i++) heaps += hz3_get(hz3_heaps[i].live);
     CHECK(heaps == bytes);
     check_bytes(live_bytes(live, threads), waiting);
     hz3_unlock(&hz3_reclaim_lock);

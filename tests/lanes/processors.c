@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     CHECK(hz3_rseq_start() == !falls_back);
     if (!strcmp(argv[1], "stepped")) return step(), 0;
     hz3_free(hz3_malloc(1));
-    threads = hz3_min(4 * hz3_os_cpus() + 1, (unsigned)MOST);
+    threads = hz3_min(4 * hz3_os.cpus + 1, (unsigned)MOST);
     start(thread, forks ? work_on : falls_back ? hold_as_usual : hold);
     forks ? fork_some() : rest_and_give_back(!falls_back);
     for (unsigned i = 0; i < threads; i++) join_thread(thread[i]);

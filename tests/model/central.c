@@ -3,7 +3,7 @@
 #include "middle/central.h"
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
-HZ3_ATOMIC(unsigned) hz3_heap_count = 1;
+unsigned hz3_heap_count = 1;
 HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
 void hz3_central_retire(unsigned, void **objects, unsigned n)
