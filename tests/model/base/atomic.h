@@ -11,8 +11,6 @@
 
 template <class T> struct hz3_model_atomic {
     T initial; /* its value when an iteration first accesses it */
-    hz3_model_atomic() = default;
-    constexpr hz3_model_atomic(T value) : initial(value) {} /* as C initializes one */
 };
 #define HZ3_ATOMIC(type) hz3_model_atomic<type>
 #define _Static_assert   static_assert
