@@ -317,8 +317,7 @@ size_t hz3_cache_bytes(void)
     size_t bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct hz3_cached here = {.thread = hz3_cpus_objects(cls)};
-        bool empty = !has_magazines || (hz3_is_empty(cache->top[cls]) && hz3_is_empty(cache->previous[cls]));
-        if (!empty) count_magazines(cache, cls, &here);
+        if (has_magazines) count_magazines(cache, cls, &here);
         if (hz3_outbox) count_outbox(hz3_outbox, cls, &here);
         bytes += (here.thread + here.outgoing) * hz3_class_size(cls);
     }

@@ -10,8 +10,12 @@
 #include "reclaim/pressure.h"
 
 enum {
-    PAUSE_MS = 10, /* the least time from a search in vain to the next, unless enough was freed */
-    TAIL = 16,     /* less than this share of a run holds no objects, so they are less than its span */
+    /* The least times from a search in vain to the next, where little was freed since, and where nothing seems to have
+     * been: what ended threads left does not count, nor does what was freed during the search. */
+    PAUSE_MS = 10,
+    DOUBT_MS = 1000,
+    /* So much may be the last part of a run, or of a larger hole.  Less than a sixteenth of a run holds no objects. */
+    ENOUGH = HZ3_GRANULE - HZ3_GRANULE / 16,
 };
 
 /* The last search that failed.  Searches at the same time may overwrite each other's; that costs a further search. */
@@ -32,19 +36,19 @@ static size_t beyond(size_t now, size_t before)
 }
 
 /* Other threads may have purged meanwhile what waited.  So less than before is a change, too. */
-static bool is_pointless(size_t bytes)
+static bool is_pointless(void)
 {
     if (!hz3_get(failed) || !hz3_fork_reserve_is_empty()) return false;
     size_t now = waiting(), before = hz3_get(left_waiting), here = hz3_cache_bytes();
-    if (now == before && here == left_here) return true;
-    size_t freed = beyond(now, before) + beyond(here, left_here);
-    if (freed >= bytes - bytes / TAIL || hz3_cache_flush_may_help()) return false;
-    return !hz3_ms_passed(hz3_get(failed_at), PAUSE_MS, (uint32_t)hz3_os_now_ms());
+    bool changed = now != before || here != left_here;
+    if (beyond(now, before) + beyond(here, left_here) >= ENOUGH || (changed && hz3_cache_flush_may_help()))
+        return false;
+    return !hz3_ms_passed(hz3_get(failed_at), changed ? PAUSE_MS : DOUBT_MS, (uint32_t)hz3_os_now_ms());
 }
 
-bool hz3_reclaim_search(size_t bytes)
+bool hz3_reclaim_search(void)
 {
-    if (is_pointless(bytes)) return false;
+    if (is_pointless()) return false;
     hz3_set(failed, false);
     hz3_gate_enter_at_last();
     hz3_fork_reserve_empty();

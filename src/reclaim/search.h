@@ -5,10 +5,9 @@
 
 #include "base/types.h"
 
-/* For a request that needs a span of so many bytes.  False: it did not search, since the last search found nothing, and
- * what was freed since cannot be the span: either nothing was, or a search that found nothing was a moment ago, and
- * what was freed since is less than the span and empties no run. */
-bool hz3_reclaim_search(size_t bytes);
+/* False: it did not search.  The last search found nothing, and since then either nothing was freed for a second, as
+ * far as is known, or for 10 ms less than a run, and that emptied none. */
+bool hz3_reclaim_search(void);
 /* To be called when the request failed again after a search. */
 void hz3_reclaim_search_failed(void);
 #endif

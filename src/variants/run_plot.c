@@ -46,7 +46,7 @@ static unsigned give_up_guards(struct hz3_window *window, unsigned most)
         bool whole = span->kind != HZ3_SPAN_NONE && hz3_first_granule(window, span) == g;
         granules = whole ? span->granules : 1;
         if (!whole || span->kind != HZ3_SPAN_GUARD || hz3_spans_neighbour(window, g - 1, HZ3_SPAN_UNMAPPED)) continue;
-        if (!hz3_range_map_again(span)) break;
+        if (!hz3_range_map_again(span)) continue;
         hz3_spans_refile(span, HZ3_SPAN_CLEAN, 0);
         given_up++;
     }
