@@ -1,6 +1,5 @@
 #include "back/large.h"
 
-#include "back/free_spans.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/large_cache.h"
@@ -79,19 +78,14 @@ bool hz3_large_is_live(const void *p)
     return !hz3_get(hz3_span_at(p)->freed);
 }
 
-bool hz3_large_covers(const void *p)
+HZ3_RACY bool hz3_large_covers(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
     size_t granule = hz3_granule_of(window, p);
-    bool mine = hz3_lock_is_mine(&hz3_pages_lock); /* a signal handler may have come in between */
-    if (!mine) hz3_lock(&hz3_pages_lock);
-    bool known = granule < window->spans_mapped;
-    while (known && granule && window->spans[granule].kind == HZ3_SPAN_NONE) granule--;
+    if (granule >= window->spans_mapped) return false;
+    while (granule && window->spans[granule].kind == HZ3_SPAN_NONE) granule--;
     const struct hz3_span *span = &window->spans[granule];
-    bool covers = known && span->kind == HZ3_SPAN_LARGE && !hz3_get(span->freed) &&
-                  (uintptr_t)p - span->start < hz3_span_bytes(span);
-    if (!mine) hz3_unlock(&hz3_pages_lock);
-    return covers;
+    return span->kind == HZ3_SPAN_LARGE && !hz3_get(span->freed) && (uintptr_t)p - span->start < hz3_span_bytes(span);
 }
 
 void hz3_large_free(void *p)

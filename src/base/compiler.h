@@ -11,9 +11,7 @@
 #define HZ3_NORETURN      __attribute__((noreturn, cold, noinline))
 #define HZ3_CACHE_LINE    64 /* bytes */
 #define HZ3_CACHE_ALIGNED __attribute__((aligned(HZ3_CACHE_LINE)))
-/* For functions that read counters of running threads, where any value that a counter had will do.  The words are not
- * atomic: malloc and free change the top of a magazine by one instruction on memory, and compilers make two or three of
- * an atomic load and store. */
+/* For functions that read counters of running threads, where any value that a counter had will do. */
 #define HZ3_RACY __attribute__((no_sanitize_thread))
 /* For hot data: code reaches it without the GOT. */
 #define HZ3_HIDDEN __attribute__((visibility("hidden")))
