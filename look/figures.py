@@ -102,14 +102,20 @@ class Figures:
 
     def is_steady(self) -> bool:
         """No object went back to its run since this was read.  One that did may have been taken for a live one."""
-        return self._retired == self.layout.array("central", self.class_values)
+        return self._retired == self._retired_now()
+
+    def _retired_now(self) -> list[int]:
+        """By class, how many objects went back to their runs."""
+        at = self.layout
+        data = at.array("central", self.class_values)
+        return [at.field("central.retired", data, cls * at.size("central")) for cls in range(self.class_values)]
 
     def _classes(self) -> list[Class]:
         at = self.layout
         self.class_values = at.at("classes") + 2
         infos, heaps = at.array("class", self.class_values), at.value("heaps")
-        # `retired` is read first, as every retired object was taken before.
-        retired = self._retired = at.array("central", self.class_values)
+        # What was retired is read first, as every retired object was taken before.
+        self._retired = self._retired_now()
         taken = [0] * self.class_values
         data = at.array("heap", heaps)
         for heap in range(heaps):
@@ -119,7 +125,7 @@ class Figures:
             Class(
                 size=at.field("class.size", infos, cls * at.size("class")),
                 objects=at.field("class.objects", infos, cls * at.size("class")),
-                out=max(0, taken[cls] - at.field("central.retired", retired, cls * at.size("central"))),
+                out=max(0, taken[cls] - self._retired[cls]),
             )
             for cls in range(self.class_values)
         ]

@@ -91,7 +91,9 @@ def test_a_background_pass_during_the_reading_is_noticed(program, monkeypatch):
     reads, shared = [], Figures._shared
 
     def late(figures):
+        latest = time.monotonic() + 30
         while not reads and figures.is_steady():
+            assert time.monotonic() < latest, "no pass came"
             time.sleep(0.05)
         reads.append(figures)
         shared(figures)
