@@ -123,7 +123,10 @@ int main(void)
 def state_after(tmp_path, app, seconds):
     """What heaptrack says of a program, and its exit status, or None if it does not end."""
     command = ["heaptrack", "-o", tmp_path / f"profile-{app.name}", app]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as heaptrack:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # for its FIFO, which it leaves if it is killed
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as heaptrack:
         try:
             return heaptrack.communicate(timeout=seconds)[0], heaptrack.returncode
         except subprocess.TimeoutExpired:
@@ -134,9 +137,9 @@ def state_after(tmp_path, app, seconds):
 @pytest.mark.skipif(not shutil.which("heaptrack"), reason="heaptrack is not installed")
 def test_heaptrack_treats_a_program_with_hz3_as_one_with_any_malloc_of_its_own(preload, tmp_path):
     """It waits for the first call of its library, which no program with a malloc of its own makes."""
-    archive = ROOT / f"build/{preload.lane}/libhakozuna_hz3_{preload.lane}.a"
-    if not archive.is_file():
-        pytest.skip(f"of lane {preload.lane} only the preload library is built")
+    if preload.lane != "scale":
+        pytest.skip("the launcher is the same for each lane")
+    archive = ROOT / "build/scale/libhakozuna_hz3_scale.a"
     (tmp_path / "malloc.c").write_text(OWN)
     linked = compiled(tmp_path, "linked", ONE_BLOCK, "-pthread", "-rdynamic", str(archive), "-ldl")
     own = compiled(tmp_path, "own", ONE_BLOCK, "-rdynamic", str(tmp_path / "malloc.c"))
