@@ -88,7 +88,7 @@ def test_the_map_of_the_floors_names_every_room():
 
 
 def test_variants_are_rooms_and_not_lines():
-    """Assertions decide nothing."""
+    """In what lane scale compiles: another lane's sources are rooms of their own.  Assertions decide nothing."""
     code = {path: re.sub(r'/\*.*?\*/|"[^"\n]*"', "", path.read_text(), flags=re.S) for path in compiled("scale")}
     code = {path: re.sub(r"_Static_assert\(.*?\);", "", text, flags=re.S) for path, text in code.items()}
     sites = [f"{room(path)}: {line.strip()}" for path, text in code.items() for line in text.splitlines()
