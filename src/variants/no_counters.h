@@ -6,8 +6,11 @@
 
 enum { HZ3_BOXES_ON = 0 };
 
-#define HZ3_COUNT(counter, n)     ((void)sizeof(n))
-#define HZ3_COUNT_MAX(counter, n) ((void)sizeof(n))
+#define HZ3_COUNT(counter, n) \
+    do { \
+        if (0) (void)(n); \
+    } while (0)
+#define HZ3_COUNT_MAX(counter, n) HZ3_COUNT(counter, n)
 #define HZ3_OBSERVE(call)         ((void)0)
 
 struct hz3_counters;
