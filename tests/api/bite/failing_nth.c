@@ -12,7 +12,7 @@
 #include "hardship.h"
 #include "support.h"
 
-enum { LARGEST = KIB(200), MOST = 250 };
+enum { LARGEST = KIB(200), MOST = 400 }; /* lane secure makes some 380 calls, and moves a block near their end */
 
 static void live_behind_the_gate(void *arg)
 {
