@@ -3,6 +3,7 @@
 #ifndef HZ3_UNIT_POOL_H
 #define HZ3_UNIT_POOL_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -34,7 +35,9 @@ void *mremap(void *from, size_t bytes, size_t new_bytes, int how, ...)
 
 void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset)
 {
-    return no_mappings ? (void *)-1 : (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
+    if (!no_mappings) return (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
+    errno = ENOMEM;
+    return (void *)-1;
 }
 
 /* The bytes of all spans, free or used. */

@@ -76,6 +76,24 @@ static void runs_without_state_bytes_are_not_made(void **state)
     hz3_run_free(runs[0]);
 }
 
+/* Unmapping free spans would make no room there. */
+static void in_a_reservation_nothing_gives_way(void **state)
+{
+    (void)state;
+    if (!hz3_state_tables) skip();
+    struct hz3_span *span = fresh_stretch(), run = {.start = span->start, .granules = 1};
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    bool reserved = window->reserved;
+    size_t bytes = all_bytes(), unmapped = hz3_gauge(HZ3_GAUGE_UNMAPPED);
+    no_mappings = window->reserved = true;
+    assert_int_equal(hz3_states_cover(&run, 1), HZ3_MAP_NOMEM);
+    no_mappings = false;
+    window->reserved = reserved;
+    assert_int_equal(all_bytes(), bytes);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED), unmapped);
+    hz3_pages_free(span);
+}
+
 static void taken_parts_are_left_alone(void **state)
 {
     (void)state;
@@ -116,4 +134,5 @@ static void parts_grow_with_the_heap(void **state)
 }
 
 RUN(cmocka_unit_test(parts_come_with_runs_that_need_them), cmocka_unit_test(runs_without_state_bytes_are_not_made),
-    cmocka_unit_test(taken_parts_are_left_alone), cmocka_unit_test(parts_grow_with_the_heap))
+    cmocka_unit_test(in_a_reservation_nothing_gives_way), cmocka_unit_test(taken_parts_are_left_alone),
+    cmocka_unit_test(parts_grow_with_the_heap))
