@@ -121,7 +121,7 @@ check_secure: shared_programs
 
 # What wears allocators down, in every lane: at most 40 minutes.  It prints the seed of what it does by chance.
 SEED ?=
-# test_reliability_long: 100,000 forks and a soak of an hour, in two hours.
+# test_reliability_long: 100,000 forks and a soak of an hour, in some three hours.
 test_reliability_long: LONG := --long
 test-reliability test_reliability_long: setup-test all
 	@$(call LIBRARY,scale,-DHZ3_TESTS=ON,reliability_programs)
