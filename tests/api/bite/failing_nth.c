@@ -14,17 +14,20 @@
 
 enum { LARGEST = KIB(200), MOST = 400 }; /* lane secure makes some 380 calls, and moves a block near their end */
 
+static const int *counted; /* calls of which the nth fails */
+static size_t counted_kinds;
+
 static void live_behind_the_gate(void *arg)
 {
     struct gate *gate = (struct gate *)arg;
     CHECK(malloc(MIB(60)) != NULL); /* most of a small window, so that the workload needs more than it has */
-    gate_count(gate, memory_calls, memory_calls_count);
+    gate_count(gate, counted, counted_kinds);
     endure(LARGEST);
     gate->last = 0;
     CHECK(endure(LARGEST) == 0);
 }
 
-static unsigned refused; /* bit i: a call of the kind memory_calls[i] */
+static unsigned refused; /* bit i: a call of the kind counted[i] */
 
 /* Returns whether the workload reached call number `first`. */
 static bool fail(struct gate *gate, long first, long last)
@@ -42,7 +45,20 @@ int main(int argc, char **argv)
     CHECK(step > 0 && first > 0);
     struct gate *gate = mmap(NULL, sizeof(*gate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(gate != MAP_FAILED);
+    counted = memory_calls;
+    counted_kinds = memory_calls_count;
     while (n <= MOST && fail(gate, n, n) && (n % 5 != 0 || fail(gate, n, LONG_MAX))) n += step;
+    /* In lane secure the number of a call varies, so a kind of few calls may have been missed. */
+    unsigned reached = refused;
+    for (size_t i = 0; step == 1 && i < memory_calls_count; i++) {
+        if (reached >> i & 1) continue;
+        counted = &memory_calls[i];
+        counted_kinds = 1;
+        refused = 0;
+        fail(gate, 1, 1);
+        reached |= refused << i;
+    }
+    refused = reached;
     CHECK(refused == (1U << memory_calls_count) - 1 || (refused != 0 && step > 1)); /* some kinds make few calls */
     printf("tried=%ld held=%ld\n", (n - first) / step, (n - first) / step);
 }
