@@ -100,8 +100,11 @@ static struct hz3_span *take(enum hz3_span_kind state, size_t granules)
     bool guarded = is_guarded(span);
     size_t first = hz3_first_granule(hz3_window_of((void *)span->start), span);
     span = hz3_spans_cut(span, first, guarded ? granules : granules + 1, HZ3_SPAN_RUN);
-    if (state == HZ3_SPAN_UNMAPPED) span = hz3_take_hole(span);
-    return span && !guarded ? put_guard(span, state == HZ3_SPAN_UNMAPPED ? HZ3_SPAN_CLEAN : state) : span;
+    if (state == HZ3_SPAN_UNMAPPED) {
+        span = hz3_take_hole(span);
+        state = HZ3_SPAN_CLEAN;
+    }
+    return span && !guarded ? put_guard(span, state) : span;
 }
 
 struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
