@@ -58,9 +58,3 @@ __attribute__((visibility("default"))) void *plugin_make(size_t size)
     fill(p, size, size);
     return p;
 }
-
-__attribute__((visibility("default"))) void plugin_drop(void *p, size_t size)
-{
-    CHECK(is_filled(p, size, size));
-    free(p);
-}
