@@ -16,6 +16,7 @@ from lab.versus import MEMORY, paired
 REFERENCE = "glibc"
 CPU, AFTER = "cpu_s", "after_kib"
 FIGURES = {CPU: "CPU time", MEMORY: "peak memory", AFTER: "memory after the load"}
+SHOWN = (LANE, "memory")  # the README's lanes; PAGE has all
 PAGE, PICTURE, LABEL = "real-programs.md", "real-programs", "hz3 and other allocators in real programs, beside glibc"
 WORDS = {  # what each program does; these follow "where"
     "redis": "Redis serves strings, lists, sets and hashes, sixteen requests at a time",
@@ -70,9 +71,9 @@ def title(words: str) -> str:
 
 def table(comparison: Comparison) -> str:
     rows = [
-        [f"**hz3, lane {arm}**" if arm == LANE else f"hz3, lane {arm}" if arm in comparison.lanes else arm]
+        [f"**hz3, lane {arm}**" if arm == LANE else f"hz3, lane {arm}" if arm in SHOWN else arm]
         + [mean_said(ratios(comparison, figure, arm)) for figure in FIGURES]
-        for arm in (*comparison.lanes, *others(comparison))
+        for arm in (*(lane for lane in comparison.lanes if lane in SHOWN), *others(comparison))
     ]
     return markdown([f"beside {REFERENCE}", *FIGURES.values()], rows)
 
