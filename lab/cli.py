@@ -230,12 +230,19 @@ class Threads(click.ParamType[list[int]]):
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "bench/handovers.txt")
 @click.option("--lane", default="scale", help="the lane whose sources are instrumented")
 @click.option("--threads", type=Threads(), default="2,8,16,32", help="values of T in the commands")
-def handovers_verb(file: Path, lane: str, threads: list[int]) -> None:
+@click.option("--keep", is_flag=True, help="FILE has cells of hz3 peers: keep their counts for docs/results/peers.md")
+def handovers_verb(file: Path, lane: str, threads: list[int], keep: bool) -> None:
     """Count how often a line of memory is written by another thread than before, for each malloc."""
     reader = registry.read()
     reader.resolve(lane, {})
-    cells = list(handovers.commands(file, threads))
-    build.Builder(reader).benches(sorted({argv[0] for _, _, argv in cells}))
+    if keep:
+        argvs = [cell.argv for cell in peers.cells(file).values()]
+    else:
+        argvs = [argv for _, _, argv in handovers.commands(file, threads)]
+    build.Builder(reader).benches(sorted({argv[0] for argv in argvs}))
+    if keep:
+        handovers.keep(handovers.library(lane), lane, file)
+        return
     show.console.print(handovers.table(handovers.library(lane), file, threads, f"lane {lane}"))
 
 

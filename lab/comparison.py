@@ -127,9 +127,10 @@ def versions(comparison: Comparison) -> Table:
     return Table("Who was measured", left_out([comparison]), ["allocator", "version", "SHA-256", "environment"], rows)
 
 
-def summary(comparison: Comparison) -> Table:
-    """For each cell: each lane's speed over the fastest peer's and over the limit's, and its RSS."""
-    head, rows = ["cell", "fastest peer", "its speed"], []
+def summary(comparison: Comparison, handed_over: dict[str, float]) -> Table:
+    """For each cell: each lane's speed over the fastest peer's and over the limit's, and its RSS; and the lines that
+    threads hand over."""
+    head, rows = ["cell", "fastest peer", "its speed", *(["lines"] if handed_over else [])], []
     for lane in comparison.lanes:
         head += [f"{lane}: speed", "of the limit", "peak RSS"]
     for cell in comparison.cells:
@@ -139,6 +140,8 @@ def summary(comparison: Comparison) -> Table:
             continue
         versus = compare(comparison.run, cell, SPEED, best)
         row = [marked(comparison.run, cell), best, human(SPEED, speed[best].median)]
+        if handed_over:
+            row.append(f"{handed_over[cell]:.2f}" if cell in handed_over else "-")
         for lane in comparison.lanes:
             row.append(multiple(versus[lane].ratio))
             row.append(f"{100 * speed[lane].median / speed[LIMIT].median:.0f} %" if LIMIT in speed else "-")
@@ -146,6 +149,10 @@ def summary(comparison: Comparison) -> Table:
         rows.append(row)
     covered = f"In brackets is the interval that covers at least {coverage(comparison)} %."
     note = f"{covered} RSS is relative to that of the same peer."
+    if handed_over:
+        note += (
+            f" Lines: how often, per malloc, lane {LANE} writes a line that another thread wrote last (docs/lab.md)."
+        )
     note += short_runs([comparison]) + overflow_note(rows)
     return Table("Against the fastest peer", note, head, rows)
 
@@ -208,7 +215,7 @@ def unable(comparison: Comparison) -> Table:
     return Table("Who gave no result", "", ["cell", "allocator", "why"], rows)
 
 
-def tables(comparison: Comparison, known: list[Reason]) -> list[Table]:
-    made = [make(comparison) for make in (versions, summary, answers, latencies)]
+def tables(comparison: Comparison, known: list[Reason], handed_over: dict[str, float]) -> list[Table]:
+    made = [versions(comparison), summary(comparison, handed_over), answers(comparison), latencies(comparison)]
     made += [behind(comparison, known), unable(comparison)]
     return [table for table in made if table.rows]

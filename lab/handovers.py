@@ -13,8 +13,12 @@ from pathlib import Path
 
 from rich.table import Table
 
-from lab import ROOT, LabError, build, measure, text_of
+from lab import ROOT, LabError, build, measure, peers, planning, results, text_of
+from lab.plan import Plan
 
+KEPT = results.FOLDER / "handovers.json"  # what the last count of cells found, for docs/results/peers.md
+SHARE = 0.004  # of a cell's iterations
+MANY = 64  # at least the threads of any cell that works with all of them
 KINDS = ("states", "magazines", "bitmaps", "descriptors", "heads", "objects")
 RUNS = 3
 # If __tsan_init had its own name, hz3 would take the counter for ThreadSanitizer, and lay out memory accordingly.
@@ -84,16 +88,40 @@ def count(counter: Path, threads: int, argv: list[str]) -> Count:
     return Count(written, sum(figures[f"fetched_{kind}"] for kind in KINDS) / mallocs)
 
 
+def counts(counter: Path, threads: int, argv: list[str]) -> list[Count]:
+    """Those of RUNS runs, the least first."""
+    return sorted((count(counter, threads, argv) for _ in range(RUNS)), key=lambda one: one.all_written)
+
+
+def keep(counter: Path, lane: str, file: Path) -> None:
+    """Counts the cells of a file, and adds them to those that are kept.  The key is the cell without its braces."""
+    scaled = zip(peers.cells(file), peers.cells(file, SHARE).values(), strict=True)
+    found = {cell: round(counts(counter, MANY, of.argv)[RUNS // 2].all_written, 2) for cell, of in scaled}
+    kept = results.read_json(KEPT) if KEPT.is_file() else {}
+    made = {"lane": lane, "commit": planning.commit(), "cells": found}
+    results.write_json(KEPT, {**kept, file.stem: made}, 3)
+
+
+def kept(plan: Plan) -> dict[str, float]:
+    """The lines written by another thread, per malloc, of those of the plan's cells that were counted."""
+    stem = plan.name.removeprefix("peers-")
+    counted = results.read_json(KEPT).get(stem, {"cells": {}})["cells"] if KEPT.is_file() else {}
+    if not counted:
+        return {}
+    file = ROOT / "bench" / f"{stem}.txt"
+    names = zip(peers.cells(file, plan.scale), peers.cells(file), strict=True)
+    return {cell: counted[unscaled] for cell, unscaled in names if unscaled in counted}
+
+
 def table(counter: Path, file: Path, threads: list[int], title: str) -> Table:
     """A row for each line of the file and each number of threads: the median of some runs, and their spread."""
     rows = Table(title=title)
     for column in ("lines written by another thread, per malloc", "T", *KINDS, "all", "spread", "read from another"):
         rows.add_column(column, justify="left" if column[0] == "l" else "right")
     for name, number, argv in commands(file, threads):
-        counts = sorted((count(counter, number, argv) for _ in range(RUNS)), key=lambda one: one.all_written)
-        middle = counts[RUNS // 2]
-        spread = (counts[-1].all_written - counts[0].all_written) / (middle.all_written or 1)
-        fetched = statistics.median(one.fetched for one in counts)
+        least, middle, most = counts(counter, number, argv)
+        spread = (most.all_written - least.all_written) / (middle.all_written or 1)
+        fetched = statistics.median(one.fetched for one in (least, middle, most))
         figures = [*(middle.written[kind] for kind in KINDS), middle.all_written]
         rows.add_row(name, str(number), *(f"{figure:.3f}" for figure in figures), f"{spread:.1%}", f"{fetched:.3f}")
     return rows

@@ -2,6 +2,7 @@
 
 from lab.ahead import Reason
 from lab.comparison import Comparison, measured, tables, title
+from lab.handovers import kept
 
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
@@ -22,6 +23,6 @@ def page(comparisons: list[Comparison], known: list[Reason]) -> str:
     for c in comparisons:
         counts = f"Lanes: {len(c.lanes)}; peers: {len(c.peers)}; cells: {len(c.cells) + len(c.timed)}"
         parts.append(f"## {title(c.run)}\n\n{counts}; {measured(c.run, c.blocks)}.\n")
-        for made in tables(c, known):
+        for made in tables(c, known, kept(c.run.plan)):
             parts += [f"### {made.title}\n", *([f"{made.note}\n"] if made.note else []), markdown(made.head, made.rows)]
     return "\n".join(parts)

@@ -12,6 +12,7 @@ from lab import LabError, plots
 from lab.ahead import Reason, reasons
 from lab.build import Say
 from lab.comparison import Comparison, Table, measured, tables, title
+from lab.handovers import kept
 from lab.judge import Verdict, judge
 from lab.plots import grid
 from lab.results import best, counts, files, newest, readable, run_of
@@ -103,7 +104,10 @@ def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
 
 
 def comparison_section(comparison: Comparison, known: list[Reason]) -> list[Block]:
-    blocks = [Block(note=measured(comparison.run, comparison.blocks)), *map(of_table, tables(comparison, known))]
+    blocks = [
+        Block(note=measured(comparison.run, comparison.blocks)),
+        *map(of_table, tables(comparison, known, kept(comparison.run.plan))),
+    ]
     for program, panels in speed_panels(comparison).items():
         height = 0.9 + 0.2 * len(comparison.arms)
         blocks.append(drawn(panels, height, f"ops/s of {program}", f"Speed: {program}"))

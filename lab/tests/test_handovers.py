@@ -5,6 +5,7 @@ import statistics
 import pytest
 
 from lab import LabError, build, handovers, registry
+from lab.plan import Plan
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +47,18 @@ def test_what_passes_from_thread_to_thread_is_counted(counter):
 def test_a_program_that_fails_is_an_error(counter):
     with pytest.raises(LabError, match="bench_prodcons"):
         handovers.count(counter, 2, ["bench_prodcons"])
+
+
+def test_counts_of_cells_are_kept_for_plans_of_any_length(counter, tmp_path, monkeypatch):
+    cells = tmp_path / "bench/cells-two.txt"
+    cells.parent.mkdir()
+    cells.write_text("bench_prodcons 1 1 {10000000} 16 1024 --touch none\nbench_mixed_st {10000000} 400 16 2048\n")
+    monkeypatch.setattr(handovers, "KEPT", tmp_path / "handovers.json")
+    plan = Plan("peers", "peers-cells-two", {}, {}, 3, scale=0.5)
+    assert handovers.kept(plan) == {}
+    handovers.keep(counter, "scale", cells)
+    monkeypatch.setattr(handovers, "ROOT", tmp_path)
+    kept = handovers.kept(plan)
+    assert kept["prodcons 1 1 5000000 16 1024 --touch none"] > 0.5 and kept["mixed_st 5000000 400 16 2048"] == 0
+    cells.write_text("bench_prodcons 1 1 {10000000} 16 1024 --touch all\n")
+    assert handovers.kept(plan) == {}

@@ -71,7 +71,7 @@ def test_the_summary_compares_with_the_fastest_peer():
     assert low <= speed["jemalloc"].median <= high and low > 7.6e7 and high < 8.4e7
     ratio = versus.compare(run.run, "mt 2", "ops_per_s", "jemalloc")["scale"].ratio
     assert ratio[0] == pytest.approx(0.5, rel=0.03)  # 2 to 4, by construction
-    (row,) = (row for row in comparison.summary(run).rows if row[0] == "mt 2")
+    (row,) = (row for row in comparison.summary(run, {}).rows if row[0] == "mt 2")
     assert row[1] == "jemalloc" and re.match(r"0\.(49|50|51)x \[", row[3])
 
 
@@ -135,17 +135,17 @@ def test_what_a_program_answers_is_a_row_and_end_kib_only_where_it_is_asked_for(
     made = comparison.answers(comparison.Comparison(run))
     assert made.head == ["cell", "figure", "scale", "r90", "glibc", "jemalloc"]
     assert made.rows == [["idle", "end_kib", "1000.0 KiB", "-", "750.0 KiB", "3000.0 KiB"]]
-    assert made in comparison.tables(comparison.Comparison(run), [])
+    assert made in comparison.tables(comparison.Comparison(run), [], {})
 
 
 def test_cells_whose_calls_are_timed_have_percentiles_and_no_speed():
     run = comparison.Comparison(peers(noise=0))
     assert run.timed == ["<timed>"] and "<timed>" not in run.cells
-    assert all(row[0] != "<timed>" for row in comparison.summary(run).rows)
+    assert all(row[0] != "<timed>" for row in comparison.summary(run, {}).rows)
     made = comparison.latencies(run)
     in_ns = "40 / 80 / 120 / 160 / 200"
     assert [row[:3] for row in made.rows] == [["<timed>", call, in_ns] for call in ("malloc", "free")]
-    assert made in comparison.tables(run, [])
+    assert made in comparison.tables(run, [], {})
     run.cells = []  # if all cells are timed, there is nothing to compare
     assert not comparison.behind(run, []).rows
 
@@ -181,10 +181,10 @@ def test_the_mode_that_was_proved_is_beside_the_version():
 
 def test_a_cell_whose_rings_overflowed_is_marked_whoever_it_was(capsys):
     run = peers(noise=0.001)
-    assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), []))
+    assert not any("†" in str(made) for made in comparison.tables(comparison.Comparison(run), [], {}))
     run.blocks("mt 8", "ab")[0]["glibc"]["overflow"] = "above_0.1%"
     made = comparison.Comparison(run)
-    for table in (comparison.summary(made), comparison.behind(made, [])):
+    for table in (comparison.summary(made, {}), comparison.behind(made, [])):
         assert [row[0] for row in table.rows] == ["mt 2", "mt 8 †"] and "†: in at least one" in table.note
     show.comparison(run, "glibc")
     assert capsys.readouterr().out.count("†") == 2
@@ -389,7 +389,7 @@ def test_what_casts_doubt_on_a_cell_is_said_wherever_it_is_published():
     run = peers(noise=0.001)
     (calm,) = found = [comparison.Comparison(run)]
     groups = readme.against_peers(found)
-    for text in (readme.section(found, groups), str(comparison.tables(calm, []))):
+    for text in (readme.section(found, groups), str(comparison.tables(calm, [], {}))):
         assert not any(doubt in text for doubt in ("†", "shorter than", "load when it began"))
     run.machine = run.machine | {"load": 2.1}  # of 4 CPUs
     run.blocks("mt 8", "ab")[0]["glibc"]["overflow"] = "above_0.1%"
@@ -402,7 +402,7 @@ def test_what_casts_doubt_on_a_cell_is_said_wherever_it_is_published():
         "## A CPU, 4 CPUs\n\n6 blocks of synthetic at 100 % length (load when it began 2.1). " + short
     )
     assert "| mt_remote T=8, R>0 † |" in said and "\n\n†: in at least one" in said and said.count("†") == 2
-    assert short in comparison.summary(calm).note
+    assert short in comparison.summary(calm, {}).note
 
 
 def test_a_markdown_table_shows_what_it_is_given():
