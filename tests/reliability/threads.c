@@ -10,7 +10,15 @@
 
 #include "churn.h"
 
-enum { MOST_AT_ONCE = 10000, OBJECTS = 20, OWNERS = 30, STASHED = 100000, STASHED_BYTES = 48, CANCELLED = 400 };
+enum {
+    WARM = 4000,
+    MOST_AT_ONCE = 10000,
+    OBJECTS = 20,
+    OWNERS = 30,
+    STASHED = 100000,
+    STASHED_BYTES = 48,
+    CANCELLED = 400
+};
 
 static size_t size_of(size_t i)
 {
@@ -48,11 +56,11 @@ static void *inherit(void *left)
     return left;
 }
 
-/* The first `count` threads warm the heap up.  As many more must not grow it. */
+/* WARM threads have seen every processor and every size often enough.  `count` more must not grow the heap. */
 static void one_after_another(size_t count)
 {
     void *left = NULL;
-    for (size_t i = 0; i < count; i++) left = join_thread(start_thread(inherit, left));
+    for (size_t i = 0; i < WARM; i++) left = join_thread(start_thread(inherit, left));
     size_t settled = resident_bytes();
     for (size_t i = 0; i < count; i++) left = join_thread(start_thread(inherit, left));
     CHECK(resident_bytes() <= settled + KIB(64));
@@ -202,6 +210,6 @@ int main(int argc, char **argv)
     all_at_once(at_once);
     owners_end_with_full_stashes();
     threads_are_cancelled(argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
-    size_t all = 2 * count + at_once + 2 * OWNERS + CANCELLED;
+    size_t all = WARM + count + at_once + 2 * OWNERS + CANCELLED;
     printf("tried=%zu held=%zu\n", all, all);
 }
