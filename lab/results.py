@@ -61,10 +61,11 @@ def newest(comparisons: Iterable[Samples]) -> list[Samples]:
 
 
 def weightiest(every: Iterable[Judged], asked: experiment.Experiment | None) -> list[Judged]:
-    """For each machine the run with the largest weight, or the newest of several.  Runs of the present file come
-    first."""
-    now = summary.basis(asked) if asked else ""
-    return best(every, lambda run: run.key, lambda run: (not run.is_brief, run.basis == now, weight(run)))
+    """For each machine the run with the largest weight, or the newest of several.  Runs of an older file are chosen from
+    only if there is none of the present file."""
+    now, every = summary.basis(asked) if asked else "", list(every)
+    of_now = [run for run in every if run.basis == now and not run.is_brief]
+    return best(of_now or every, lambda run: run.key, lambda run: (not run.is_brief, weight(run)))
 
 
 def stamp(path: Path) -> str:

@@ -573,9 +573,10 @@ def test_the_ledger_says_where_a_run_is_of_another_file_than_there_is(changed):
 
 def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another():
     table = table_of([{"at_least": 0.0}])
-    old = samples(table | {"same_within": 3.0}, 1, [0])
+    old, elsewhere = (samples(table | {"same_within": 3.0}, 1, [0]) for _ in range(2))
+    elsewhere.machine = {**elsewhere.machine, "cpu": "Another CPU"}
     now, trial = (samples(table, 1, [0], blocks=blocks) for blocks in (7, 6))
-    every = [summary.judged(run) for run in (old, now, trial, old)]
+    every = [summary.judged(run) for run in (old, now, trial, elsewhere)]
     assert results.weightiest(every, experiment.from_table(table)) == [every[1]]
     every[1] = every[1].brief()  # a run that was not kept in full cannot be shown
     assert results.weightiest(every, experiment.from_table(table)) == [every[2]]
