@@ -35,6 +35,7 @@ from lab import (
     show,
     until,
 )
+from lab.ahead import LANE
 from lab.plan import FROM_BUILDING, Plan
 
 RESULTS, COMPARED = results.FOLDER, ROOT / "build/compare"
@@ -228,22 +229,27 @@ class Threads(click.ParamType[list[int]]):
 
 @main.command("handovers")
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "bench/handovers.txt")
-@click.option("--lane", default="scale", help="the lane whose sources are instrumented")
+@click.option("--lane", default=LANE, help="the lane whose sources are instrumented")
 @click.option("--threads", type=Threads(), default="2,8,16,32", help="values of T in the commands")
-@click.option("--keep", is_flag=True, help="FILE has cells of hz3 peers: keep their counts for docs/results/peers.md")
+@click.option(
+    "--keep", is_flag=True, help=f"FILE has cells of hz3 peers: count them in lane {LANE}, and keep the counts"
+)
 def handovers_verb(file: Path, lane: str, threads: list[int], keep: bool) -> None:
     """Count how often a line of memory is written by another thread than before, for each malloc."""
     reader = registry.read()
     reader.resolve(lane, {})
+    if keep and lane != LANE:
+        raise click.UsageError(f"--keep is for lane {LANE}")
     if keep:
         argvs = [cell.argv for cell in peers.cells(file).values()]
     else:
         argvs = [argv for _, _, argv in handovers.commands(file, threads)]
     build.Builder(reader).benches(sorted({argv[0] for argv in argvs}))
+    counter = handovers.library(lane)
     if keep:
-        handovers.keep(handovers.library(lane), lane, file)
-        return
-    show.console.print(handovers.table(handovers.library(lane), file, threads, f"lane {lane}"))
+        handovers.keep(counter, file)
+    else:
+        show.console.print(handovers.table(counter, file, threads, f"lane {lane}"))
 
 
 @main.command("instructions")

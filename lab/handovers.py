@@ -17,8 +17,8 @@ from lab import ROOT, LabError, build, measure, peers, planning, results, text_o
 from lab.plan import Plan
 
 KEPT = results.FOLDER / "handovers.json"  # what the last count of cells found, for docs/results/peers.md
-SHARE = 0.004  # of a cell's iterations
-MANY = 64  # at least the threads of any cell that works with all of them
+SHARE, LEAST = 0.02, 1000  # of a cell's iterations: this share, but so many or all
+CORES = 64  # for cells, heaps are as on a machine with so many
 KINDS = ("states", "magazines", "bitmaps", "descriptors", "heads", "objects")
 RUNS = 3
 # If __tsan_init had its own name, hz3 would take the counter for ThreadSanitizer, and lay out memory accordingly.
@@ -93,13 +93,12 @@ def counts(counter: Path, threads: int, argv: list[str]) -> list[Count]:
     return sorted((count(counter, threads, argv) for _ in range(RUNS)), key=lambda one: one.all_written)
 
 
-def keep(counter: Path, lane: str, file: Path) -> None:
+def keep(counter: Path, file: Path) -> None:
     """Counts the cells of a file, and adds them to those that are kept.  The key is the cell without its braces."""
-    scaled = zip(peers.cells(file), peers.cells(file, SHARE).values(), strict=True)
-    found = {cell: round(counts(counter, MANY, of.argv)[RUNS // 2].all_written, 2) for cell, of in scaled}
+    scaled = zip(peers.cells(file), peers.cells(file, SHARE, LEAST).values(), strict=True)
+    found = {cell: round(counts(counter, CORES, of.argv)[RUNS // 2].all_written, 2) for cell, of in scaled}
     kept = results.read_json(KEPT) if KEPT.is_file() else {}
-    made = {"lane": lane, "commit": planning.commit(), "cells": found}
-    results.write_json(KEPT, {**kept, file.stem: made}, 3)
+    results.write_json(KEPT, {**kept, file.stem: {"commit": planning.commit(), "cells": found}}, 3)
 
 
 def kept(plan: Plan) -> dict[str, float]:

@@ -129,11 +129,16 @@ def arms(
     }
 
 
-def cells(file: Path, scale: float = 1.0) -> dict[str, Cell]:
+def cells(file: Path, scale: float = 1.0, least: int = 0) -> dict[str, Cell]:
     """Reads a list of cells.  Each line is a command of a benchmark or of programs.py, with the number to scale in
-    braces.  # begins a comment."""
+    braces; a number below `least` stays, and none gets below it.  # begins a comment."""
+
+    def number(found: re.Match[str]) -> str:
+        whole = int(found[1])
+        return str(max(int(scaled(whole, scale)), min(whole, least)))
+
     try:
-        text = re.sub(r"{(\d+)}", lambda number: scaled(int(number[1]), scale), text_of(file))
+        text = re.sub(r"{(\d+)}", number, text_of(file))
         commands = [shlex.split(line, comments=True) for line in text.splitlines()]
     except ValueError as error:  # for example a quote that is not closed
         raise LabError(f"{file}: {error}") from None

@@ -56,7 +56,7 @@ def test_counts_of_cells_are_kept_for_plans_of_any_length(counter, tmp_path, mon
     monkeypatch.setattr(handovers, "KEPT", tmp_path / "handovers.json")
     plan = Plan("peers", "peers-cells-two", {}, {}, 3, scale=0.5)
     assert handovers.kept(plan) == {}
-    handovers.keep(counter, "scale", cells)
+    handovers.keep(counter, cells)
     monkeypatch.setattr(handovers, "ROOT", tmp_path)
     kept = handovers.kept(plan)
     assert kept["prodcons 1 1 5000000 16 1024 --touch none"] > 0.5 and kept["mixed_st 5000000 400 16 2048"] == 0

@@ -73,6 +73,10 @@ def test_the_summary_compares_with_the_fastest_peer():
     assert ratio[0] == pytest.approx(0.5, rel=0.03)  # 2 to 4, by construction
     (row,) = (row for row in comparison.summary(run, {}).rows if row[0] == "mt 2")
     assert row[1] == "jemalloc" and re.match(r"0\.(49|50|51)x \[", row[3])
+    without, made = comparison.summary(run, {}), comparison.summary(run, {"mt 2": 1.303})
+    assert made.head == [*without.head[:3], "lines", *without.head[3:]] and "writes a line" in made.note
+    assert [row[3] for row in made.rows] == ["1.30" if row[0] == "mt 2" else "-" for row in made.rows]
+    assert [row[:3] + row[4:] for row in made.rows] == without.rows and "writes a line" not in without.note
 
 
 def of_a_program(cpu):
