@@ -30,7 +30,7 @@ def machine(tmp_path):
     command("tee", "cat >/dev/null")
     command("chmod", "")
     command("rm", "")
-    command("python3", "exit 1")  # which would get cmake from the Python registry where that can be reached
+    command("python3", "exit 1")  # the real one would get cmake from the registry, if that can be reached
 
     def run(user, *words):
         command("id", f"echo {user}")
