@@ -76,6 +76,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         musl-tools) command -v musl-gcc ;;
         dpkg-dev) command -v dpkg-buildpackage ;;
         debhelper) command -v dh ;;
+        dh-python) command -v dh_python3 ;;
         qemu-user) command -v qemu-aarch64 ;;
         qemu-system-x86) command -v qemu-system-x86_64 ;;
         busybox-static) command -v busybox ;;
