@@ -36,6 +36,13 @@ FEWER = ("check_programs", "stress", "stress_own_names", "bite_map_count")  # ta
 PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
 
 
+HEAD = """# What the tests reach
+
+Made by `make coverage PAGE=docs/results/coverage.md`, not to be edited by hand. For each floor and each room of `src`,
+in the builds that have it: its lines of code, and how many of them [tests](../testing.md) reach.
+"""
+
+
 def run(*command, log: Path) -> int:
     with log.open("a") as out:
         return subprocess.run(command, cwd=ROOT, stdout=out, stderr=out).returncode
@@ -147,10 +154,11 @@ def main() -> int:
     found = sums(by_unit, by_all)
     refuse, missed = refusals(by_all, lambda file: (ROOT / "src" / file).read_text())
     few = below(found)
+    print(HEAD)
     print("| room | lines | by tests/unit | by all | test of its name |\n|---|---|---|---|---|")
     print("\n".join(row(key, *counts) for key, counts in found.items()))
     print(f"\n{refuse} lines refuse memory; of {len(missed)} a branch was not taken{':' if missed else '.'}\n")
-    print("\n".join(f"    {line}" for line in missed))
+    print("".join(f"    {line}\n\n" for line in missed), end="")
     print(f"Rooms below {LEAST:.0%}: {', '.join(few) or 'none'}.")
     return 1 if missed or few else 0
 
