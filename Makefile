@@ -92,7 +92,7 @@ analyze: setup-analyze
 # What tests reach of each room of src, which has to be 95 % of its lines and each refusal: a quarter of an hour.
 # PAGE=docs/results/coverage.md writes it down.
 coverage: setup-coverage
-	@mkdir -p build; .venv/bin/python tools/coverage.py >build/coverage.md; status=$$?; cat build/coverage.md $(PAGE:%=| tee %); exit $$status
+	@mkdir -p build; .venv/bin/python tools/coverage.py >build/coverage.md; status=$$?; [ ! -s build/coverage.md ] || cat build/coverage.md $(PAGE:%=| tee %); exit $$status
 
 # Debian's packages, the crate and the wheel: made, installed where nothing else is, and used.
 test_packages: setup-packages
