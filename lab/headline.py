@@ -71,7 +71,8 @@ def title(words: str) -> str:
 
 def best(comparison: Comparison) -> list[str]:
     """Those of the others that take the least CPU time, the least first."""
-    return sorted(others(comparison), key=lambda arm: geometric_mean(ratios(comparison, CPU, arm).values()))[:BEST]
+    means = {arm: geometric_mean(of.values()) for arm in others(comparison) if (of := ratios(comparison, CPU, arm))}
+    return sorted(means, key=lambda arm: means[arm])[:BEST]
 
 
 def table(comparison: Comparison) -> str:
@@ -110,11 +111,13 @@ def panels(comparison: Comparison) -> tuple[list[Panel], float]:
 
 def block(comparison: Comparison, picture: str, at: str) -> str:
     """The text in the README."""
-    place = machine.name(comparison.run.machine)
+    facts, chosen = comparison.run.machine, ""
+    place = machine.name(facts) + f"; {machine.load_said(facts)}" * machine.busy(facts)
+    if len(others(comparison)) > BEST:
+        chosen = f"\nOf the others it has the {BEST} that take the least CPU time."
     return f"""{len(comparison.cells)} real programs, some of them servers under load, ran {comparison.blocks} times on hz3
 and on {len(comparison.peers)} other allocators, in random order. The table compares CPU time (user and system) and peak
-memory with {REFERENCE}, as geometric means over the programs; for servers also the memory 3 s after their load. Of the
-others it has the {len(best(comparison))} that take the least CPU time.
+memory with {REFERENCE}, as geometric means over the programs; for servers also the memory 3 s after their load.{chosen}
 The machine is shared ({place}), so differences of a few per cent are noise.
 
 {table(comparison)}

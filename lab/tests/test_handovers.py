@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from lab import LabError, build, handovers, registry
+from lab import LabError, build, handovers, peers, registry
 from lab.plan import Plan
 
 
@@ -24,6 +24,12 @@ def test_commands_are_made_for_each_number_of_threads(tmp_path):
     file.write_text("# nothing\n")
     with pytest.raises(LabError, match="no commands"):
         list(handovers.commands(file, [2]))
+
+
+def test_what_has_few_iterations_keeps_them(tmp_path):
+    file = tmp_path / "cells.txt"
+    file.write_text("bench_x {24} 8\nbench_x {30000} 8\nbench_x {100000} 8\n")
+    assert [cell.argv[1] for cell in peers.cells(file, 0.02, 1000).values()] == ["24", "1000", "2000"]
 
 
 def test_one_thread_hands_nothing_over(counter):
