@@ -20,7 +20,7 @@ LIMIT = "limit"  # out/limit.so, an allocator without sharing: bench/limit.c
 # Every published comparison has these, or names them as missing.  They are the newest version of each peer.
 PEERS = "glibc jemalloc-5.3.1 tcmalloc-minimal tcmalloc-google mimalloc-2.3 mimalloc-3.4 snmalloc rpmalloc"
 PUBLISHED = {"scale", "fast", "r90", *PEERS.split()}
-OF_PROGRAMS = {*PUBLISHED, "memory"} - {"tcmalloc-google", "snmalloc", "rpmalloc"}  # the same for real programs
+OF_PROGRAMS = {*PUBLISHED, "memory"}  # the same for real programs
 
 
 @dataclass(frozen=True)
