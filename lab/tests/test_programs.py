@@ -166,7 +166,7 @@ def test_the_readme_leads_with_real_programs_where_they_were_measured(tmp_path, 
     assert rows[2:] == ["| **hz3, lane scale**", "| mimalloc-3.4"]
     assert "| mimalloc-3.4 | 11 % less | as much | as much |" in text
     assert f"- 12 % more CPU time where {headline.WORDS['redis']}" in text
-    assert f"- 50 % more peak memory where {headline.WORDS['perl']}" in text or headline.WORDS["redis"] in text
+    assert any(f"- 50 % more peak memory where {headline.WORDS[name]}" in text for name in ("perl", "redis"))
     assert f"({readme.RESULTS}/{headline.PICTURE}.svg)" in text and (folder / f"{headline.PICTURE}.svg").is_file()
     assert not any(words in text for words in overview.ROWS), "the small programs are in docs"
     assert any(words in (folder / "programs.md").read_text() for words in overview.ROWS)
