@@ -35,7 +35,6 @@ BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME),
 FEWER = ("check_programs", "stress", "stress_own_names", "bite_map_count")  # targets, for some of the tests
 PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
 
-
 HEAD = """# What the tests reach
 
 Made by `make coverage PAGE=docs/results/coverage.md`, not to be edited by hand. For each floor and each room of `src`,
@@ -117,9 +116,10 @@ def sums(by_unit: dict[str, LINES], by_all: dict[str, LINES]) -> dict[str, list[
 def row(key: str, lines: int, unit: int, every: int) -> str:
     floor, _, room = key.partition("/")
     test = ROOT / "tests/unit" / f"{room}.c"
-    # Rooms of two floors may have one name: the test is that one's whose header it includes.
-    of = re.findall(rf'^#include "(\w+)/{room}\.h"', test.read_text(), re.M) if test.exists() else [None]
-    own = floor in of or not of
+    own = test.exists()
+    if own:  # rooms of two floors may have one name: the test is that one's whose header it includes
+        of = re.findall(rf'^#include "(\w+)/{room}\.h"', test.read_text(), re.M)
+        own = floor in of or not of
     name = f"`{key}`" if "/" in key else f"**{key}**"
     return f"| {name} | {lines} | {100 * unit / lines:.0f} % | {100 * every / lines:.0f} % | {'yes' if own else ''} |"
 
