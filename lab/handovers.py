@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from lab import ROOT, LabError, build, measure, peers, planning, results, text_of
+from lab import ROOT, Json, LabError, build, measure, peers, planning, results, text_of
 from lab.plan import Plan
 
 KEPT = results.FOLDER / "handovers.json"  # what the last count of cells found, for docs/results/peers.md
@@ -93,21 +93,24 @@ def counts(counter: Path, threads: int, argv: list[str]) -> list[Count]:
     return sorted((count(counter, threads, argv) for _ in range(RUNS)), key=lambda one: one.all_written)
 
 
+def all_kept() -> Json:
+    """By the list of cells, the commit and the count of each cell."""
+    return results.read_json(KEPT) if KEPT.is_file() else {}
+
+
 def keep(counter: Path, file: Path) -> None:
     """Counts the cells of a file, and adds them to those that are kept.  The key is the cell without its braces."""
     scaled = zip(peers.cells(file), peers.cells(file, SHARE, LEAST).values(), strict=True)
     found = {cell: round(counts(counter, CORES, of.argv)[RUNS // 2].all_written, 2) for cell, of in scaled}
-    kept = results.read_json(KEPT) if KEPT.is_file() else {}
-    results.write_json(KEPT, {**kept, file.stem: {"commit": planning.commit(), "cells": found}}, 3)
+    results.write_json(KEPT, {**all_kept(), file.stem: {"commit": planning.commit(), "cells": found}}, 3)
 
 
 def kept(plan: Plan) -> dict[str, float]:
     """The lines written by another thread, per malloc, of those of the plan's cells that were counted."""
     stem = plan.name.removeprefix("peers-")
-    counted = results.read_json(KEPT).get(stem, {"cells": {}})["cells"] if KEPT.is_file() else {}
-    if not counted:
+    if stem not in (every := all_kept()):
         return {}
-    file = ROOT / "bench" / f"{stem}.txt"
+    counted, file = every[stem]["cells"], ROOT / "bench" / f"{stem}.txt"
     names = zip(peers.cells(file, plan.scale), peers.cells(file), strict=True)
     return {cell: counted[unscaled] for cell, unscaled in names if unscaled in counted}
 
