@@ -116,7 +116,7 @@ def test_flows_say_which_lane_suits(tmp_path, flows, told):
 
 
 @pytest.mark.parametrize("bench, flows", [
-    (("bench_prodcons", 2, 2, 40000, 16, 2000), True),
+    (("bench_handover", "sleep", 8, 1000), True),
     (("bench_random_mixed_mt_remote", 4, 20000, 1000, 16, 2000, 0), False),
 ], ids=["one_way", "own"])
 def test_the_option_that_flows_names_acts_where_memory_flows(bench, flows):
@@ -126,7 +126,7 @@ def test_the_option_that_flows_names_acts_where_memory_flows(bench, flows):
         return int(re.search(r" retired=(\d+)", done.stderr)[1])
 
     few, many = retired(), retired(HZ3_TRANSFER_CACHE="64K")
-    assert many > 3 * few if flows else many < 2 * few
+    assert many > 3 * max(few, 30) if flows else many < 2 * few
 
 
 def test_a_heatmap_of_many_threads_has_a_rest(tmp_path):
