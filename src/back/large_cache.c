@@ -8,8 +8,10 @@
 enum {
     SHARDS = 64,
     SLOTS = 16,
-    SHARE = 4, /* all shards together hold at most this share of HZ3_RETAIN */
-    SLACK = 8, /* a block may be larger than the request by this share of it */
+    SHARE = 8,          /* all shards together hold at most this share of what is in use, */
+    LEAST = 4 << 20,    /* or so many bytes if that is more; */
+    RETAINED_SHARE = 4, /* but at most this share of HZ3_RETAIN */
+    SLACK = 8,          /* a block may be larger than the request by this share of it */
 };
 
 /* All of a shard is under its lock.  Empty slots have no granules. */
@@ -72,7 +74,8 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
 static bool has_room(size_t bytes)
 {
     size_t retained = hz3_get(hz3_pages_dirty_max), after = hz3_gauge(HZ3_GAUGE_LARGE_CACHED) + bytes;
-    return after <= retained / SHARE && after + hz3_gauge(HZ3_GAUGE_DIRTY) <= retained;
+    size_t bound = hz3_min(hz3_max(hz3_gauge(HZ3_GAUGE_USED) / SHARE, (size_t)LEAST), retained / RETAINED_SHARE);
+    return after <= bound && after + hz3_gauge(HZ3_GAUGE_DIRTY) <= retained;
 }
 
 void hz3_large_cache_put(struct hz3_span *span)

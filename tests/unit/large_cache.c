@@ -11,6 +11,25 @@
 
 #define LARGE_CACHED hz3_gauge(HZ3_GAUGE_LARGE_CACHED)
 
+/* What is in use, beside next to nothing. */
+#define MUCH HZ3_MIB(160)
+
+static int much_is_in_use(void **state)
+{
+    (void)state;
+    hz3_gauge_add(HZ3_GAUGE_USED, MUCH);
+    return 0;
+}
+
+static int little_is_in_use(void **state)
+{
+    (void)state;
+    hz3_gauge_add(HZ3_GAUGE_USED, -MUCH);
+    return 0;
+}
+
+#define WITH_MUCH_IN_USE(test) cmocka_unit_test_setup_teardown(test, much_is_in_use, little_is_in_use)
+
 static void the_next_request_of_the_size_gets_the_block(void **state)
 {
     (void)state;
@@ -96,20 +115,36 @@ static void what_is_old_is_purged(void **state)
     assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used);
 }
 
+/* How much is cached of `count` blocks of 2 MiB that were all in use, and were all freed. */
+static size_t cached_of(size_t count)
+{
+    char *blocks[32];
+    for (size_t i = 0; i < count; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(2), 1, false);
+    for (size_t i = 0; i < count; i++) hz3_large_free(blocks[i]);
+    size_t cached = LARGE_CACHED;
+    hz3_large_cache_trim(0, true);
+    return cached;
+}
+
+static void shards_hold_an_eighth_of_what_is_in_use(void **state)
+{
+    (void)state;
+    assert_int_equal(cached_of(32), (MUCH + HZ3_MIB(64)) / 8);
+}
+
+static void shards_hold_4_mib_where_little_is_in_use(void **state)
+{
+    (void)state;
+    assert_int_equal(cached_of(8), HZ3_MIB(4));
+}
+
 static void shards_hold_a_fourth_of_what_may_be_retained(void **state)
 {
     (void)state;
     size_t before = hz3_get(hz3_pages_dirty_max);
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(40));
-    char *blocks[32];
-    for (int i = 0; i < 32; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(1), 1, false);
-    for (int i = 0; i < 32; i++) {
-        hz3_large_free(blocks[i]);
-        assert_true(LARGE_CACHED <= HZ3_MIB(10));
-    }
-    assert_int_equal(LARGE_CACHED, HZ3_MIB(10));
+    assert_int_equal(cached_of(32), HZ3_MIB(10));
     hz3_set(hz3_pages_dirty_max, before);
-    hz3_large_cache_trim(0, true);
 }
 
 static void a_full_shard_lets_the_oldest_go(void **state)
@@ -134,6 +169,8 @@ static void a_full_shard_lets_the_oldest_go(void **state)
 }
 
 RUN(cmocka_unit_test(the_next_request_of_the_size_gets_the_block),
-    cmocka_unit_test(a_block_may_be_an_eighth_larger_and_no_more), cmocka_unit_test(alignment_is_heeded),
+    WITH_MUCH_IN_USE(a_block_may_be_an_eighth_larger_and_no_more), WITH_MUCH_IN_USE(alignment_is_heeded),
     cmocka_unit_test(no_shard_is_private), cmocka_unit_test(what_is_old_is_purged),
-    cmocka_unit_test(shards_hold_a_fourth_of_what_may_be_retained), cmocka_unit_test(a_full_shard_lets_the_oldest_go))
+    WITH_MUCH_IN_USE(shards_hold_an_eighth_of_what_is_in_use),
+    cmocka_unit_test(shards_hold_4_mib_where_little_is_in_use),
+    WITH_MUCH_IN_USE(shards_hold_a_fourth_of_what_may_be_retained), WITH_MUCH_IN_USE(a_full_shard_lets_the_oldest_go))

@@ -53,9 +53,9 @@ static void run(void *unused)
     (void)unused;
     CHECK(sem_init(&searching, 0, 0) == 0);
     pthread_t other = start_thread(fork_when_asked, NULL);
-    void *big = malloc(MIB(8));
+    void *big = malloc(MIB(4));
     CHECK(big != NULL);
-    fill(big, MIB(8), 1);
+    fill(big, MIB(4), 1);
     gate_refuse(calls, COUNT_OF(calls), ENOMEM);
     while (forget(malloc(SMALL))) {
     }

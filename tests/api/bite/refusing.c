@@ -163,7 +163,7 @@ static void among_neighbours(void *unused)
 
 int main(void)
 {
-    free(forget(malloc(MIB(8)))); /* it stays in the large cache */
+    free(forget(malloc(MIB(4)))); /* it stays in the large cache */
     mapped = advised = 0;
     for (int i = 0; i < TIMES; i++) {
         refuse(PTRDIFF_MAX);
