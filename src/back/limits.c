@@ -7,7 +7,7 @@ enum {
     BOUND_SHARE = 16, /* of what is in use */
 };
 #define BOUND_MIN HZ3_KIB(512)
-/* To fault in so much takes about a hundredth of a decay time. */
+/* To fault in so much takes about a hundredth of a decay time.  Less is much for a heap that is smaller. */
 #define UNDONE_MUCH HZ3_MIB(64)
 
 uint32_t hz3_pages_decay = 1000;
@@ -43,7 +43,8 @@ void hz3_pages_retook(size_t bytes)
     if (likely(!again)) return;
     hz3_set(given, hz3_get(given) - again);
     hz3_set(undone, hz3_get(undone) + again);
-    if (hz3_get(undone) >= UNDONE_MUCH) begin_again((uint32_t)hz3_os_now_ms(), 2 * bound);
+    size_t much = hz3_min(hz3_max(hz3_gauge(HZ3_GAUGE_USED), bound), UNDONE_MUCH);
+    if (hz3_get(undone) >= much) begin_again((uint32_t)hz3_os_now_ms(), 2 * bound);
 }
 
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;

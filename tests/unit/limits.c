@@ -7,12 +7,26 @@
 
 enum { DECAY_MS = 20 };
 static const size_t floor_bytes = HZ3_KIB(512), much = HZ3_MIB(64);
+static size_t before; /* what is in use, without what a test adds */
 
 static int begin(void **state)
 {
     (void)state;
     hz3_pages_decay = DECAY_MS;
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(256));
+    before = hz3_gauge(HZ3_GAUGE_USED);
+    return 0;
+}
+
+static void use(size_t bytes)
+{
+    hz3_gauge_add(HZ3_GAUGE_USED, bytes - hz3_gauge(HZ3_GAUGE_USED));
+}
+
+static int end(void **state)
+{
+    (void)state;
+    use(before);
     return 0;
 }
 
@@ -34,40 +48,69 @@ static void forget_all(void)
 static void it_is_a_sixteenth_of_what_is_in_use(void **state)
 {
     (void)state;
-    size_t before = hz3_gauge(HZ3_GAUGE_USED);
     assert_true(before < 16 * floor_bytes);
     assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
-    hz3_gauge_add(HZ3_GAUGE_USED, HZ3_MIB(1600) - before);
+    use(HZ3_MIB(1600));
     assert_int_equal(hz3_pages_growth_bound(), HZ3_MIB(100));
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(8));
     assert_int_equal(hz3_pages_growth_bound(), HZ3_MIB(8));
-    hz3_gauge_add(HZ3_GAUGE_USED, before - HZ3_MIB(1600));
 }
 
-static void it_doubles_when_much_is_taken_again_at_once(void **state)
+static void take_again(size_t bytes)
 {
-    (void)state;
-    forget_all();
-    hz3_pages_gave(much);
-    hz3_pages_retook(much - 1);
+    hz3_pages_gave(bytes);
+    hz3_pages_retook(bytes);
+}
+
+/* To be called with the least bound. */
+static void expect_doubling_after(size_t bytes)
+{
+    hz3_pages_gave(bytes);
+    hz3_pages_retook(bytes - 1);
     assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
     hz3_pages_retook(1);
     assert_int_equal(hz3_pages_growth_bound(), 2 * floor_bytes);
-    for (size_t bound = 2 * floor_bytes; bound < HZ3_MIB(256); bound *= 2) {
+}
+
+static void it_doubles_when_as_much_as_is_in_use_is_taken_again_at_once(void **state)
+{
+    (void)state;
+    forget_all();
+    use(16 * floor_bytes);
+    expect_doubling_after(16 * floor_bytes);
+}
+
+static void of_a_large_heap_64_mib_are_much(void **state)
+{
+    (void)state;
+    forget_all();
+    use(2 * much);
+    size_t bound = hz3_pages_growth_bound();
+    take_again(much - 1);
+    assert_int_equal(hz3_pages_growth_bound(), bound);
+    for (; bound < HZ3_MIB(256); bound *= 2) {
         assert_int_equal(hz3_pages_growth_bound(), bound);
-        hz3_pages_gave(much);
-        hz3_pages_retook(much);
+        take_again(much);
     }
-    hz3_pages_gave(much);
-    hz3_pages_retook(much);
+    take_again(much);
     assert_int_equal(hz3_pages_growth_bound(), HZ3_MIB(256));
+}
+
+static void less_than_the_bound_is_never_much(void **state)
+{
+    (void)state;
+    forget_all();
+    use(0);
+    expect_doubling_after(floor_bytes);
+    take_again(2 * floor_bytes - 1);
+    assert_int_equal(hz3_pages_growth_bound(), 2 * floor_bytes);
 }
 
 static void pages_that_were_not_given_back_do_not_count(void **state)
 {
     (void)state;
     forget_all();
-    hz3_pages_gave(much - 1);
+    hz3_pages_gave(floor_bytes - 1);
     hz3_pages_retook(16 * much);
     assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
 }
@@ -87,18 +130,16 @@ static void it_halves_when_nothing_is_taken_again(void **state)
 {
     (void)state;
     forget_all();
-    for (int i = 0; i < 2; i++) {
-        hz3_pages_gave(much);
-        hz3_pages_retook(much);
-    }
+    for (int i = 0; i < 2; i++) take_again(much);
     assert_int_equal(hz3_pages_growth_bound(), 4 * floor_bytes);
     pass_a_decay();
     hz3_pages_gave(much);
     assert_int_equal(hz3_pages_growth_bound(), 2 * floor_bytes);
 }
 
-RUN(cmocka_unit_test_setup(it_is_a_sixteenth_of_what_is_in_use, begin),
-    cmocka_unit_test_setup(it_doubles_when_much_is_taken_again_at_once, begin),
-    cmocka_unit_test_setup(pages_that_were_not_given_back_do_not_count, begin),
-    cmocka_unit_test_setup(what_is_taken_again_late_does_not_count, begin),
-    cmocka_unit_test_setup(it_halves_when_nothing_is_taken_again, begin))
+#define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+RUN(TEST(it_is_a_sixteenth_of_what_is_in_use), TEST(it_doubles_when_as_much_as_is_in_use_is_taken_again_at_once),
+    TEST(of_a_large_heap_64_mib_are_much), TEST(less_than_the_bound_is_never_much),
+    TEST(pages_that_were_not_given_back_do_not_count), TEST(what_is_taken_again_late_does_not_count),
+    TEST(it_halves_when_nothing_is_taken_again))
