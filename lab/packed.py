@@ -1,8 +1,11 @@
 """Runs the plans that `hz3 pack` put beside it: python3 run.py.  It needs only Python 3.11, and can be continued."""
 
+import argparse
 import json
+import math
 import platform
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,10 +48,29 @@ def check_programs(plan: Plan) -> None:
             raise LabError(f"out/{program} is not the program that was packed")
 
 
-def conduct(name: str, run: samples.Samples, taker: session.Measure) -> None:
+class TimeIsUp(Exception):
+    pass
+
+
+class Deadline:
+    """Is up before a run that would go beyond it if it took as long as the longest so far."""
+
+    def __init__(self, seconds: float) -> None:
+        self.began = time.monotonic()
+        self.end, self.longest = self.began + seconds, 0.0
+
+    def begin_run(self) -> None:
+        now = time.monotonic()
+        self.longest, self.began = max(self.longest, now - self.began), now
+        if now + self.longest > self.end:
+            raise TimeIsUp
+
+
+def conduct(name: str, run: samples.Samples, taker: session.Measure, deadline: Deadline) -> None:
     count = iter(range(sum(len(arms) for _, arms in session.remaining(run)), 0, -1))
 
     def say(round_: samples.Round, arm: str) -> None:
+        deadline.begin_run()
         place = f"{round_.phase} {round_.block + 1}, {round_.cell}, {arm}"
         print(f"{name}: {next(count)} runs left ({place})", flush=True)
 
@@ -56,7 +78,19 @@ def conduct(name: str, run: samples.Samples, taker: session.Measure) -> None:
     print(f"{name}: done")
 
 
+def seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError
+    return value
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="run.py", description="Measures what is in plans/, into results/.")
+    parser.add_argument(
+        "--within", metavar="SECONDS", type=seconds, default=math.inf, help="end sooner; another call goes on"
+    )
+    deadline = Deadline(parser.parse_args().within)
     for file in sorted((HERE / "plans").glob("*.json")):
         plan = planned(file)
         taker = measure.Bench(plan.programs, HERE)
@@ -64,7 +98,7 @@ def main() -> None:
         folder = HERE / "results" / file.stem
         path = samples.newest_path(folder) if any(folder.glob("*.jsonl")) else samples.new_path(folder)
         with samples.alone(path):
-            conduct(file.stem, opened(plan, path), taker)
+            conduct(file.stem, opened(plan, path), taker, deadline)
 
 
 measure.interrupt_on_every_end()
@@ -72,5 +106,7 @@ try:
     main()
 except (LabError, OSError) as error:  # OSError: for example no permission, or no space
     sys.exit(f"run.py: {error}")
+except TimeIsUp:
+    sys.exit("run.py: the time is up; run it again to go on")
 except KeyboardInterrupt:
     sys.exit("run.py: interrupted; run it again to go on")

@@ -354,9 +354,9 @@ def test_a_cell_in_which_nobody_gives_a_result_is_done_and_says_so(lab, capsys):
     assert capsys.readouterr().out.count("no result of peer in ") == 2
 
 
-def run_packed(folder: Path) -> subprocess.CompletedProcess:
+def run_packed(folder: Path, *words) -> subprocess.CompletedProcess:
     """Runs the packed folder with a Python that has only its standard library."""
-    command = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", sys.executable, "-I", "-S", folder / "run.py"]
+    command = ["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", sys.executable, "-I", "-S", folder / "run.py", *words]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -414,6 +414,31 @@ def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
     assert run_packed(folder).returncode == 0
     (file,) = folder.glob("results/x/*.jsonl")
     assert not session.remaining(Samples.load(file))
+
+
+def test_a_packed_folder_ends_in_time_and_goes_on(lab, tmp_path):
+    folder = tmp_path / "packed"
+    lab.program(f"[ -e {folder}/go ] || sleep 0.5\n" + (lab.root / "out/fake").read_text())
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
+    began = time.monotonic()
+    done = run_packed(folder, "--within", "3")
+    assert time.monotonic() - began < 8
+    assert done.returncode == 1 and "the time is up; run it again to go on" in done.stderr
+    (file,) = folder.glob("results/x/*.jsonl")
+    taken = Samples.load(file)
+    assert any(taken.attempts.values()) and len(session.remaining(taken)) > 1
+    (folder / "go").touch()
+    assert run_packed(folder).returncode == 0
+    assert not session.remaining(Samples.load(file))
+
+
+@pytest.mark.parametrize("within", ["0", "-1", "nan", "inf", "9m"])
+def test_a_time_that_is_none_is_refused_and_nothing_is_measured(lab, tmp_path, within):
+    folder = tmp_path / "packed"
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
+    done = run_packed(folder, f"--within={within}")
+    assert done.returncode == 2 and f"invalid seconds value: '{within}'" in done.stderr
+    assert not (folder / "results").exists()
 
 
 def test_a_packed_folder_with_another_program_in_it_is_refused(lab, tmp_path):
