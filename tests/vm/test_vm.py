@@ -26,7 +26,7 @@ SAY = f"{HZ3} HZ3_VERBOSE=1 {ROOT}/out/bench_startup 1"
 # With so long a decay time, only the soft limit gives memory back.
 TIGHT = f"limited memory.max {HZ3} HZ3_DECAY=60s"
 # 204 MiB are live on average: 96 blocks of 256 KiB to 4 MiB.
-LARGE = f"{ROOT}/out/bench_large 4 120 24 {256 << 10} {4 << 20} --touch all"
+LARGE = f"{ROOT}/out/bench_large 4 400 24 {256 << 10} {4 << 20} --touch all"
 # At most 133 MiB are live.  Half of what the first phase frees is in runs that are still in use.
 SMALL = f"{ROOT}/out/bench_phase_change 130 512 4096 64 2"
 # At most 143 MiB are live.  Small objects are freed before large ones are allocated.
