@@ -6,7 +6,8 @@
  *     tags    [offset >> 16]   2 bytes for each granule, readable over the whole window: class and owner; 0 where
  *                              nothing is hz3's, and in a large block after its first granule
  *     spans   [offset >> 16]   a descriptor for each granule, mapped as far as the window is in use
- *     free    [offset >> 16]   a bitmap for each granule, mapped as far as spans are: for runs of more than 64 objects
+ *     free    [offset >> 16]   a bitmap for each granule, mapped as far as spans are: for runs of more than 64 objects;
+ *                              its pages go back with the runs
  *     hz3_states [address >> 4]  a state byte for each 16 (HZ3_FREE_CHECK only), mapped where runs are (back/states):
  *                                where a live object starts, 1 more than the low byte of its address; elsewhere 0
  *                [address >> 6]  for objects of 64 bytes and more, a byte for each 64, in which no two start

@@ -25,8 +25,8 @@ bool hz3_pages_refused(void)
     return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
 }
 
-/* Gives back the pages of a range that is in no list, and of its state bytes, which are all 0.  Returns the kind that
- * the range now is.  Locked pages are unmapped, since they do not go otherwise; so are pages where mappings count. */
+/* Gives back the pages of a range that is in no list.  Returns the kind that the range now is.  Locked pages are
+ * unmapped, since they do not go otherwise; so are pages where mappings count. */
 static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
@@ -39,7 +39,6 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         return HZ3_SPAN_DIRTY;
     }
     if (unmapped) hz3_range_drop_edges(start, bytes);
-    hz3_states_purge(window, first, first + granules);
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
 
@@ -84,6 +83,38 @@ static void mend_edges(struct hz3_span *span)
     hz3_unlock(&hz3_pages_lock);
 }
 
+/* How many granules a page of the coarsest table describes. */
+static size_t described_by_page(const struct hz3_window *window)
+{
+    size_t bitmaps = hz3_os.page / sizeof *window->free;
+    if (!hz3_state_tables) return bitmaps;
+    return hz3_max(bitmaps, hz3_os.page << hz3_state_table_shift(hz3_state_tables - 1) >> HZ3_GRANULE_SHIFT);
+}
+
+/* Granules [from, to) of a free span were purged.  Gives back the pages of tables that describe nothing but these and
+ * what is free beside them: of state bytes, which are all 0, and of bitmaps, which the next runs here clear.  A hole is
+ * taken as a whole, since nothing is mapped in the middle of one.  Goes on while a neighbour that was being purged,
+ * too, has joined the span.  The lock is held, and released in between.  Returns the span as it is filed then. */
+static struct hz3_span *purge_tables(struct hz3_span *span, size_t from, size_t to)
+{
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t page = described_by_page(window);
+    for (size_t had = 0;;) {
+        size_t first = hz3_first_granule(window, span), end = first + span->granules;
+        size_t low = hz3_max(from & -page, first), high = hz3_min(hz3_round_up(to, page), end);
+        if (high - low == had) return span;
+        had = high - low;
+        if (kind != HZ3_SPAN_UNMAPPED) first = low, end = high;
+        span = hz3_spans_cut(span, first, end - first, HZ3_SPAN_PURGING);
+        hz3_unlock(&hz3_pages_lock);
+        hz3_states_purge(window, low, high);
+        hz3_range_purge_whole_pages((uintptr_t)window->free[low], (uintptr_t)window->free[high]);
+        hz3_lock(&hz3_pages_lock);
+        span = hz3_spans_refile(span, kind, 0);
+    }
+}
+
 /* Purges a span that is in no list, except parts of huge pages that must not break, and files it again.  Returns the
  * bytes purged. */
 static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pages)
@@ -104,8 +135,9 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
     if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
+    struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
+    if (filed) filed = purge_tables(filed, from, to);
     end_purge();
     struct hz3_span *split = kind == HZ3_SPAN_CLEAN ? take_edges(filed) : NULL;
     hz3_unlock(&hz3_pages_lock);

@@ -13,6 +13,13 @@ bool hz3_range_purge(uintptr_t start, size_t bytes)
     return hz3_os_purge(start, bytes, huge_page);
 }
 
+void hz3_range_purge_whole_pages(uintptr_t from, uintptr_t to)
+{
+    from = hz3_round_up(from, hz3_os.page);
+    to &= ~(uintptr_t)(hz3_os.page - 1);
+    if (to > from) hz3_os_purge(from, to - from, 0);
+}
+
 void hz3_range_drop_edges(uintptr_t start, size_t bytes)
 {
     if (likely(hz3_vma_edges_none())) return;

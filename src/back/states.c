@@ -2,6 +2,7 @@
 
 #include "back/free_spans.h"
 #include "back/huge_pages.h"
+#include "back/range.h"
 #include "back/vma_edges.h"
 
 enum { PARTS_SHIFT = 6 }; /* parts to a doubling */
@@ -105,17 +106,10 @@ static void each_mapped(const struct hz3_window *window, unsigned table, size_t 
     }
 }
 
-static void purge_whole_pages(uintptr_t from, uintptr_t to)
-{
-    from = hz3_round_up(from, hz3_os.page);
-    to &= ~(uintptr_t)(hz3_os.page - 1);
-    if (to > from) hz3_os_purge(from, to - from, 0);
-}
-
 void hz3_states_purge(const struct hz3_window *window, size_t first, size_t end)
 {
     for (unsigned table = 0; table < hz3_state_tables; table++)
-        each_mapped(window, table, first, end, purge_whole_pages);
+        each_mapped(window, table, first, end, hz3_range_purge_whole_pages);
 }
 
 void hz3_states_advise(void)

@@ -1,6 +1,7 @@
 /* When a pass is due, and which memory goes back without one, and how soon. */
 #include "unit.h"
 
+#include "api/entry.h"
 #include "back/gauges.h"
 #include "back/large.h"
 #include "back/large_cache.h"
@@ -9,6 +10,7 @@
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/evict.h"
+#include "os/mappings.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"
@@ -129,7 +131,30 @@ static void growth_makes_room_at_each_eighth_of_the_bound(void **state)
     assert_int_equal(hz3_gauge(HZ3_GAUGE_LARGE_CACHED), 0);
 }
 
+static size_t resident_bitmaps(void)
+{
+    const struct hz3_window *window = &hz3_windows[0];
+    return hz3_os_resident((uintptr_t)window->free, window->free_mapped * sizeof *window->free);
+}
+
+/* Memory goes back in pieces, each too small for a page of the table of its own. */
+static void bitmaps_go_back(void **state)
+{
+    (void)state;
+    if (HZ3_SECURE && hz3_windows[0].reserved) skip(); /* the guards between runs stay */
+    enum { MANY = 512 * 1024, SIZE = 64 };
+    static char *many[MANY];
+    for (unsigned i = 0; i < MANY; i++) assert_non_null(many[i] = hz3_malloc(SIZE - HZ3_SEAL_BYTES));
+    size_t before = resident_bitmaps();
+    for (unsigned odd = 0; odd < 2; odd++) {
+        for (unsigned i = 0; i < MANY; i++)
+            if ((uintptr_t)many[i] / HZ3_GRANULE % 2 == odd) hz3_free(many[i]);
+        hz3_collect(true);
+    }
+    assert_true(resident_bitmaps() + MANY * (size_t)SIZE / HZ3_GRANULE * sizeof *hz3_windows[0].free / 2 < before);
+}
+
 RUN(cmocka_unit_test(nothing_is_due_at_once), cmocka_unit_test(a_pass_comes_in_time),
     cmocka_unit_test(only_what_waits_presses), cmocka_unit_test(who_grows_gives_back_what_is_idle),
     cmocka_unit_test(huge_pages_keep_only_what_is_in_them),
-    cmocka_unit_test(growth_makes_room_at_each_eighth_of_the_bound))
+    cmocka_unit_test(growth_makes_room_at_each_eighth_of_the_bound), cmocka_unit_test(bitmaps_go_back))
