@@ -192,12 +192,12 @@ struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t 
     return span;
 }
 
-struct hz3_span *hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since)
+void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_first_granule(window, span), granules = span->granules;
     hz3_spans_unmake(span);
-    return hz3_spans_file(window, first, granules, kind, since);
+    hz3_spans_file(window, first, granules, kind, since);
 }
 
 struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind)

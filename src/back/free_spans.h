@@ -20,8 +20,8 @@ void hz3_spans_unmake(struct hz3_span *span);
 struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
                                 uint32_t since);
 
-/* Files a whole span, of any kind, as a free one.  Returns it, merged. */
-struct hz3_span *hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since);
+/* Files a whole span, of any kind, as a free one. */
+void hz3_spans_refile(struct hz3_span *span, enum hz3_span_kind kind, uint32_t since);
 
 /* Cuts [first, first + granules) out of a free span and files the rest again. */
 struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granules, enum hz3_span_kind kind);

@@ -38,7 +38,6 @@ HZ3_INLINE bool hz3_huge_pages_are_broken(const struct hz3_window *window, uintp
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes);
 /* Asks for huge pages in a clean range, for a reserve; as many as lie in it whole. */
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end);
-/* Takes back the request in a span that becomes used, whose user may touch no more than one page of each huge page, or
- * that was purged. */
+/* Takes back the request in a span that becomes used: its user may touch no more than one page of each huge page. */
 void hz3_huge_pages_withdraw(const struct hz3_span *span);
 #endif

@@ -25,8 +25,16 @@ bool hz3_pages_refused(void)
     return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
 }
 
-/* Gives back the pages of a range that is in no list.  Returns the kind that the range now is.  Locked pages are
- * unmapped, since they do not go otherwise; so are pages where mappings count. */
+/* Gives back the pages of tables that describe nothing but granules [first, end), which are free: of state bytes, all
+ * 0, and of bitmaps, which the next runs there clear. */
+static void purge_tables(const struct hz3_window *window, size_t first, size_t end)
+{
+    hz3_states_purge(window, first, end);
+    hz3_range_purge_whole_pages((uintptr_t)window->free[first], (uintptr_t)window->free[end]);
+}
+
+/* Gives back the pages of a range that is in no list, and of its tables.  Returns the kind that the range now is.
+ * Locked pages are unmapped, since they do not go otherwise; so are pages where mappings count. */
 static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
@@ -39,6 +47,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
         return HZ3_SPAN_DIRTY;
     }
     if (unmapped) hz3_range_drop_edges(start, bytes);
+    purge_tables(window, first, first + granules);
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
 
@@ -91,28 +100,17 @@ static size_t described_by_page(const struct hz3_window *window)
     return hz3_max(bitmaps, hz3_os.page << hz3_state_table_shift(hz3_state_tables - 1) >> HZ3_GRANULE_SHIFT);
 }
 
-/* Granules [from, to) of a free span were purged.  Gives back the pages of tables that describe nothing but these and
- * what is free beside them: of state bytes, which are all 0, and of bitmaps, which the next runs here clear.  A hole is
- * taken as a whole, since nothing is mapped in the middle of one.  Goes on while a neighbour that was being purged,
- * too, has joined the span.  The lock is held, and released in between.  Returns the span as it is filed then. */
-static struct hz3_span *purge_tables(struct hz3_span *span, size_t from, size_t to)
+/* Granules [from, to) of a free span were purged, and merged with what was free beside them.  Gives back the pages of
+ * tables that describe some of both.  Under the lock, as nobody holds what was free; they are few. */
+static void purge_shared_tables(const struct hz3_span *span, size_t from, size_t to)
 {
-    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t page = described_by_page(window);
-    for (size_t had = 0;;) {
-        size_t first = hz3_first_granule(window, span), end = first + span->granules;
-        size_t low = hz3_max(from & -page, first), high = hz3_min(hz3_round_up(to, page), end);
-        if (high - low == had) return span;
-        had = high - low;
-        if (kind != HZ3_SPAN_UNMAPPED) first = low, end = high;
-        span = hz3_spans_cut(span, first, end - first, HZ3_SPAN_PURGING);
-        hz3_unlock(&hz3_pages_lock);
-        hz3_states_purge(window, low, high);
-        hz3_range_purge_whole_pages((uintptr_t)window->free[low], (uintptr_t)window->free[high]);
-        hz3_lock(&hz3_pages_lock);
-        span = hz3_spans_refile(span, kind, 0);
-    }
+    size_t first = hz3_first_granule(window, span), end = first + span->granules, page = described_by_page(window);
+    size_t left = from & -page, right = to & -page;
+    bool shared = left < from && first < from;
+    if (shared) purge_tables(window, hz3_max(left, first), hz3_min(left + page, end));
+    if (shared && right == left) return;
+    if (right < to && to < end) purge_tables(window, hz3_max(right, first), hz3_min(right + page, end));
 }
 
 /* Purges a span that is in no list, except parts of huge pages that must not break, and files it again.  Returns the
@@ -135,9 +133,9 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
     struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
-    if (filed) filed = purge_tables(filed, from, to);
+    if (filed) purge_shared_tables(filed, from, to);
+    if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
     end_purge();
     struct hz3_span *split = kind == HZ3_SPAN_CLEAN ? take_edges(filed) : NULL;
     hz3_unlock(&hz3_pages_lock);
