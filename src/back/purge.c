@@ -100,17 +100,41 @@ static size_t described_by_page(const struct hz3_window *window)
     return hz3_max(bitmaps, hz3_os.page << hz3_state_table_shift(hz3_state_tables - 1) >> HZ3_GRANULE_SHIFT);
 }
 
-/* Granules [from, to) of a free span were purged, and merged with what was free beside them.  Gives back the pages of
- * tables that describe some of both.  Under the lock, as nobody holds what was free; they are few. */
+static struct hz3_span *clean_or_unmapped(struct hz3_window *window, size_t granule)
+{
+    struct hz3_span *span = hz3_spans_neighbour(window, granule, HZ3_SPAN_CLEAN);
+    return span ? span : hz3_spans_neighbour(window, granule, HZ3_SPAN_UNMAPPED);
+}
+
+/* The first granule of the clean and unmapped memory that goes on right before a granule; not below `least`. */
+static size_t empty_from(struct hz3_window *window, size_t granule, size_t least)
+{
+    for (struct hz3_span *span; granule > least && (span = clean_or_unmapped(window, granule - 1));)
+        granule = hz3_first_granule(window, span);
+    return hz3_max(granule, least);
+}
+
+/* The end of the clean and unmapped memory that goes on at a granule; not above `most`. */
+static size_t empty_to(struct hz3_window *window, size_t granule, size_t most)
+{
+    for (struct hz3_span *span; granule < most && (span = clean_or_unmapped(window, granule));)
+        granule += span->granules;
+    return hz3_min(granule, most);
+}
+
+/* Granules [from, to) were purged, and are in `span` now.  Gives back the pages of tables, at both ends, that describe
+ * some of them and else only clean and unmapped ones.  Under the lock, so that nobody takes those; they are at most two
+ * pages of the coarsest table. */
 static void purge_shared_tables(const struct hz3_span *span, size_t from, size_t to)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t first = hz3_first_granule(window, span), end = first + span->granules, page = described_by_page(window);
-    size_t left = from & -page, right = to & -page;
-    bool shared = left < from && first < from;
-    if (shared) purge_tables(window, hz3_max(left, first), hz3_min(left + page, end));
-    if (shared && right == left) return;
-    if (right < to && to < end) purge_tables(window, hz3_max(right, first), hz3_min(right + page, end));
+    size_t begin = hz3_first_granule(window, span), page = described_by_page(window);
+    bool guard = span->kind == HZ3_SPAN_UNMAPPED && begin < from; /* a hole takes in the guard before it */
+    size_t left = (from - guard) & -page, right = hz3_round_up(to, page);
+    size_t first = empty_from(window, begin, left), end = empty_to(window, begin + span->granules, right);
+    bool one = right == left + page;
+    if (first < from || (one && end > to)) purge_tables(window, first, hz3_min(left + page, end));
+    if (end > to && !one) purge_tables(window, right - page, end);
 }
 
 /* Purges a span that is in no list, except parts of huge pages that must not break, and files it again.  Returns the

@@ -5,6 +5,7 @@
 #include "back/gauges.h"
 #include "back/pages.h"
 #include "back/purge.h"
+#include "os/mappings.h"
 #include "os/os.h"
 
 #include "pool.h"
@@ -198,6 +199,39 @@ static void what_counts_as_mapped_is_unmapped(void **state)
     hz3_os.counts_mapped = false;
 }
 
+/* Purges some granules, so that they become clean or a hole, and then those behind them.  The page of bitmaps across
+ * the border is to go back, whose neighbour on the left is in use. */
+static void tables_go_back_across(size_t page, size_t granules, enum hz3_span_kind kind)
+{
+    hz3_pages_purge(0, 0, true);
+    hz3_pages_free(hz3_pages_alloc(5 * page, page, HZ3_SPAN_LARGE));
+    struct hz3_span *used = hz3_pages_alloc(page, page, HZ3_SPAN_LARGE);
+    struct hz3_span *first = hz3_pages_alloc(granules, page, HZ3_SPAN_LARGE);
+    struct hz3_span *second = hz3_pages_alloc(4 * page - granules, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(first->start, used->start + hz3_span_bytes(used));
+    assert_int_equal(second->start, first->start + hz3_span_bytes(first));
+    struct hz3_window *window = hz3_window_of((void *)second->start);
+    void *bitmap = window->free[hz3_first_granule(window, second)];
+    memset(bitmap, 0xff, sizeof *window->free);
+    hz3_os.counts_mapped = kind == HZ3_SPAN_UNMAPPED;
+    hz3_pages_discard(first, true);
+    hz3_os.counts_mapped = false;
+    assert_int_equal(first->kind, kind);
+    assert_int_not_equal(hz3_os_resident((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
+    hz3_pages_discard(second, true);
+    assert_int_equal(hz3_os_resident((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
+    hz3_pages_free(used);
+}
+
+static void tables_go_back_across_borders(void **state)
+{
+    (void)state;
+    size_t page = hz3_os.page / sizeof *hz3_windows[0].free; /* granules that a page of bitmaps describes */
+    tables_go_back_across(page, 1, HZ3_SPAN_CLEAN);
+    tables_go_back_across(page, page / 2, HZ3_SPAN_CLEAN);
+    if (!hz3_windows[0].reserved) tables_go_back_across(page, 2 * page + page / 2, HZ3_SPAN_UNMAPPED);
+}
+
 /* A process at vm.max_map_count: the target is still there, and its pages must not be lost. */
 static void a_target_that_stayed_is_clean(void **state)
 {
@@ -219,4 +253,4 @@ RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_an
     cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
     cmocka_unit_test(untouched_spans_take_no_dirty_one_s_place), cmocka_unit_test(resizing_in_place),
     cmocka_unit_test(pages_move), cmocka_unit_test(what_counts_as_mapped_is_unmapped),
-    cmocka_unit_test(a_target_that_stayed_is_clean))
+    cmocka_unit_test(tables_go_back_across_borders), cmocka_unit_test(a_target_that_stayed_is_clean))
