@@ -157,8 +157,11 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     hz3_lock(&hz3_pages_lock);
     hz3_spans_unmake(span);
     if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
-    struct hz3_span *filed = to > from ? hz3_spans_file(window, from, to - from, kind, 0) : NULL;
-    if (filed) purge_shared_tables(filed, from, to);
+    struct hz3_span *filed = NULL;
+    if (kind != HZ3_SPAN_DIRTY) {
+        filed = hz3_spans_file(window, from, to - from, kind, 0);
+        purge_shared_tables(filed, from, to);
+    }
     if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
     end_purge();
     struct hz3_span *split = kind == HZ3_SPAN_CLEAN ? take_edges(filed) : NULL;
