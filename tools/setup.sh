@@ -95,7 +95,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         nodejs) command -v node ;;
         default-jdk-headless) command -v javac ;;
         golang-go) command -v go ;;
-        imagemagick) command -v convert ;;
+        imagemagick) convert -version | grep ImageMagick ;; # other tools have the same name
         erlang-base) command -v escript ;;
         cargo-web) command -v cargo ;;
         libjemalloc2) loader_finds libjemalloc.so.2 ;;
