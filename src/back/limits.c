@@ -7,7 +7,7 @@ enum {
     BOUND_SHARE = 16, /* of what is in use */
 };
 #define BOUND_MIN HZ3_KIB(512)
-/* To fault in so much takes about a hundredth of a decay time.  Less is much for a heap that is smaller. */
+/* To fault in so much takes about a hundredth of a decay time.  Less is much for a process that is smaller. */
 #define UNDONE_MUCH HZ3_MIB(64)
 
 uint32_t hz3_pages_decay = 1000;
