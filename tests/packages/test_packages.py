@@ -52,6 +52,15 @@ def test_lintian_finds_no_error(debs):
     assert not re.findall(r"^[EW]: .*", said, re.M)
 
 
+def test_cleaning_spares_what_debian_did_not_build(debs):
+    found = debs / "hz3/build/found"
+    found.parent.mkdir(exist_ok=True)
+    found.touch()
+    assert (debs / "hz3/debian/build").is_dir()
+    run("debian/rules", "clean", cwd=debs / "hz3")
+    assert found.exists() and not (debs / "hz3/debian/build").exists()
+
+
 IN_THE_ROOT = f"""
 set -eux
 dpkg -i /debs/libhz3_*.deb /debs/hz3-tools_*.deb
@@ -61,35 +70,44 @@ for lane in scale fast memory secure; do
     hz3 options --lane $lane | grep ^HZ3_DECAY=
 done
 LD_PRELOAD=libhz3.so.0 HZ3_STATS=1 ls 2>&1 | grep "this process ran on hz3 {VERSION} (scale)"
-/debs/linked | grep "lane=scale "
 hz3 record -o /debs/t -- ls /debs
 hz3 run --lane fast -- /usr/lib/*/hz3/hz3-play /debs/t | grep "program=ls .* lane=fast "
 test "$(hz3 stats 1 2>&1)" = "hz3: stats needs python3, which is not installed"
 dpkg -r hz3-tools libhz3
 ! ls /usr/lib/*/libhz3* /usr/bin/hz3* /usr/share/hz3
 """
+WITH_A_COMPILER = """
+set -eux
+dpkg -i /debs/libhz3_*.deb /debs/libhz3-dev_*.deb
+for lane in scale fast memory secure; do
+    cc -Wall -Werror /debs/main.c $(pkg-config --cflags --libs hz3$(test $lane = scale || echo -$lane)) -o /linked
+    /linked | grep "lane=$lane "
+done
+dpkg -r libhz3-dev libhz3
+! ls /usr/include/hz3* /usr/lib/*/pkgconfig/hz3*
+"""
 
 
-def test_they_install_in_a_clean_root_and_serve_programs(debs, tmp_path):
+def in_a_clean_root(script, debs, tmp_path, *options):
+    """Runs the script where the packages and nothing else but essential ones and the options' are."""
     need("mmdebstrap", "mmdebstrap")
     folder = tmp_path / "debs"
     folder.mkdir()
     for deb in debs.glob("*.deb"):
         shutil.copy(deb, folder)
-    (folder / "test.sh").write_text(IN_THE_ROOT)
-    # The clean root has no compiler, so libhz3-dev is unpacked outside, and the program is built there.
-    for name in ("libhz3", "libhz3-dev"):
-        (deb,) = debs.glob(f"{name}_*.deb")
-        run("dpkg-deb", "-x", deb, tmp_path / "dev")
-    (tmp_path / "main.c").write_text("#include <hz3.h>\nint main(void) { puts(hz3_config_string()); }\n")
-    words = run("pkg-config", "--cflags", "--libs", "hz3", env=os.environ | {
-        "PKG_CONFIG_PATH": str(next((tmp_path / "dev").glob("usr/lib/*/pkgconfig"))),
-        "PKG_CONFIG_SYSROOT_DIR": str(tmp_path / "dev"), "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
-        "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1"}).split()
-    run("cc", tmp_path / "main.c", *words, "-o", folder / "linked")
+    (folder / "main.c").write_text("#include <hz3.h>\n#include <stdio.h>\nint main(void) { puts(hz3_config_string()); }\n")
+    (folder / "test.sh").write_text(script)
     release = dict(re.findall(r"^(\w+)=(.*)$", Path("/etc/os-release").read_text(), re.M))
-    run("mmdebstrap", "--variant=essential", "--format=null", f"--customize-hook=copy-in {folder} /",
+    run("mmdebstrap", "--variant=essential", "--format=null", *options, f"--customize-hook=copy-in {folder} /",
         "--customize-hook=chroot \"$1\" sh /debs/test.sh", release["VERSION_CODENAME"], "/dev/null")
+
+
+def test_they_install_in_a_clean_root_and_serve_programs(debs, tmp_path):
+    in_a_clean_root(IN_THE_ROOT, debs, tmp_path)
+
+
+def test_programs_are_built_where_the_development_package_is_installed(debs, tmp_path):
+    in_a_clean_root(WITH_A_COMPILER, debs, tmp_path, "--include=gcc,libc6-dev,pkg-config")
 
 
 @pytest.fixture(scope="module")
