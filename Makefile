@@ -36,7 +36,7 @@ PART_fast := 2
 PART_classic := 3
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all analyze benches check check_secure clean coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: all analyze benches check check_secure clean commits coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
 .PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%)
@@ -93,6 +93,13 @@ analyze: setup-analyze
 # PAGE=docs/results/coverage.md writes it down.
 coverage: setup-coverage
 	@mkdir -p build; .venv/bin/python tools/coverage.py >build/coverage.md; status=$$?; [ ! -s build/coverage.md ] || cat build/coverage.md $(PAGE:%=| tee %); exit $$status
+
+# Whether each commit since this one has a subject that is short, and a body that says why.
+SINCE ?= origin/main
+commits:
+	@for commit in $$(git rev-list --no-merges $(SINCE)..HEAD); do \
+	    git log -1 --format=%B $$commit | tools/commit-message.sh - || { git log -1 --oneline $$commit; exit 1; }; \
+	done
 
 # Debian's packages, the crate and the wheel: made, installed where nothing else is, and used.
 test_packages: setup-packages
