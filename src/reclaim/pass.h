@@ -25,7 +25,7 @@ void hz3_reclaim_slice(uint32_t slice);
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages);
 /* Whether a pass (slices: 1), or a slice, that gave back so many bytes was in vain. */
 bool hz3_reclaim_in_vain(size_t bytes, unsigned slices);
-/* To be called when `grown` bytes of new pages were taken: retires as many from the transfer cache, and purges the idle
- * pages of runs of as many bytes. */
+/* To be called when `grown` bytes of new pages were taken: retires so many bytes of objects from the transfer cache,
+ * and purges so many bytes of idle pages of runs. */
 void hz3_reclaim_as_many(size_t grown);
 #endif
