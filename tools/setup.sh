@@ -155,7 +155,7 @@ remedy() { # PACKAGE...: the command that installs them
 
 into_venv() { # PIP-ARGUMENT...
     .venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check "$@" # half the time
 }
 
 # shellcheck disable=SC2046,SC2086 # lists of names
