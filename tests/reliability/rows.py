@@ -103,11 +103,11 @@ def run(row: Row, lane: str, seed: int) -> Outcome:
     except subprocess.TimeoutExpired as late:
         status, said = f"none after {row.seconds} s", str(late.stdout) + str(late.stderr)
     figures = dict(re.findall(r"\b(tried|held)=(\d+)", said))
-    skipped = re.findall(r"^skipped: .*", said, re.M)
+    skipped, measured = (re.findall(rf"^{word}: .*", said, re.M) for word in ("skipped", "measured"))
     # A program that says no figures is one attempt.
     tried, held = int(figures.get("tried", status != "77")), int(figures.get("held", status == "0" and not figures))
     stood = None if skipped and status == "77" else status == "0" and tried == held > 0
-    words = [f"{row.name:<24} {lane:<8} {tried:>10} {held:>10} {time.monotonic() - begun:>6.0f} s", *skipped]
+    words = [f"{row.name:<24} {lane:<8} {tried:>10} {held:>10} {time.monotonic() - begun:>6.0f} s", *skipped, *measured]
     if stood is False:
         again = [f"{name}={value}" for name, value in environment.items()] + command
         words.append(f"\nstatus {status}\n{said}again: {' '.join(again)}")

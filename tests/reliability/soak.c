@@ -132,7 +132,8 @@ static void judge(const struct cycle *cycles, size_t count, bool is_long)
 {
     size_t half = count / 2, first = peak_mappings(cycles, half), second = peak_mappings(cycles + half, count - half);
     struct slope slope = growth(cycles, count);
-    printf("resident %.1f MiB, growing by %.3f %% a minute (standard error %.3f) in %.0f minutes; mappings %zu, then "
+    printf("measured: resident %.1f MiB, growing by %.3f %% a minute (standard error %.3f) in %.0f minutes; mappings "
+           "%zu, then "
            "%zu\n",
            cycles[count - 1].resident / MIB(1), 100 * slope.rise, 100 * slope.error, cycles[count - 1].minutes, first,
            second);

@@ -45,6 +45,18 @@ static void expect_guards(void)
     for (unsigned i = 0; i < SIZES; i++) hz3_pages_free(runs[i]);
 }
 
+static void each_table_has_a_guard(void **state)
+{
+    (void)state;
+    hz3_pages_free(take(1));
+    const struct hz3_window *window = &hz3_windows[0];
+    uintptr_t bitmaps = (uintptr_t)window->free, tags = (uintptr_t)window->tags;
+    assert_true(is_mapped((uintptr_t)window->spans) && is_mapped(bitmaps) && is_mapped(tags));
+    assert_false(is_mapped(bitmaps - 1) || is_mapped(bitmaps - HZ3_GRANULE));
+    assert_false(is_mapped(tags - 1) || is_mapped(tags - HZ3_GRANULE));
+    assert_false(is_mapped(window->base));
+}
+
 static void each_run_has_a_guard(void **state)
 {
     (void)state;
@@ -91,6 +103,7 @@ static void a_large_heap_has_fewer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_table_has_a_guard),
         cmocka_unit_test(each_run_has_a_guard),
         cmocka_unit_test(what_is_purged_is_one_hole),
         cmocka_unit_test(a_large_heap_has_fewer),
