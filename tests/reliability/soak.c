@@ -132,11 +132,9 @@ static void judge(const struct cycle *cycles, size_t count, bool is_long)
 {
     size_t half = count / 2, first = peak_mappings(cycles, half), second = peak_mappings(cycles + half, count - half);
     struct slope slope = growth(cycles, count);
-    printf("measured: resident %.1f MiB, growing by %.3f %% a minute (standard error %.3f) in %.0f minutes; mappings "
-           "%zu, then "
-           "%zu\n",
-           cycles[count - 1].resident / MIB(1), 100 * slope.rise, 100 * slope.error, cycles[count - 1].minutes, first,
-           second);
+    printf("measured: resident %.1f MiB, growing by %.3f %% a minute (standard error %.3f) in %.0f minutes; ",
+           cycles[count - 1].resident / MIB(1), 100 * slope.rise, 100 * slope.error, cycles[count - 1].minutes);
+    printf("mappings %zu, then %zu\n", first, second);
     fflush(stdout);
     CHECK(first <= most_mappings && second <= most_mappings);
     CHECK(second <= first + (is_long ? more_mappings : MORE_AT_FIRST));
