@@ -13,7 +13,7 @@ enum { HZ3_STATS_STDERR = 1, HZ3_STATS_FILE = 2, HZ3_STATS_EXPLAIN = 4 }; /* one
 /* %p in the path stands for the process's number; %@N for nothing in process N, and in others for .NAME-PID. */
 struct hz3_file {
     char path[512]; /* absolute */
-    size_t folder;  /* how many bytes of it hz3 put before the option's value.  There, % is a character as others */
+    size_t folder;  /* how many bytes of it hz3 put before the option's value; in them % is an ordinary character */
 };
 struct hz3_options {
 #define HZ3_OPTION(name, kind, standard, small, meaning) size_t name;

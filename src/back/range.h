@@ -19,8 +19,8 @@ bool hz3_range_map_anew(uintptr_t start, size_t bytes);
 /* Makes a span usable that is mapped, or was in part or whole unmapped.  If it is still mapped as a whole, purging it
  * is enough, and needs no further mapping.  Returns the kind that it now is. */
 enum hz3_span_kind hz3_range_renew(const struct hz3_span *span);
-/* Whether a free range is to be unmapped.  It is beside a guard or a hole, whose part it then becomes, and where
- * mappings count; there a small one is not, since the system bounds the number of mappings, too.  One in a reservation
- * never is, since anybody's mapping might come to lie there. */
+/* Whether a free range is to be unmapped.  Yes beside a guard or a hole, which it then joins.  Yes where mappings
+ * count, unless it is small, since the system bounds the number of mappings, too.  Never in a reservation, since
+ * anybody's mapping might come to lie there. */
 bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules);
 #endif
