@@ -14,9 +14,9 @@ enum {
 };
 
 _Static_assert(
-    IMPLIES(HZ3_SECURE, HZ3_FREE_CHECK && !LIST && !HZ3_CPU_MAGAZINES),
+    IMPLIES(HZ3_SECURE, HZ3_FREE_CHECK && !LIST),
     "HZ3_SECURE checks objects that it knows to be live, leaves free ones zero, and looks at each on its way; "
-    "needs HZ3_FREE_CHECK=1, HZ3_S44_TRANSPORT_LIST=0 and HZ3_CPU_MAGAZINES=0 (lane scale)");
+    "needs HZ3_FREE_CHECK=1 and HZ3_S44_TRANSPORT_LIST=0 (lane scale)");
 
 /* The owner stash, and its list transport.  HZ3_S44_OWNER_STASH=0 may be set beside flags of the stash, and
  * HZ3_S44_OWNER_STASH_POP=0 beside flags of its pop, since lane classic has these on. */
