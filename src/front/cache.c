@@ -81,8 +81,8 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     self->cache.freed_only[cls] |= !hz3_is_stub(previous);
     self->cache.previous[cls] = keep ? loaded : HZ3_STUB_TOP;
     self->cache.top[cls] = hz3_cache_open(&self->cache, cls, empty);
-    hz3_evict_overflow(&self->cache, cls, previous);
-    if (!keep) hz3_evict_overflow(&self->cache, cls, loaded);
+    hz3_evict_magazine(&self->cache, cls, previous);
+    if (!keep) hz3_evict_magazine(&self->cache, cls, loaded);
     return true;
 }
 
