@@ -1,4 +1,4 @@
-/* A free by a thread of another heap: decides whether the object goes home or is adopted (HZ3_ADOPT, HZ3_ADOPT_MIN),
+/* A free by a thread of another heap: decides whether the object goes home or is adopted (HZ3_ADOPT_MIN),
  * and sends it home (front/outgoing). */
 #ifndef HZ3_FRONT_REMOTE_FREE_H
 #define HZ3_FRONT_REMOTE_FREE_H
@@ -7,7 +7,11 @@
 #include "front/thread.h"
 
 /* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home. */
-enum { HZ3_HOME_CLASSES = !HZ3_ADOPT ? HZ3_CLASSES : HZ3_ADOPT_MIN ? HZ3_ADOPT_MIN / HZ3_UNIT - 1 : 0 };
+enum {
+    HZ3_HOME_CLASSES = HZ3_ADOPT_MIN == HZ3_SMALL_MAX ? HZ3_CLASSES
+                       : HZ3_ADOPT_MIN                ? HZ3_ADOPT_MIN / HZ3_UNIT - 1
+                                                      : 0
+};
 
 /* Whether p, in this window and of class cls, has to go home. */
 HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)

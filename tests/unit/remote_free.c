@@ -133,7 +133,8 @@ static void small_objects_of_others_go_home(void **state)
     start(&owner, hz3_class_of(32));
     bool small_go = HZ3_HOME_CLASSES > 0;
     assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], owner.cls), small_go);
-    assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], hz3_class_of(8192)), !HZ3_ADOPT);
+    assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], hz3_class_of(8192)),
+                     HZ3_ADOPT_MIN == HZ3_SMALL_MAX);
     void *own = hz3_cache_malloc(owner.cls);
     while (hz3_owner_at(own) != hz3_thread.cache.owner) own = hz3_cache_malloc(owner.cls);
     assert_false(hz3_goes_home(&hz3_windows[0], own, owner.cls));
