@@ -48,12 +48,5 @@ struct mallinfo {
 struct mallinfo2 {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
-
-/* Fails: it would have to make a system call, and hz3 makes none but those in os.h. */
-static inline int getcpu(unsigned *cpu, unsigned *node)
-{
-    *cpu = *node = 0;
-    return -1;
-}
 #endif
 #endif

@@ -1,6 +1,6 @@
 /* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  Once the
  * program has locked itself into a seccomp filter the calls are mmap, munmap, madvise, mprotect, mremap and futex;
- * membarrier in builds with HZ3_CPU_MAGAZINES (os/rseq.h); clock_gettime where there is no vDSO; and write, to stderr,
+ * clock_gettime where there is no vDSO; and write, to stderr,
  * in a process that is about to end. */
 #ifndef HZ3_OS_OS_H
 #define HZ3_OS_OS_H
