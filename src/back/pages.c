@@ -150,8 +150,11 @@ static bool is_one_mapping(const struct hz3_span *span)
 
 bool hz3_pages_may_move(const struct hz3_span *span)
 {
-    return !window_of(span)->reserved && !hz3_vma_edges_full() &&
-           (!hz3_get(hz3_os.counts_mapped) || is_one_mapping(span));
+    if (window_of(span)->reserved) return false;
+    hz3_lock(&hz3_pages_lock);
+    bool full = hz3_vma_edges_full();
+    hz3_unlock(&hz3_pages_lock);
+    return !full && (!hz3_get(hz3_os.counts_mapped) || is_one_mapping(span));
 }
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)

@@ -1,10 +1,14 @@
 #include "back/vma_edges.h"
 
+#include "os/os.h"
+
 #include <string.h>
 
 enum { MOVED = 1 }; /* set in an edge: up to the next edge there is one mapping, of moved pages */
 
-static uintptr_t edges[HZ3_VMA_EDGES_MAX]; /* ascending; address | MOVED, or the address where moved pages end */
+/* Ascending; address | MOVED, or the address where moved pages end.  NULL until pages move: most processes move none.
+ */
+static uintptr_t *edges;
 static HZ3_ATOMIC(uint32_t) count;
 
 bool hz3_vma_edges_none(void)
@@ -12,9 +16,22 @@ bool hz3_vma_edges_none(void)
     return hz3_get(count) == 0;
 }
 
+static bool have_table(void)
+{
+    enum { BYTES = HZ3_VMA_EDGES_MAX * sizeof *edges };
+    if (likely(edges)) return true;
+    uintptr_t table = hz3_os_reserve(BYTES);
+    if (!table) return false;
+    if (hz3_os_writable(table, BYTES))
+        edges = (uintptr_t *)table;
+    else
+        hz3_os_unmap(table, BYTES);
+    return edges;
+}
+
 bool hz3_vma_edges_full(void)
 {
-    return hz3_get(count) >= HZ3_VMA_EDGES_FULL;
+    return hz3_get(count) >= HZ3_VMA_EDGES_FULL || !have_table();
 }
 
 /* The index of the first edge that is not before this address. */
@@ -56,6 +73,7 @@ static void put(uintptr_t edge)
 /* The range is now one mapping of moved pages (MOVED), or has no moved pages (0). */
 static void assign(uintptr_t start, uintptr_t end, uintptr_t moved)
 {
+    if (!edges) return; /* nothing moved yet */
     size_t from = index_of(start), to = index_after(end), n = hz3_get(count);
     uintptr_t before = moved_before(from), after = moved_before(to);
     memmove(&edges[from], &edges[to], (n - to) * sizeof(*edges));

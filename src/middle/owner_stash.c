@@ -12,8 +12,9 @@ static struct {
     uint32_t item;           /* bytes of what a bin counts: an object, or a full magazine */
     uint32_t step;           /* how many items are booked at a time, so that not every push writes in_flight */
 } booking[HZ3_CLASS_VALUES]; /* const after start */
-/* The head of each bin when reclaim last saw it. */
-static HZ3_ATOMIC(uint64_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES];
+/* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
+ * emptied a pass earlier. */
+static HZ3_ATOMIC(uint32_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES];
 
 /* How many stashes may hold something: the heaps after them never had a thread. */
 static unsigned owners(void)
@@ -173,12 +174,17 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
 
 /* ---- for reclaim and statistics ---- */
 
+static uint32_t hash(uint64_t head)
+{
+    return (uint32_t)(head * 0x9e3779b97f4a7c15u >> 32);
+}
+
 static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
 {
     struct hz3_bin *bin = &stashes[owner].bin[instance][cls];
-    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][cls];
+    HZ3_ATOMIC(uint32_t) *last = &seen[owner][instance][cls];
     if (!hz3_bin_is_pending(bin) && !hz3_bin_is_overtaken(bin)) return;
-    uint64_t head = hz3_bin_head(bin);
+    uint32_t head = hash(hz3_bin_head(bin));
     if (all || head == hz3_get(*last)) {
         size_t objects = hz3_transport_retire(&stashes[owner], bin, cls);
         HZ3_COUNT(trimmed, objects);
@@ -211,11 +217,11 @@ size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
 static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 {
     struct hz3_bin *bin = &stashes[owner].bin[instance][cls];
-    HZ3_ATOMIC(uint64_t) *last = &seen[owner][instance][cls];
+    HZ3_ATOMIC(uint32_t) *last = &seen[owner][instance][cls];
     if (!hz3_bin_is_pending(bin)) return 0;
-    bool unused = hz3_bin_head(bin) == hz3_get(*last);
+    bool unused = hash(hz3_bin_head(bin)) == hz3_get(*last);
     size_t objects = hz3_transport_objects(&stashes[owner], bin, cls);
-    if (unused) hz3_set(*last, hz3_bin_head(bin));
+    if (unused) hz3_set(*last, hash(hz3_bin_head(bin)));
     return objects;
 }
 

@@ -11,7 +11,7 @@ struct hz3_os {
     size_t page;          /* bytes; a power of two, read at run time */
     unsigned cpus;        /* on which this process may run */
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
-    uint64_t random;      /* fixed for the process's life */
+    uint64_t random;      /* fixed for the process's life; 0 where addresses are to repeat, but in lane secure */
     int pid, parent;      /* of this process; parent: 0 but in a forked child */
     /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
     HZ3_ATOMIC(bool) counts_mapped; /* mappings cost though untouched: the system does not overcommit, or limits us */

@@ -115,10 +115,20 @@ static bool purge_is_true(void)
     return !lies;
 }
 
+/* Whether the system places this process at random; the user may have turned that off, as gdb does.  Then the program's
+ * name, the last word of the stack, ends right below a power of two.  (By chance it does in one of a million starts.)
+ */
+static bool is_random(void)
+{
+    uint64_t name = getauxval(AT_EXECFN);
+    return !name || ((uint64_t)2 << (63 - __builtin_clzll(name))) - name > HZ3_KIB(16);
+}
+
 /* AT_RANDOM's two words are glibc's stack canary and pointer guard, so an address must not reveal one of them. */
 static uint64_t find_random(void)
 {
     uint64_t half[2] = {0};
+    if (!HZ3_SECURE && !is_random()) return 0;
     const void *bytes = (const void *)getauxval(AT_RANDOM);
     if (call(SYS_getrandom, (long)half, sizeof half[0], GRND_NONBLOCK, 0) != sizeof half[0] && bytes)
         memcpy(half, bytes, sizeof half);

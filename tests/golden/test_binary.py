@@ -101,6 +101,12 @@ def test_static_tls_is_small(library):
     assert len(sizes) == 1 and int(sizes[0], 16) <= 4096
 
 
+def test_tables_that_every_process_has_are_small(library):
+    """What locks its memory pays for all of it, and so does a collector that scans it."""
+    sizes = dict(re.findall(r"^(\.\S+)\s+(\d+)", output("size", "-A", str(library)), re.M))
+    assert int(sizes[".bss"]) <= 900_000
+
+
 def test_soname_is_plain_and_versioned(library, lane):
     name = "libhz3.so.0" if lane == "scale" else f"libhz3-{lane}.so.0"
     assert re.findall(r"SONAME.*\[(.*)\]", output("readelf", "-dW", str(library))) == [name]

@@ -1,5 +1,6 @@
 """Starting is cheap: hz3 reads the system's files only when the heap grows, and the loader has little to map."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -38,3 +39,20 @@ def test_files_are_read_once_and_not_before_the_heap_grows(library, tmp_path):
     grown = files_of_the_system(calls([sys.executable, "-c", "bytearray(8 << 20)"], tmp_path, library))
     assert "/proc/sys/vm/overcommit_memory" in grown
     assert len(grown) == len(set(grown))
+
+
+def mappings(library, *command):
+    """What the process has mapped, three times."""
+    env = {**os.environ, "LD_PRELOAD": str(library)}
+    done = [subprocess.run([*command, "cat", "/proc/self/maps"], env=env, capture_output=True, text=True) for _ in range(3)]
+    if command and any(each.returncode for each in done):
+        pytest.skip(f"{' '.join(command)} is refused here")
+    return {each.stdout for each in done}
+
+
+def test_addresses_repeat_where_the_user_turned_randomisation_off(library, lane):
+    """As with glibc, jemalloc and tcmalloc; but lane secure's are never to be known."""
+    if not shutil.which("setarch"):
+        pytest.skip("setarch is not installed")
+    assert len(mappings(library, "setarch", "-R")) == (3 if lane == "secure" else 1)
+    assert len(mappings(library)) == 3

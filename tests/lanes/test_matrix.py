@@ -75,7 +75,7 @@ def test_combinations_lose_nothing(combined, conserve):
 
 @pytest.mark.parametrize("instances", ["2", "16", "auto"])
 def test_instances_set_at_start_lose_nothing(instances, conserve):
-    conserve(variant("scale", ADOPT_MIN=65536), HZ3_OWNER_STASH_INSTANCES=instances)
+    conserve(variant("scale", ADOPT_MIN=65536, S144_SETTABLE=1), HZ3_OWNER_STASH_INSTANCES=instances)
 
 
 @pytest.mark.parametrize("raced", RACES, ids=str)

@@ -57,6 +57,7 @@ static void they_are_between_places_of_two_origins(void **state)
 {
     (void)state;
     srand(1);
+    assert_false(hz3_vma_edges_full());
     for (int i = 0; i < 10000; i++) {
         size_t places = 1 + (size_t)rand() % 30, to_places = places + (size_t)rand() % 2 * 5;
         size_t one = (size_t)rand() % (PLACES / 2 - to_places),
