@@ -1,9 +1,7 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
-#include "base/print.h"
 #include "os/vdso.h"
-#include "os/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,10 +27,9 @@ extern void __tsan_init(void) __attribute__((weak));
 /* From <linux/futex.h>, which is not installed where libc is musl. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
-enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
-
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1, .counts_mapped = true};
 HZ3_ATOMIC(size_t) hz3_os_broken;
+HZ3_ATOMIC(bool) hz3_os_may_open = true;
 
 /* Files and futexes are used before hz3 can serve, or while a lock is held.  So they do not go by libc's names: a
  * library loaded before libc may have functions of these names, which may allocate.  (libsocket_wrapper has open and
@@ -297,90 +293,4 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     hz3_os_close(fd);
     if (length >= 0) buf[length] = 0;
     return length;
-}
-
-/* kept_fd: a copy of stderr, or STDERR_FILENO; kept: the file it is open on. */
-HZ3_ATOMIC(bool) hz3_os_may_open = true;
-static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
-static struct stat kept;
-
-void hz3_os_keep_stderr(void)
-{
-    int saved = errno;
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN);
-    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
-    errno = saved;
-}
-
-void hz3_os_forget_stderr(void)
-{
-    hz3_set(kept_fd, STDERR_FILENO);
-    hz3_set(hz3_os_may_open, false);
-}
-
-/* Daemons close all descriptors: the number of our copy may belong to a file of the program by now. */
-static int stderr_now(void)
-{
-    struct stat now;
-    int fd = hz3_get(kept_fd);
-    bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
-    return same ? fd : STDERR_FILENO;
-}
-
-int hz3_os_open_to_write(const char *path, int how)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | how, 0644);
-    if (fd >= 0) fcntl(fd, F_SETFL, how); /* a reader of a FIFO may be slow */
-    return fd;
-}
-
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        ssize_t written = write(fd, text, length);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-bool hz3_os_append(const char *path, const char *text, size_t length)
-{
-    struct hz3_write_signals before;
-    hz3_write_signals_block(&before);
-    int fd = hz3_os_open_to_write(path, O_APPEND);
-    bool written = fd >= 0 && write_all(fd, text, length);
-    int saved = errno;
-    if (fd >= 0) close(fd);
-    errno = saved;
-    hz3_write_signals_unblock(&before);
-    return written;
-}
-
-bool hz3_os_can_append(const char *path)
-{
-    char folder[1024];
-    const char *slash = strrchr(path, '/');
-    struct stat what;
-    if (stat(path, &what) == 0 && S_ISDIR(what.st_mode)) {
-        errno = EISDIR;
-        return false;
-    }
-    if (access(path, W_OK) == 0) return true;
-    if (errno != ENOENT || !slash || (size_t)(slash - path) >= sizeof folder) return false;
-    hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s/", (int)(slash - path), path);
-    return access(folder, W_OK | X_OK) == 0;
-}
-
-void hz3_os_stderr(const char *text, size_t length)
-{
-    struct hz3_write_signals before;
-    int saved = errno;
-    bool may = hz3_get(hz3_os_may_open); /* in a sandbox no call but write is sure to be allowed */
-    if (may) hz3_write_signals_block(&before);
-    write_all(stderr_now(), text, length);
-    if (may) hz3_write_signals_unblock(&before);
-    errno = saved;
 }
