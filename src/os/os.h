@@ -95,10 +95,12 @@ int hz3_os_open_to_write(const char *path, int how);
 bool hz3_os_append(const char *path, const char *text, size_t length);
 /* Whether the file could be appended to, or made.  Makes none.  False: errno says why. */
 bool hz3_os_can_append(const char *path);
-/* Keeps a copy of stderr: hz3_os_stderr still reaches it after the program has closed stderr.  If the program has
- * closed the copy too, hz3_os_stderr writes to descriptor 2. */
+/* Keeps a copy of stderr, if there is none yet: hz3_os_stderr still reaches it after the program has closed stderr.  If
+ * the program has closed the copy too, hz3_os_stderr writes to descriptor 2. */
 void hz3_os_keep_stderr(void);
+/* Whether stderr is a file, which nobody reads until its end as one reads a pipe, a socket or a terminal. */
+bool hz3_os_stderr_is_file(void);
 extern HZ3_ATOMIC(bool) hz3_os_may_open; /* files may be opened: until the program locks itself in */
-/* The program locks itself in: from now on hz3_os_stderr makes no call but write, to descriptor 2. */
+/* The program locks itself in: closes the copy; from now on hz3_os_stderr makes no call but write, to descriptor 2. */
 void hz3_os_forget_stderr(void);
 #endif

@@ -17,20 +17,6 @@ enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
 static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
 static struct stat kept;
 
-void hz3_os_keep_stderr(void)
-{
-    int saved = errno;
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN);
-    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
-    errno = saved;
-}
-
-void hz3_os_forget_stderr(void)
-{
-    hz3_set(kept_fd, STDERR_FILENO);
-    hz3_set(hz3_os_may_open, false);
-}
-
 /* Daemons close all descriptors: the number of our copy may belong to a file of the program by now. */
 static int stderr_now(void)
 {
@@ -38,6 +24,33 @@ static int stderr_now(void)
     int fd = hz3_get(kept_fd);
     bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
     return same ? fd : STDERR_FILENO;
+}
+
+void hz3_os_keep_stderr(void)
+{
+    int saved = errno;
+    bool wanted = hz3_get(hz3_os_may_open) && stderr_now() == STDERR_FILENO;
+    int fd = wanted ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN) : -1;
+    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
+    errno = saved;
+}
+
+bool hz3_os_stderr_is_file(void)
+{
+    int saved = errno;
+    struct stat now;
+    bool is = fstat(STDERR_FILENO, &now) == 0 && S_ISREG(now.st_mode);
+    errno = saved;
+    return is;
+}
+
+void hz3_os_forget_stderr(void)
+{
+    int saved = errno, fd = hz3_get(hz3_os_may_open) ? stderr_now() : STDERR_FILENO;
+    if (fd != STDERR_FILENO) hz3_os_close(fd);
+    hz3_set(kept_fd, STDERR_FILENO);
+    hz3_set(hz3_os_may_open, false);
+    errno = saved;
 }
 
 int hz3_os_open_to_write(const char *path, int how)
