@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include "os/sandbox.h"
 #include "os/vdso.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -29,30 +31,54 @@ enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1, .counts_mapped = true};
 HZ3_ATOMIC(size_t) hz3_os_broken;
-HZ3_ATOMIC(bool) hz3_os_may_open = true;
 
 /* Files and futexes are used before hz3 can serve, or while a lock is held.  So they do not go by libc's names: a
  * library loaded before libc may have functions of these names, which may allocate.  (libsocket_wrapper has open and
  * close, libuid_wrapper even syscall.  The calls for memory do go by libc's names: a library that takes those wants to
  * see ours.)  Returns what the kernel returns: an error as -errno. */
-static long call(long number, long first, long second, long third, long fourth)
+static long call6(long number, long first, long second, long third, long fourth, long fifth, long sixth)
 {
 #if defined(__x86_64__)
-    register long r10 __asm__("r10") = fourth;
-    __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
+    register long r10 __asm__("r10") = fourth, r8 __asm__("r8") = fifth, r9 __asm__("r9") = sixth;
+    __asm__ volatile("syscall"
+                     : "+a"(number)
+                     : "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
     return number;
 #elif defined(__aarch64__)
     register long x8 __asm__("x8") = number, x0 __asm__("x0") = first, x1 __asm__("x1") = second;
-    register long x2 __asm__("x2") = third, x3 __asm__("x3") = fourth;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+    register long x2 __asm__("x2") = third, x3 __asm__("x3") = fourth, x4 __asm__("x4") = fifth,
+                     x5 __asm__("x5") = sixth;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 #else
     int saved = errno;
-    long result = syscall(number, first, second, third, fourth, 0, 0);
+    long result = syscall(number, first, second, third, fourth, fifth, sixth);
     if (result == -1) result = -errno;
     errno = saved;
     return result;
 #endif
+}
+
+static long call(long number, long first, long second, long third, long fourth)
+{
+    return call6(number, first, second, third, fourth, 0, 0);
+}
+
+static long (*next_syscall)(long number, ...);
+
+void hz3_os_find_syscall(void)
+{
+    next_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+}
+
+long hz3_os_syscall(long number, const long words[6])
+{
+    if (next_syscall) return next_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    long result = call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    if (result >= 0 || result < -4095) return result;
+    errno = (int)-result;
+    return -1;
 }
 
 static uintptr_t loader_start, loader_end;
@@ -139,9 +165,11 @@ static _Thread_local int thread; /* 0: not asked for yet */
 
 void hz3_os_after_fork(void)
 {
+    bool bound = hz3_sandboxed();
     thread = 0;
     hz3_os.parent = hz3_os.pid;
     hz3_os.pid = getpid();
+    hz3_sandbox_after_fork(bound);
 }
 
 static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
@@ -245,7 +273,7 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
 
 int hz3_os_thread(void)
 {
-    if (!thread && hz3_get(hz3_os_may_open)) thread = (int)syscall(SYS_gettid);
+    if (!thread && !hz3_sandboxed()) thread = (int)call(SYS_gettid, 0, 0, 0, 0);
     return thread;
 }
 

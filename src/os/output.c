@@ -3,6 +3,7 @@
 #include "os/os.h"
 
 #include "base/print.h"
+#include "os/sandbox.h"
 #include "os/write_signals.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static int stderr_now(void)
 void hz3_os_keep_stderr(void)
 {
     int saved = errno;
-    bool wanted = hz3_get(hz3_os_may_open) && stderr_now() == STDERR_FILENO;
+    bool wanted = !hz3_sandboxed() && stderr_now() == STDERR_FILENO;
     int fd = wanted ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN) : -1;
     if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
     errno = saved;
@@ -46,10 +47,9 @@ bool hz3_os_stderr_is_file(void)
 
 void hz3_os_forget_stderr(void)
 {
-    int saved = errno, fd = hz3_get(hz3_os_may_open) ? stderr_now() : STDERR_FILENO;
+    int saved = errno, fd = stderr_now();
     if (fd != STDERR_FILENO) hz3_os_close(fd);
     hz3_set(kept_fd, STDERR_FILENO);
-    hz3_set(hz3_os_may_open, false);
     errno = saved;
 }
 
@@ -104,9 +104,9 @@ void hz3_os_stderr(const char *text, size_t length)
 {
     struct hz3_write_signals before;
     int saved = errno;
-    bool may = hz3_get(hz3_os_may_open); /* in a sandbox no call but write is sure to be allowed */
+    bool may = !hz3_sandboxed(); /* no call but write is sure to be allowed */
     if (may) hz3_write_signals_block(&before);
-    write_all(stderr_now(), text, length);
+    write_all(may ? stderr_now() : STDERR_FILENO, text, length);
     if (may) hz3_write_signals_unblock(&before);
     errno = saved;
 }
