@@ -11,6 +11,7 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
+#include "os/sandbox.h"
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_QUARANTINE_H
 
@@ -179,6 +180,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         self->state = HZ3_THREAD_NEW; /* there may be memory the next time */
         return;
     }
+    hz3_sandbox_join();
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
     struct hz3_roll_entry *lost = hz3_roll_find(self);
