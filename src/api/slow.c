@@ -3,8 +3,9 @@
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"
-#include "back/large.h"
 #include "back/fork_reserve.h"
+#include "back/large.h"
+#include "back/limits.h"
 #include "back/run.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
@@ -52,7 +53,7 @@ static void *large_of(size_t size, size_t alignment, bool zero)
 
 static void *large(size_t size, size_t alignment, bool zero)
 {
-    if (size > HZ3_LARGE_MAX) return hz3_no_memory();
+    if (size > HZ3_LARGE_MAX || hz3_pages_exceed_memory(size)) return hz3_no_memory();
     void *p = large_of(hz3_sealed(size), alignment, zero);
     return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
