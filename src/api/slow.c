@@ -8,6 +8,7 @@
 #include "back/run.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
+#include "front/exchange.h"
 #include "front/remote_free.h"
 #include "os/gate.h"
 #include "reclaim/search.h"
@@ -158,8 +159,11 @@ HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
     void *quick = hz3_cpus_shared() ? malloc_of_processor(hz3_class_table_of_malloc[units]) : NULL;
     if (likely(quick)) return quick;
+    size_t size = units << HZ3_UNIT_SHIFT;
+    void *p = hz3_exchange_malloc(hz3_class_table_of_malloc[units]);
+    if (likely(p)) return hz3_hand_out(p, hz3_class_table_of_malloc[units], size);
     hz3_ensure_started();
-    return small(hz3_class_of(units << HZ3_UNIT_SHIFT), units << HZ3_UNIT_SHIFT, 1);
+    return small(hz3_class_of(size), size, 1);
 }
 
 void *hz3_malloc_zeroed(size_t size)
@@ -307,6 +311,18 @@ HZ3_INLINE bool free_to_processor(void *p)
     return false;
 }
 
+/* False: p has to be freed some other way, and nothing was changed. */
+HZ3_INLINE bool free_by_exchange(void *p)
+{
+    const struct hz3_window *window = &hz3_windows[0];
+    if (!hz3_window_has(window, p)) return false;
+    unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
+    bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls);
+    if (!sound || hz3_goes_home(window, p, cls) || !hz3_exchange_free(p, cls)) return false;
+    hz3_mark_freed(p, cls);
+    return true;
+}
+
 HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 {
     hz3_thread.by_loader = hz3_os_is_loader(from);
@@ -317,6 +333,7 @@ HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
     if (hz3_cpus_shared() && free_to_processor(p)) return;
+    if (likely(free_by_exchange(p))) return;
     if (p) free_from(p, __builtin_return_address(0));
 }
 
