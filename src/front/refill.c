@@ -1,22 +1,11 @@
 #include "front/refill.h"
 
 #include "base/sizeclass.h"
-#include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
-
-/* Loads a magazine from elsewhere; the empty loaded one becomes the previous. */
-static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
-{
-    void **previous = self->cache.previous[cls];
-    hz3_magazine_prefetch(magazine);
-    self->cache.previous[cls] = self->cache.top[cls];
-    self->cache.top[cls] = &magazine->word[magazine->header.top];
-    if (!hz3_is_stub(previous)) hz3_spares_put(&self->cache, cls, hz3_magazine_of(previous));
-}
 
 /* How many objects a refill asks for; if that is more than a magazine holds, both are filled. */
 static unsigned batch(const struct hz3_thread *self, unsigned cls)
@@ -78,7 +67,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
         steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
     if (!magazine) return false;
     HZ3_COUNT(s44, hz3_magazine_count(magazine));
-    load(self, cls, magazine);
+    hz3_refill_load(&self->cache, cls, magazine);
     return true;
 }
 
@@ -97,7 +86,7 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
         self->cache.stats.central_magazine++;
         HZ3_COUNT(central, hz3_magazine_count(magazine));
     }
-    if (magazine) load(self, cls, magazine);
+    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
     return magazine;
 }
 
@@ -124,7 +113,7 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine = hz3_transfer_pop(cls);
-    if (magazine) load(self, cls, magazine);
+    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
     return magazine;
 }
 

@@ -31,6 +31,8 @@ struct hz3_cache {
     uint8_t capacity[HZ3_CLASS_VALUES];
     bool missed[HZ3_CLASS_VALUES];     /* the class missed since `epoch` began */
     bool freed_only[HZ3_CLASS_VALUES]; /* the class overflowed, and no malloc missed since */
+    uint16_t route[HZ3_CLASS_VALUES];  /* where the class's last full magazine went: its owner + 2; 0: not known */
+    uint8_t loads, sends;              /* exchanges with what threads share, wrapping (front/exchange) */
     uint8_t owner;                     /* number of the thread's heap */
     uint8_t donor;                     /* the class that gave room last */
     uint32_t epoch;                    /* the last epoch that the thread has seen */
@@ -76,6 +78,9 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, st
     hz3_assert(cache->capacity[cls] > 0);
     return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
+
+/* So many swaps of a class's magazines count as a miss: they, too, mean that it has too little room. */
+enum { HZ3_SWAPS_PER_MISS = 8 };
 
 /* Up to so many objects the capacity of a class counts in no budget (front/budget). */
 enum { HZ3_CACHE_FREE_BYTES = 1024 };

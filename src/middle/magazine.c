@@ -12,17 +12,6 @@ static struct {
 
 _Static_assert(HZ3_MAGAZINE_AREA_BITS <= HZ3_STACK_NUMBER_BITS + 8, "every magazine of the area has a number");
 
-void hz3_stack_push(struct hz3_stack *stack, struct hz3_magazine *magazine)
-{
-    hz3_stack_put(stack, hz3_magazine_number(magazine));
-}
-
-struct hz3_magazine *hz3_stack_pop(struct hz3_stack *stack)
-{
-    uint64_t replaced;
-    return hz3_magazine_numbered(hz3_stack_take(stack, &replaced));
-}
-
 size_t hz3_stack_objects(struct hz3_stack *stack)
 {
     /* How full a magazine is can only be read after it was taken. */
@@ -50,7 +39,7 @@ static struct hz3_magazine *carve(void)
     return bundle;
 }
 
-static struct hz3_magazine *pop_bundle(unsigned hint)
+struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint)
 {
     struct hz3_magazine *bundle = NULL;
     for (unsigned i = 0; i < EMPTY_STACKS && !bundle; i++)
@@ -60,7 +49,7 @@ static struct hz3_magazine *pop_bundle(unsigned hint)
 
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 {
-    struct hz3_magazine *bundle = pop_bundle(hint);
+    struct hz3_magazine *bundle = hz3_magazine_get_ready_bundle(hint);
     return bundle ? bundle : carve();
 }
 
@@ -84,7 +73,7 @@ struct hz3_magazine *hz3_magazine_get(unsigned hint)
 
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint)
 {
-    return one_of(hint, pop_bundle(hint));
+    return one_of(hint, hz3_magazine_get_ready_bundle(hint));
 }
 
 void hz3_magazine_stock_up(void)

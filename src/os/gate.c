@@ -20,8 +20,8 @@ static struct {
 } HZ3_CACHE_ALIGNED slots[SLOTS];
 static HZ3_ATOMIC(uint32_t) highest; /* slot ever claimed */
 static HZ3_ATOMIC(uint32_t) hint;    /* slots below it are taken, except after two threads wrote it at once */
-static HZ3_ATOMIC(uint32_t) closed;  /* how many threads closed the gate */
-static HZ3_ATOMIC(uint32_t) never;   /* a word that nobody wakes, to sleep on */
+HZ3_ATOMIC(uint32_t) hz3_gate_closed;
+static HZ3_ATOMIC(uint32_t) never; /* a word that nobody wakes, to sleep on */
 
 static _Thread_local struct {
     uint32_t slot, depth;
@@ -59,15 +59,15 @@ static void count_out(void)
 static bool go_in(void)
 {
     count_in();
-    if (likely(hz3_load(closed, memory_order_acquire) == mine.closes)) return true;
+    if (likely(hz3_load(hz3_gate_closed, memory_order_acquire) == mine.closes)) return true;
     count_out();
     return false;
 }
 
 static void wait(uint32_t ms)
 {
-    uint32_t by = hz3_get(closed);
-    if (by != mine.closes) hz3_os_wait(&closed, by, ms);
+    uint32_t by = hz3_get(hz3_gate_closed);
+    if (by != mine.closes) hz3_os_wait(&hz3_gate_closed, by, ms);
 }
 
 static HZ3_NOINLINE bool wait_and_go_in(void)
@@ -147,7 +147,7 @@ void hz3_gate_give_up_slot(void)
 void hz3_gate_close(void)
 {
     mine.closes = true;
-    hz3_add(closed, 1);
+    hz3_add(hz3_gate_closed, 1);
     hz3_fence(memory_order_seq_cst);
 }
 
@@ -155,8 +155,8 @@ void hz3_gate_open(void)
 {
     mine.closes = false;
     hz3_fence(memory_order_release); /* a thread that finds the gate open sees what this one did before */
-    hz3_sub(closed, 1);
-    hz3_os_wake(&closed);
+    hz3_sub(hz3_gate_closed, 1);
+    hz3_os_wake(&hz3_gate_closed);
 }
 
 /* Whether no other thread is in the slot.  In this thread's own slot the count may be wrong: a signal handler may have
@@ -195,6 +195,6 @@ bool hz3_gate_after_fork(void)
         hz3_set(slots[slot].claimed, false);
     }
     hz3_set(hint, 0);
-    hz3_set(closed, mine.closes);
+    hz3_set(hz3_gate_closed, mine.closes);
     return alone;
 }
