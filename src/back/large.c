@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-HZ3_ATOMIC(size_t) hz3_large_bytes;
+HZ3_ATOMIC(size_t) hz3_large_blocks, hz3_large_bytes;
 
 enum { MOVE_MIN = 512 * 1024 }; /* bytes from which moving pages beats copying them */
 
@@ -25,6 +25,7 @@ size_t hz3_large_granules(size_t size)
 void hz3_large_begin(struct hz3_span *span, size_t size)
 {
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
+    hz3_add(hz3_large_blocks, 1);
     hz3_add(hz3_large_bytes, span->bytes);
     hz3_set(span->freed, false);
     hz3_set(span->sample, 0);
@@ -33,6 +34,7 @@ void hz3_large_begin(struct hz3_span *span, size_t size)
 
 void hz3_large_end(struct hz3_span *span)
 {
+    hz3_sub(hz3_large_blocks, 1);
     hz3_sub(hz3_large_bytes, span->bytes);
     if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", (void *)span->start);
 }
@@ -148,6 +150,7 @@ void *hz3_large_realloc(void *p, size_t size)
     if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", p);
     bool moved = hz3_pages_move(to, span);
     if (!moved) hz3_set(span->freed, false);
+    hz3_sub(hz3_large_blocks, 1);
     hz3_sub(hz3_large_bytes, moved ? old : new);
     return moved ? (void *)start : NULL;
 }
