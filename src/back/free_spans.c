@@ -95,6 +95,14 @@ struct hz3_span *hz3_spans_of_size(enum hz3_span_kind kind, size_t granules)
     return lists[kind][list_of(granules)];
 }
 
+size_t hz3_spans_count(enum hz3_span_kind kind)
+{
+    size_t spans = 0;
+    for (unsigned list = 0; (list = next_filled(kind, list)) < LISTS; list++)
+        for (const struct hz3_span *span = lists[kind][list]; span; span = span->in_pool.next) spans++;
+    return spans;
+}
+
 /* ---- the age list ---- */
 
 static void age_append(struct hz3_span *span)

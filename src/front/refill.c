@@ -1,5 +1,6 @@
 #include "front/refill.h"
 
+#include "back/limits.h"
 #include "base/sizeclass.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -106,7 +107,10 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     self->cache.stats.held += source == HZ3_REFILL_HELD;
     self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
     self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
-    if (source == HZ3_REFILL_GROWN) self->cache.grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
+    if (source == HZ3_REFILL_GROWN) {
+        self->cache.grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
+        if (hz3_pages_above_limit()) self->due = true; /* else it would take fifteen more runs first */
+    }
     return got;
 }
 
