@@ -4,6 +4,7 @@
 #include "back/free_spans.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
+#include "front/orphans.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "os/gate.h"
@@ -34,6 +35,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_outbox_lock);
+    visit(&hz3_orphans_lock);
     visit(&hz3_magazine_lock);
     visit(&hz3_profile_lock);
     visit(&hz3_guard_lock);

@@ -34,6 +34,9 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
  * had cached. */
 void hz3_cache_after_fork(bool whole);
 
+/* After a fork, where self->has_to_answer: this thread holds its entry in the list anew. */
+void hz3_threads_answer(struct hz3_thread *self);
+
 /* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait. */
 int hz3_threads_find(const void *p, unsigned cls);
 

@@ -40,7 +40,7 @@ size_t hz3_stack_objects(struct hz3_stack *stack)
     return objects;
 }
 
-static struct hz3_magazine *carve(void)
+struct hz3_magazine *hz3_magazine_carve(void)
 {
     hz3_lock(&hz3_magazine_lock);
     struct hz3_magazine *bundle = (struct hz3_magazine *)hz3_arena_magazines(sizeof(struct hz3_magazine) * BATCH);
@@ -61,7 +61,7 @@ static struct hz3_magazine *pop_bundle(unsigned hint)
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 {
     struct hz3_magazine *bundle = pop_bundle(hint);
-    return bundle ? bundle : carve();
+    return bundle ? bundle : hz3_magazine_carve();
 }
 
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count)
@@ -90,7 +90,7 @@ struct hz3_magazine *hz3_magazine_get_ready(unsigned hint)
 void hz3_magazine_stock_up(void)
 {
     for (unsigned i = 0; i < EMPTY_STACKS; i++) {
-        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : carve();
+        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : hz3_magazine_carve();
         if (bundle) hz3_stack_push(&empties[i].stack, bundle);
     }
 }
