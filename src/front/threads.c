@@ -16,11 +16,16 @@
 #include HZ3_CPU_MAGAZINES_H
 #include HZ3_QUARANTINE_H
 
+#include <limits.h>
 #include <time.h>
 
 enum {
-    CROWD_MIN = 64, /* so many threads are a crowd */
-    CROWD_LEFT = 8, /* it has dispersed when this share of it is left, or less */
+    /* A thread leaves when its destructor runs for the last time but one.  So other destructors have a cache.  The last
+     * time never comes for a thread that joins in the first destructor of all. */
+    LAST_ENDING = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
+    BUILT_MUCH = 32, /* slow calls.  A thread of fewer has little to free, and should not have to end so often */
+    CROWD_MIN = 64,  /* so many threads are a crowd */
+    CROWD_LEFT = 8,  /* it has dispersed when this share of it is left, or less */
 };
 
 struct hz3_lock hz3_threads_lock;
@@ -141,10 +146,17 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
     hz3_cpus_clear(first, step, all);
 }
 
+/* True: the thread's destructor will run again. */
+static bool stays(struct hz3_thread *self)
+{
+    bool early = self->slow_calls >= BUILT_MUCH && ++self->ending < LAST_ENDING;
+    return early && pthread_setspecific(exit_key, self) == 0;
+}
+
 struct hz3_departure hz3_cache_depart(void)
 {
     struct hz3_thread *self = &hz3_thread;
-    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED};
+    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED && !stays(self)};
     if (!departure.left) return departure;
     hz3_gate_enter_at_last();
     hz3_thread_go_inside(self);
