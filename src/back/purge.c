@@ -302,5 +302,5 @@ void hz3_pages_heed_limits(void)
 
 void hz3_pages_after_fork(void)
 {
-    hz3_set(hz3_pages_being_purged, purging_here);
+    if (hz3_get(hz3_pages_being_purged) != purging_here) hz3_set(hz3_pages_being_purged, purging_here);
 }

@@ -25,7 +25,10 @@ static bool enter(struct hz3_thread *self, bool may_join)
         if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
     hz3_budget_take_back(self);
-    if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) self->due = true;
+    if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) {
+        self->due = true;
+        if (unlikely(self->has_to_answer)) hz3_threads_answer(self);
+    }
     return self->state == HZ3_THREAD_JOINED;
 }
 

@@ -2,6 +2,7 @@
 
 #include "back/limits.h"
 #include "base/sizeclass.h"
+#include "front/orphans.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include HZ3_CENTRAL_LOCAL_H
@@ -72,7 +73,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
     return true;
 }
 
-/* Loads a whole magazine from the transfer cache, this thread's outbox or central. */
+/* Loads a whole magazine from the transfer cache, this thread's outbox, what a fork left behind, or central. */
 static bool take_whole(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine;
@@ -83,6 +84,8 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
     } else if ((magazine = hz3_kept_take(cls))) {
         self->cache.stats.kept++;
         HZ3_COUNT(kept, hz3_magazine_count(magazine));
+    } else if ((magazine = hz3_orphans_pop(cls))) {
+        self->cache.stats.transfer++;
     } else if ((magazine = hz3_central_get_magazine(cls))) {
         self->cache.stats.central_magazine++;
         HZ3_COUNT(central, hz3_magazine_count(magazine));

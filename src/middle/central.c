@@ -17,7 +17,7 @@ static struct central {
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
 } HZ3_CACHE_ALIGNED centrals[HZ3_CLASS_VALUES];
 
-struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
+struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS] __attribute__((aligned(4096))); /* the first are written everywhere */
 unsigned hz3_heap_count = 1;
 HZ3_ATOMIC(unsigned) hz3_heap_highest;
 

@@ -5,7 +5,7 @@ enum {
     BATCH = 4, /* magazines taken from the area at a time, and written; these neighbours are one thread's */
 };
 const struct hz3_magazine hz3_magazine_stub;
-struct hz3_lock hz3_magazine_lock;
+HZ3_TOGETHER struct hz3_lock hz3_magazine_lock;
 static struct {
     struct hz3_stack stack;
 } HZ3_CACHE_ALIGNED empties[EMPTY_STACKS];
@@ -29,7 +29,7 @@ size_t hz3_stack_objects(struct hz3_stack *stack)
     return objects;
 }
 
-static struct hz3_magazine *carve(void)
+struct hz3_magazine *hz3_magazine_carve(void)
 {
     hz3_lock(&hz3_magazine_lock);
     struct hz3_magazine *bundle = (struct hz3_magazine *)hz3_arena_magazines(sizeof(struct hz3_magazine) * BATCH);
@@ -50,7 +50,7 @@ struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint)
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 {
     struct hz3_magazine *bundle = hz3_magazine_get_ready_bundle(hint);
-    return bundle ? bundle : carve();
+    return bundle ? bundle : hz3_magazine_carve();
 }
 
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count)
@@ -79,7 +79,7 @@ struct hz3_magazine *hz3_magazine_get_ready(unsigned hint)
 void hz3_magazine_stock_up(void)
 {
     for (unsigned i = 0; i < EMPTY_STACKS; i++) {
-        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : carve();
+        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : hz3_magazine_carve();
         if (bundle) hz3_stack_push(&empties[i].stack, bundle);
     }
 }

@@ -133,6 +133,7 @@ void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
  * says how many. */
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count);
+struct hz3_magazine *hz3_magazine_carve(void); /* the same, of memory that was never used */
 /* Without a lock: an empty magazine if there is one, or NULL.  hz3_magazine_stock_up sees to it that there are some. */
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint);
 struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint); /* the same for a bundle */

@@ -49,6 +49,6 @@ void hz3_gate_open(void);
  * short one if this thread is inside itself, where a signal handler interrupted it: then others may wait for its locks.
  */
 bool hz3_gate_drain(void);
-/* In the child: forgets the other threads.  False: one of them was inside. */
+/* In the child: forgets the other threads.  False: one of them was inside, or ended there; its locks are taken. */
 bool hz3_gate_after_fork(void);
 #endif
