@@ -1,7 +1,7 @@
 # Short commands in front of CMake, which is the one description of the build.
 BUILD_TYPE ?= Release
 JOBS := $(shell nproc 2>/dev/null || echo 2)
-LANES := scale fast classic r50 r90 memory secure
+LANES := scale fast classic r90 memory secure
 TEST_LANES := scale fast classic # whose whole suites run; tests of all lanes are in tests/golden and tests/stress
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make install [PREFIX=/usr] [DESTDIR=/a/tree/to/pack]
@@ -10,6 +10,7 @@ DESTDIR ?=
 INSTALL_LANES ?= scale fast memory secure
 # make check: the lane.
 LANE ?= scale
+override LANE := $(LANE:r50=r90)
 # make run: any command; without one, a Redis server under its own benchmark.
 APP ?= tools/demo-redis.sh
 
@@ -38,12 +39,16 @@ KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
 .PHONY: all analyze benches check check_secure clean commits coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
-.PHONY: $(LANES:%=all_ldpreload_%) $(LANES:%=test_%)
-all: $(LANES:%=all_ldpreload_%)
+.PHONY: $(LANES:%=all_ldpreload_%) all_ldpreload_r50 $(LANES:%=test_%)
+all: $(LANES:%=all_ldpreload_%) all_ldpreload_r50
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with.
 $(LANES:%=all_ldpreload_%): all_ldpreload_%: benches
 	@$(call LIBRARY,$*,$(call KEEP_TESTS,$*),hz3)
+
+# One build by two names.
+all_ldpreload_r50: all_ldpreload_r90
+	@install libhakozuna_hz3_r90.so libhakozuna_hz3_r50.so && echo "built libhakozuna_hz3_r50.so, the same"
 
 benches: setup-build
 	@$(call QUIETLY,bench,cmake -S bench -B build/bench && cmake --build build/bench -j$(JOBS))
@@ -184,4 +189,4 @@ docs: setup-build
 # The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of
 # libraries that were set aside to be compared: nothing makes them again.
 clean:
-	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) hz3-record.so
+	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) libhakozuna_hz3_r50.so hz3-record.so

@@ -220,7 +220,7 @@ def other_values(name: str, lane: str) -> list[int]:
 
 # For flags where a value plus or minus one is not allowed, or of little interest.
 NEIGHBOURS = {
-    "HZ3_ADOPT_MIN": (0, 16, 64, 128),
+    "HZ3_ADOPT_MIN": (0, 16, 64, 128, 65536),
     "HZ3_S44_STASH_MAX_OBJS": (64, 16384),
     "HZ3_S44_DRAIN_LIMIT": (0, 16, 32),
     "HZ3_REMOTE_FLUSH_BUDGET": (0, 32),

@@ -3,6 +3,7 @@
 #include "api/init.h"
 #include "api/override.h"
 #include "back/fork_reserve.h"
+#include "back/limits.h"
 #include "base/sizeclass.h"
 #include "os/gate.h"
 #include "os/libc.h"
@@ -42,7 +43,8 @@ static void *move(void *p, size_t old_usable, size_t size)
 
 static void *realloc_large(void *p, size_t usable, size_t size)
 {
-    if (size <= HZ3_SMALL_MAX || !hz3_gate_enter()) return move(p, usable, size);
+    bool much = size > usable && hz3_pages_exceed_memory(size - usable); /* mremap is judged by what it adds, too */
+    if (size <= HZ3_SMALL_MAX || much || !hz3_gate_enter()) return move(p, usable, size);
     hz3_fork_reserve_settle();
     uint32_t sample = hz3_large_take_sample(p);
     void *to = hz3_large_realloc(p, hz3_sealed(size));

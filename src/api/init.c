@@ -68,6 +68,7 @@ __attribute__((constructor(101))) static void constructed(void)
 {
     hz3_ensure_started();
     hz3_os_program(); /* now, as programs change it */
+    hz3_os_find_syscall();
     if (!options_read && hz3_options_load()) apply_live_options();
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_learn();

@@ -1,5 +1,5 @@
-/* Two calls by which hz3 learns what the program asks of the kernel; otherwise it would need a system call of its own.
- * Both are passed on unchanged. */
+/* Calls by which hz3 learns what the program asks of the kernel; otherwise it would need a system call of its own.  All
+ * are passed on unchanged. */
 #define _GNU_SOURCE
 #include "api/init.h"
 #include "api/override.h"
@@ -8,6 +8,7 @@
 #include "back/limits.h"
 #include "os/gate.h"
 #include "os/os.h"
+#include "os/sandbox.h"
 #include "reclaim/background.h"
 
 #include <stdarg.h>
@@ -18,32 +19,57 @@
 
 const char hz3_interpose;
 
+/* From <linux/seccomp.h>, which is not installed where libc is musl. */
+enum { MODE_STRICT = 1, MODE_FILTER, SET_MODE_STRICT = 0, SET_MODE_FILTER, FOR_ALL_THREADS = 1 };
+
 static void learn(void)
 {
-    if (!hz3_get(hz3_started)) return;
     hz3_gate_enter_at_last();
     hz3_learn();
     hz3_gate_leave();
 }
 
-/* Programs give up privileges before they install a seccomp filter, which may punish clone, openat and fstat.  From
- * then on hz3 starts no background thread, reads no files, and does not ask which file stderr is. */
-static int prctl_heard(int operation, ...)
+/* A filter may punish clone, openat and fstat.  So before it is there hz3 reads its files and closes its copy of
+ * stderr; from then on the threads that it binds start no background thread, read no files, and do not ask which file
+ * stderr is.  Without a filter every call that hz3 needs is allowed, whatever privileges the program gave up. */
+static void filter_comes(bool all_threads)
 {
-    unsigned long arguments[4];
-    va_list list;
-    va_start(list, operation);
-    for (int i = 0; i < 4; i++) arguments[i] = va_arg(list, unsigned long);
-    va_end(list);
-    if (operation == PR_SET_NO_NEW_PRIVS || operation == PR_SET_SECCOMP) {
+    hz3_ensure_started();
+    if (!hz3_sandboxed() && getpid() == hz3_os.pid) {
         learn();
-        hz3_reclaim_forbid_background();
         hz3_os_forget_stderr();
     }
-    return (int)syscall(SYS_prctl, operation, arguments[0], arguments[1], arguments[2], arguments[3]);
+    if (hz3_sandbox_enter(all_threads) && all_threads) hz3_reclaim_forbid_background();
 }
 
-/* Locked memory stays resident, so from now on hz3 keeps little free memory. */
+/* Where no filter is given the call fails: a program asks so whether the kernel knows filters. */
+static int prctl_heard(int operation, ...)
+{
+    unsigned long words[4];
+    va_list list;
+    va_start(list, operation);
+    for (int i = 0; i < 4; i++) words[i] = va_arg(list, unsigned long);
+    va_end(list);
+    bool filter = words[0] == MODE_STRICT || (words[0] == MODE_FILTER && words[1]);
+    if (operation == PR_SET_SECCOMP && filter) filter_comes(false);
+    return (int)syscall(SYS_prctl, operation, words[0], words[1], words[2], words[3]);
+}
+
+/* libc has no function for seccomp(2), so programs and libseccomp make the call by this one. */
+__attribute__((unused)) static long syscall_heard(long number, ...)
+{
+    long words[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++) words[i] = va_arg(list, long);
+    va_end(list);
+    bool filter = words[0] == SET_MODE_STRICT || (words[0] == SET_MODE_FILTER && words[2]);
+    if (unlikely(number == SYS_seccomp) && filter) filter_comes(words[1] & FOR_ALL_THREADS);
+    return hz3_os_syscall(number, words);
+}
+
+/* Locked memory stays resident, so from now on hz3 keeps little free memory.  Also if a child of vfork calls this: it
+ * locks the memory that both have. */
 static int mlockall_heard(int flags)
 {
     hz3_gate_enter_at_last();
@@ -55,4 +81,5 @@ static int mlockall_heard(int flags)
 }
 
 HZ3_STANDARD_NAME(prctl, int, (int, ...), prctl_heard)
+HZ3_IF_OWN_SYSCALL(HZ3_STANDARD_NAME(syscall, long, (long, ...), syscall_heard))
 HZ3_STANDARD_NAME(mlockall, int, (int), mlockall_heard)

@@ -2,6 +2,7 @@
 #include "api/report.h"
 
 #include "api/options.h"
+#include "os/libc.h"
 #include "os/os.h"
 #include "os/write_signals.h"
 #include "watch/boxes.h"
@@ -137,11 +138,22 @@ static bool try_file(const char *what, const struct hz3_file *file)
     return good;
 }
 
+/* Programs such as GNU coreutils close stderr in a handler of atexit. */
+static void exit_begins(void *unused)
+{
+    (void)unused;
+    hz3_os_keep_stderr();
+}
+
+/* While the program runs hz3 keeps no copy of a pipe: who reads there waits until all copies are closed, and a daemon
+ * closes its own. */
 void hz3_report_start(void)
 {
-    if (hz3_options.STATS & HZ3_STATS_FILE) stats_are_lost = !try_file("statistics", &hz3_options.stats_file);
+    bool to_file = hz3_options.STATS & HZ3_STATS_FILE, to_stderr = (hz3_options.STATS && !to_file) || HZ3_BOXES_ON;
+    if (to_file) stats_are_lost = !try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
-    if (!hz3_options.STATS && !hz3_options.PROFILE && !HZ3_BOXES_ON) return;
-    hz3_os_keep_stderr(); /* programs such as GNU coreutils close it in an atexit handler */
+    if (!to_file && !to_stderr && !hz3_options.PROFILE) return;
+    if (to_stderr && hz3_os_stderr_is_file()) hz3_os_keep_stderr();
+    hz3_libc_before_exit(exit_begins);
     if (atexit(report_last) != 0) hz3_os_stderr("hz3: warning: no statistics at exit\n", 36);
 }

@@ -5,7 +5,7 @@
 #include "front/cache.h"
 #include "front/remote_free.h"
 #include "os/gate.h"
-#include "variants/quarantine.h"
+#include "secure/quarantine.h"
 
 HZ3_API void *hz3_malloc(size_t size)
 {

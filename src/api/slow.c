@@ -3,8 +3,9 @@
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"
-#include "back/large.h"
 #include "back/fork_reserve.h"
+#include "back/large.h"
+#include "back/limits.h"
 #include "back/run.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
@@ -12,7 +13,6 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
-#include HZ3_CPU_MAGAZINES_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -53,7 +53,7 @@ static void *large_of(size_t size, size_t alignment, bool zero)
 
 static void *large(size_t size, size_t alignment, bool zero)
 {
-    if (size > HZ3_LARGE_MAX) return hz3_no_memory();
+    if (size > HZ3_LARGE_MAX || hz3_pages_exceed_memory(size)) return hz3_no_memory();
     void *p = large_of(hz3_sealed(size), alignment, zero);
     return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
@@ -141,14 +141,6 @@ static void *small(unsigned cls, size_t size, size_t alignment)
     return unwatched(cls, size);
 }
 
-/* While threads have no magazines most calls come here, and few have to go further.  NULL: the processor has no object,
- * or cls is not a class, since allocations are sampled. */
-HZ3_INLINE void *malloc_of_processor(unsigned cls)
-{
-    void *p = hz3_cpu_take(cls);
-    return likely(p) ? hz3_mark_live(p, cls) : NULL;
-}
-
 HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 {
     return large_or_sampled(size, 1, false);
@@ -156,8 +148,6 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 
 HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
-    void *quick = hz3_cpus_shared() ? malloc_of_processor(hz3_class_table_of_malloc[units]) : NULL;
-    if (likely(quick)) return quick;
     hz3_ensure_started();
     return small(hz3_class_of(units << HZ3_UNIT_SHIFT), units << HZ3_UNIT_SHIFT, 1);
 }
@@ -293,20 +283,6 @@ static void free_from(void *p, const void *from)
     hz3_thread.by_loader = false;
 }
 
-/* False: p has to be freed some other way, and nothing was changed. */
-HZ3_INLINE bool free_to_processor(void *p)
-{
-    const struct hz3_window *window = &hz3_windows[0];
-    if (!hz3_window_has(window, p)) return false;
-    unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
-    bool sound = cls != HZ3_CLASS_NONE && cls <= HZ3_CLASSES && hz3_looks_live(p, cls);
-    if (!sound || hz3_goes_home(window, p, cls)) return false;
-    hz3_mark_freed(p, cls);
-    if (likely(hz3_cpu_put(p, cls))) return true;
-    hz3_mark_live(p, cls);
-    return false;
-}
-
 HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 {
     hz3_thread.by_loader = hz3_os_is_loader(from);
@@ -316,7 +292,6 @@ HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
-    if (hz3_cpus_shared() && free_to_processor(p)) return;
     if (p) free_from(p, __builtin_return_address(0));
 }
 

@@ -5,6 +5,7 @@
 #include "back/huge_pages.h"
 #include "back/states.h"
 #include "os/cgroup.h"
+#include "os/sandbox.h"
 
 static bool soft_limit_by_group;
 static HZ3_ATOMIC(bool) have_read;
@@ -18,7 +19,7 @@ void hz3_learn_start(size_t soft_limit)
 
 void hz3_learn_locked(void)
 {
-    if (hz3_get(have_read) || !hz3_get(hz3_os_may_open) || !hz3_os_learn()) return;
+    if (hz3_get(have_read) || hz3_sandboxed() || !hz3_os_learn()) return;
     hz3_set(have_read, true);
     hz3_huge_pages_learn();
     hz3_states_advise();

@@ -1,6 +1,7 @@
 #include "back/limits.h"
 
 #include "os/os.h"
+#include "os/refusal.h"
 
 enum {
     LOCKED_DIRTY_MAX = 256 << 10,
@@ -52,6 +53,11 @@ bool hz3_pages_elastic;
 HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX;
 HZ3_ATOMIC(bool) hz3_pages_attended;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;
+
+bool hz3_pages_exceed_memory(size_t bytes)
+{
+    return !hz3_get(hz3_pages_are_locked) && hz3_os_exceeds_memory(bytes);
+}
 
 void hz3_pages_locked(void)
 {

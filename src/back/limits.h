@@ -51,6 +51,10 @@ HZ3_INLINE bool hz3_pages_pressed(void)
     return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_get(hz3_pages_soft_limit) / 32;
 }
 
+/* Whether nobody gets so many bytes at once, as there is less memory (os/refusal).  Unknown, and so false, while memory
+ * is locked. */
+bool hz3_pages_exceed_memory(size_t bytes);
+
 /* The process locks its memory: every mapped page costs memory at once, so little free memory is kept. */
 extern HZ3_ATOMIC(bool) hz3_pages_are_locked;
 void hz3_pages_locked(void);

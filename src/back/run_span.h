@@ -1,5 +1,5 @@
 /* Takes the span of a new run: from the page pool, or from the reserve of its heap.  In lane secure it lies behind a
- * guard (variants/run_plot.c). */
+ * guard (secure/run_plot.c). */
 #ifndef HZ3_BACK_RUN_SPAN_H
 #define HZ3_BACK_RUN_SPAN_H
 

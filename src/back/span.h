@@ -13,7 +13,7 @@ enum hz3_span_kind {
     HZ3_SPAN_LARGE,
     HZ3_SPAN_RESERVE, /* a heap makes runs of it */
     HZ3_SPAN_PURGING, /* a free span while its pages go back: in no list */
-    HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: variants/run_plot */
+    HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: secure/run_plot */
 };
 
 enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };

@@ -35,6 +35,13 @@ enum { HZ3_STORES_IN_ORDER = 0 };
 /* Makes the compiler forget what it computed from this value and from memory. */
 #define HZ3_FORGET_ORIGIN(value) __asm__("" : "+r"(value) : : "memory")
 
+/* Where os/os_linux.c can make every system call itself, and so may stand in for libc's function `syscall`. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define HZ3_IF_OWN_SYSCALL(definition) definition
+#else
+#define HZ3_IF_OWN_SYSCALL(definition)
+#endif
+
 static inline void hz3_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

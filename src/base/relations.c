@@ -8,15 +8,15 @@ enum {
     FULL_DRAIN = HZ3_S112_FULL_DRAIN_EXCHANGE,
     SPILL = HZ3_S48_OWNER_STASH_SPILL,
     EPF = HZ3_S44_4_EARLY_PREFETCH,
-    GOES_HOME = HZ3_ADOPT != 1 || HZ3_ADOPT_MIN != 0 || HZ3_OVERFLOW_SORT != 0,
+    GOES_HOME = HZ3_ADOPT_MIN != 0,
     POWER_OF_TWO_INSTANCES = (HZ3_OWNER_STASH_INSTANCES & (HZ3_OWNER_STASH_INSTANCES - 1)) == 0,
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
 
 _Static_assert(
-    IMPLIES(HZ3_SECURE, HZ3_FREE_CHECK && !LIST && !HZ3_CPU_MAGAZINES),
+    IMPLIES(HZ3_SECURE, HZ3_FREE_CHECK && !LIST),
     "HZ3_SECURE checks objects that it knows to be live, leaves free ones zero, and looks at each on its way; "
-    "needs HZ3_FREE_CHECK=1, HZ3_S44_TRANSPORT_LIST=0 and HZ3_CPU_MAGAZINES=0 (lane scale)");
+    "needs HZ3_FREE_CHECK=1 and HZ3_S44_TRANSPORT_LIST=0 (lane scale)");
 
 /* The owner stash, and its list transport.  HZ3_S44_OWNER_STASH=0 may be set beside flags of the stash, and
  * HZ3_S44_OWNER_STASH_POP=0 beside flags of its pop, since lane classic has these on. */
@@ -66,12 +66,10 @@ _Static_assert(IMPLIES(SPILL && !LIST, FULL_DRAIN),
 _Static_assert(
     IMPLIES(HZ3_REMOTE_STASH_SPARSE || HZ3_REMOTE_FLUSH_BUDGET || HZ3_S121_PAGE_LOCAL_REMOTE, GOES_HOME),
     "HZ3_REMOTE_STASH_SPARSE, HZ3_REMOTE_FLUSH_BUDGET and HZ3_S121_PAGE_LOCAL_REMOTE are about objects that go "
-    "home; needs HZ3_ADOPT=0 or 2, HZ3_ADOPT_MIN or HZ3_OVERFLOW_SORT");
-_Static_assert(IMPLIES(HZ3_ADOPT_MIN, HZ3_ADOPT), "HZ3_ADOPT_MIN: nothing is adopted with HZ3_ADOPT=0");
-_Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT,
-               "HZ3_ADOPT_MIN is 0 or a multiple of 16 above 16, since no object is smaller");
-_Static_assert(IMPLIES(HZ3_OVERFLOW_SORT, HZ3_ADOPT &&HZ3_S44_OWNER_STASH &&HZ3_S44_OWNER_STASH_PUSH),
-               "HZ3_OVERFLOW_SORT sends home what was adopted; needs HZ3_ADOPT and HZ3_S44_OWNER_STASH_PUSH");
+    "home; needs HZ3_ADOPT_MIN");
+_Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT &&
+                   (HZ3_ADOPT_MIN <= 128 || HZ3_ADOPT_MIN == HZ3_SMALL_MAX),
+               "HZ3_ADOPT_MIN is 0, a multiple of 16 from 32, since no object is smaller than 16, to 128, or 65536");
 _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
                "HZ3_S97_REMOTE_STASH_BUCKET: a dense outbox is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
                "classic)");

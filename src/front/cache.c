@@ -2,7 +2,6 @@
 
 #include "base/sizeclass.h"
 #include "front/budget.h"
-#include "front/processor.h"
 #include "front/evict.h"
 #include "front/outgoing.h"
 #include "front/refill.h"
@@ -10,7 +9,6 @@
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
-#include HZ3_CPU_MAGAZINES_H
 
 enum {
     SLOW_CALLS_PER_VISIT = 16,
@@ -83,18 +81,15 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     self->cache.freed_only[cls] |= !hz3_is_stub(previous);
     self->cache.previous[cls] = keep ? loaded : HZ3_STUB_TOP;
     self->cache.top[cls] = hz3_cache_open(&self->cache, cls, empty);
-    hz3_evict_overflow(&self->cache, cls, previous);
-    if (!keep) hz3_evict_overflow(&self->cache, cls, loaded);
+    hz3_evict_magazine(&self->cache, cls, previous);
+    if (!keep) hz3_evict_magazine(&self->cache, cls, loaded);
     return true;
 }
 
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
     /* Joining may have made room. */
-    bool full = hz3_is_full(self->cache.top[cls]);
-    if (full && hz3_cpus_shared())
-        hz3_processor_free(self, p, cls);
-    else if (full && !load_empty(self, cls))
+    if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls))
         hz3_central_retire(cls, &p, 1);
     else
         *++self->cache.top[cls] = p;
@@ -119,13 +114,6 @@ static void send_some(void)
         hz3_cache_adopt(refused, hz3_outgoing_flush(hz3_outbox, HZ3_REMOTE_FLUSH_BUDGET, refused));
 }
 
-/* Refill may have failed for lack of a magazine: then there may still be an object. */
-HZ3_INLINE void *malloc_by_processor(struct hz3_thread *self, unsigned cls)
-{
-    void *p = hz3_processor_malloc(self, cls);
-    return p ? p : take_one(self, cls);
-}
-
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
     if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
@@ -135,7 +123,6 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
         swap(self, cls);
         return pop(self, cls);
     }
-    if (hz3_cpus_shared()) return malloc_by_processor(self, cls);
     hz3_budget_earn(self, cls);
     if (!self->cache.capacity[cls]) return take_one(self, cls);
     HZ3_COUNT(refills, 1);

@@ -41,41 +41,6 @@ static void retire(void **objects, unsigned n)
     for (unsigned i = 0; i < n; i++) hz3_central_retire(hz3_class_at(objects[i]), &objects[i], 1);
 }
 
-/* Takes the objects of other heaps out of a magazine; returns the top of what is left. */
-static void **take_foreign(const struct hz3_cache *cache, void **top, void **foreign, unsigned *count)
-{
-    struct hz3_magazine *magazine = hz3_magazine_of(top);
-    void **left = &magazine->word[magazine->header.floor];
-    *count = 0;
-    for (void **from = left + 1; from <= top; from++) {
-        if (hz3_owner_at(*from) == cache->owner)
-            *++left = *from;
-        else
-            foreign[(*count)++] = *from;
-    }
-    return left;
-}
-
-/* Sends the objects of other heaps home, by way of the outbox; returns the top of what is left.  Objects that are
- * refused are retired and not adopted, since this is to make room. */
-static void **send_others_home(struct hz3_cache *cache, struct hz3_outbox *outbox, unsigned cls, void **top)
-{
-    void *foreign[HZ3_MAGAZINE_LAST], *refused[HZ3_REFUSED_MAX];
-    unsigned count;
-    void **left = take_foreign(cache, top, foreign, &count);
-    for (unsigned i = 0; i < count; i++)
-        retire(refused, hz3_outgoing_put(outbox, foreign[i], cls, hz3_owner_at(foreign[i]), refused));
-    return left;
-}
-
-void hz3_evict_overflow(struct hz3_cache *cache, unsigned cls, void **top)
-{
-    struct hz3_outbox *outbox = HZ3_OVERFLOW_SORT && !hz3_is_stub(top) ? hz3_outbox_get() : NULL;
-    if (outbox && owner_of(cache, hz3_magazine_close(top)) == HZ3_NO_OWNER)
-        top = send_others_home(cache, outbox, cls, top);
-    hz3_evict_magazine(cache, cls, top);
-}
-
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
 {
     void **loaded = cache->top[cls], **previous = cache->previous[cls];
@@ -107,9 +72,17 @@ void hz3_evict_all(struct hz3_thread *thread)
 void **hz3_evict_foreign(const struct hz3_cache *cache, unsigned cls, void **top)
 {
     void *foreign[HZ3_MAGAZINE_LAST];
-    unsigned count;
-    if (hz3_is_empty(top) || owner_of(cache, hz3_magazine_close(top)) != HZ3_NO_OWNER) return top;
-    void **left = take_foreign(cache, top, foreign, &count);
+    unsigned count = 0;
+    if (hz3_is_empty(top)) return top;
+    struct hz3_magazine *magazine = hz3_magazine_close(top);
+    if (owner_of(cache, magazine) != HZ3_NO_OWNER) return top;
+    void **left = &magazine->word[magazine->header.floor];
+    for (void **from = left + 1; from <= top; from++) {
+        if (hz3_owner_at(*from) == cache->owner)
+            *++left = *from;
+        else
+            foreign[count++] = *from;
+    }
     if (count) hz3_central_retire(cls, foreign, count);
     return left;
 }

@@ -6,8 +6,6 @@
 
 /* Leaves a magazine to others that the thread no longer wants; it may be the stub, or empty. */
 void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top);
-/* The same for a full magazine; HZ3_OVERFLOW_SORT sorts it by owner first. */
-void hz3_evict_overflow(struct hz3_cache *cache, unsigned cls, void **top);
 /* Both magazines of a class; of all classes. */
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls);
 void hz3_evict_classes(struct hz3_cache *cache);

@@ -1,14 +1,11 @@
 #include "front/heap.h"
 
-#include HZ3_NEAR_H
-
 struct hz3_heap *hz3_heap_join(void)
 {
     struct hz3_heap *best = &hz3_heaps[0];
     for (unsigned i = 0; i < hz3_heap_count && hz3_get(best->threads); i++)
         if (hz3_get(hz3_heaps[i].threads) < hz3_get(best->threads)) best = &hz3_heaps[i];
     hz3_add(best->threads, 1);
-    hz3_near_join(best);
     return best;
 }
 

@@ -4,7 +4,6 @@
 #include "front/cache.h"
 #include "front/thread.h"
 #include "os/gate.h"
-#include HZ3_NEAR_H
 
 static void free_inside(void *p, unsigned cls, unsigned owner)
 {
@@ -21,22 +20,13 @@ static void free_inside(void *p, unsigned cls, unsigned owner)
     hz3_cache_leave();
 }
 
-static HZ3_NOINLINE void remote_free_slow(void *p, unsigned cls, unsigned owner)
+void hz3_remote_free(void *p, unsigned cls, unsigned owner)
 {
+    if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
     if (unlikely(!hz3_gate_enter())) {
         if (hz3_cache_free_during_fork(p, cls)) return;
         hz3_gate_enter_at_last();
     }
     free_inside(p, cls, owner);
     hz3_gate_leave();
-}
-
-void hz3_remote_free(void *p, unsigned cls, unsigned owner)
-{
-    if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
-    if (hz3_near_adopts(hz3_thread.cache.owner, owner, cls)) {
-        hz3_cache_free(p, cls);
-        return;
-    }
-    remote_free_slow(p, cls, owner);
 }

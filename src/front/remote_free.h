@@ -1,4 +1,4 @@
-/* A free by a thread of another heap: decides whether the object goes home or is adopted (HZ3_ADOPT, HZ3_ADOPT_MIN),
+/* A free by a thread of another heap: decides whether the object goes home or is adopted (HZ3_ADOPT_MIN),
  * and sends it home (front/outgoing). */
 #ifndef HZ3_FRONT_REMOTE_FREE_H
 #define HZ3_FRONT_REMOTE_FREE_H
@@ -7,7 +7,11 @@
 #include "front/thread.h"
 
 /* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home. */
-enum { HZ3_HOME_CLASSES = HZ3_ADOPT != 1 ? HZ3_CLASSES : HZ3_ADOPT_MIN ? HZ3_ADOPT_MIN / HZ3_UNIT - 1 : 0 };
+enum {
+    HZ3_HOME_CLASSES = HZ3_ADOPT_MIN == HZ3_SMALL_MAX ? HZ3_CLASSES
+                       : HZ3_ADOPT_MIN                ? HZ3_ADOPT_MIN / HZ3_UNIT - 1
+                                                      : 0
+};
 
 /* Whether p, in this window and of class cls, has to go home. */
 HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
@@ -21,7 +25,7 @@ HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, un
  * both p's state byte is cleared already. */
 HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
 {
-    if (HZ3_ADOPT == 2 || HZ3_REMOTE_STASH_SPARSE || HZ3_S121_PAGE_LOCAL_REMOTE || unlikely(!hz3_outbox)) return false;
+    if (HZ3_REMOTE_STASH_SPARSE || HZ3_S121_PAGE_LOCAL_REMOTE || unlikely(!hz3_outbox)) return false;
     unsigned key = hz3_outgoing_key(cls, owner);
     void ***slot = hz3_outgoing_slot(hz3_outbox, key);
     if (unlikely(hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot))) return false;

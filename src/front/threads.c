@@ -11,8 +11,8 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
+#include "os/sandbox.h"
 #include HZ3_CENTRAL_LOCAL_H
-#include HZ3_CPU_MAGAZINES_H
 #include HZ3_QUARANTINE_H
 
 #include <time.h>
@@ -66,7 +66,7 @@ static void strike_off_lost(struct hz3_roll_entry *entry)
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
     hz3_roll_strike(entry);
-    hz3_cpus_count(--joined);
+    joined--;
 }
 
 /* Removes threads that are gone.  To be called before all threads are walked; hz3_threads_lock is held. */
@@ -97,7 +97,7 @@ static void strike_off(struct hz3_thread *thread)
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
     HZ3_OBSERVE(hz3_counters_bury(&thread->counting));
-    hz3_cpus_count(--joined);
+    joined--;
 }
 
 /* Leaves the magazines to a successor; all earned room was given back before.  False: they have to go elsewhere. */
@@ -136,7 +136,6 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
         hz3_handoff_vacate(i);
         hz3_unlock(&hz3_threads_lock);
     }
-    hz3_cpus_clear(first, step, all);
 }
 
 struct hz3_departure hz3_cache_depart(void)
@@ -181,6 +180,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         self->state = HZ3_THREAD_NEW; /* there may be memory the next time */
         return;
     }
+    hz3_sandbox_join();
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
     struct hz3_roll_entry *lost = hz3_roll_find(self);
@@ -191,7 +191,6 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     HZ3_OBSERVE(hz3_counting_start(&self->counting));
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
-    hz3_cpus_count(joined);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     self->entry->gate_slot = hz3_gate_claim_slot();
@@ -208,7 +207,6 @@ void hz3_cache_after_fork(bool whole)
 {
     struct hz3_thread *self = &hz3_thread;
     enum hz3_thread_state state = self->state;
-    hz3_cpus_after_fork();
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
@@ -295,7 +293,7 @@ HZ3_RACY static void count_magazines(const struct hz3_cache *cache, unsigned cls
 
 HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
 {
-    struct hz3_cached cached = {.thread = hz3_cpus_objects(cls)};
+    struct hz3_cached cached = {0};
     hz3_lock(&hz3_threads_lock);
     call_roll();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
@@ -316,7 +314,7 @@ size_t hz3_cache_bytes(void)
     bool has_magazines = hz3_thread.state == HZ3_THREAD_JOINED;
     size_t bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        struct hz3_cached here = {.thread = hz3_cpus_objects(cls)};
+        struct hz3_cached here = {0};
         if (has_magazines) count_magazines(cache, cls, &here);
         if (hz3_outbox) count_outbox(hz3_outbox, cls, &here);
         bytes += (here.thread + here.outgoing) * hz3_class_size(cls);

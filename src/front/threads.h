@@ -28,7 +28,7 @@ void hz3_threads_call_roll(void);
 /* Threads that made no slow call since the last time lend what they claim beyond what they hold. */
 void hz3_cache_lend(void);
 /* Empties every `step`th handoff from `first` on (front/handoff), except those that were left since the last call; with
- * `all` those, too.  The same with what processors hold (variants/cpu_magazines). */
+ * `all` those, too. */
 void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
 /* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
  * had cached. */
@@ -40,7 +40,7 @@ int hz3_threads_find(const void *p, unsigned cls);
 /* Sums over all threads, ended ones too; running ones may change meanwhile. */
 void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 struct hz3_cached {
-    size_t thread;   /* objects in magazines of live threads, beside them, in handoffs, and of processors */
+    size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
     size_t outgoing; /* in outboxes, on their way home */
     size_t earned;   /* of those in magazines what is beyond their free capacity: the budgets bound it */
 };
@@ -50,7 +50,7 @@ HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
     struct hz3_cached cached = hz3_cache_look(cls);
     return cached.thread + cached.outgoing;
 }
-/* Bytes of the objects that this thread holds, and of those that processors hold. */
+/* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
 /* HZ3_BOXES_ON: adds this thread's counts to those of ended threads, and clears them; it may be on no list. */
 void hz3_cache_bury_counters(void);

@@ -18,7 +18,6 @@ struct hz3_heap {
     struct hz3_span *reserve;                     /* under lock: what new runs are made of, or NULL */
     HZ3_ATOMIC(uint64_t) taken[HZ3_CLASS_VALUES]; /* objects, ever; written under lock */
     HZ3_ATOMIC(uint32_t) threads;                 /* how many use it */
-    HZ3_ATOMIC(uint32_t) node;                    /* HZ3_ADOPT=2: NUMA node of the thread that came last */
     HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED;    /* bytes of its runs' objects that are handed out, or cached */
 } HZ3_CACHE_ALIGNED;
 

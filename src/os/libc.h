@@ -36,6 +36,14 @@ static inline void hz3_libc_make_robust(pthread_mutexattr_t *kind)
 #endif
 }
 
+/* glibc calls what was registered so, by the thread that ends, before all handlers of atexit. */
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library) __attribute__((weak));
+static inline void hz3_libc_before_exit(void (*function)(void *))
+{
+    static char here; /* an address in this library, which glibc then does not unload */
+    if (&__cxa_thread_atexit_impl) __cxa_thread_atexit_impl(function, NULL, &here);
+}
+
 #ifndef RTLD_DEEPBIND
 #define RTLD_DEEPBIND 0
 #endif
@@ -48,12 +56,5 @@ struct mallinfo {
 struct mallinfo2 {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
-
-/* Fails: it would have to make a system call, and hz3 makes none but those in os.h. */
-static inline int getcpu(unsigned *cpu, unsigned *node)
-{
-    *cpu = *node = 0;
-    return -1;
-}
 #endif
 #endif

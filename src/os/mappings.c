@@ -2,6 +2,7 @@
 #include "os/mappings.h"
 
 #include "os/os.h"
+#include "os/sandbox.h"
 
 #include <errno.h>
 #include <string.h>
@@ -76,7 +77,7 @@ bool hz3_os_each_mapping(bool resident, bool (*visit)(const struct hz3_mapping *
 {
     struct file list = {.fd = -1};
     struct hz3_mapping mapping = {.end = 0};
-    if (hz3_get(hz3_os_may_open)) list.fd = hz3_os_open(resident ? "/proc/self/smaps" : "/proc/self/maps");
+    if (!hz3_sandboxed()) list.fd = hz3_os_open(resident ? "/proc/self/smaps" : "/proc/self/maps");
     if (list.fd >= 0) {
         while (next_mapping(&list, &mapping, visit, to)) continue;
         hz3_os_close(list.fd);

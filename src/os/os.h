@@ -1,7 +1,6 @@
-/* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  Once the
- * program has locked itself into a seccomp filter the calls are mmap, munmap, madvise, mprotect, mremap and futex;
- * membarrier in builds with HZ3_CPU_MAGAZINES (os/rseq.h); clock_gettime where there is no vDSO; and write, to stderr,
- * in a process that is about to end. */
+/* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  Where a
+ * seccomp filter binds the thread (os/sandbox.h) the calls are mmap, munmap, madvise, mprotect, mremap and futex;
+ * clock_gettime where there is no vDSO; and write, to stderr, in a process that is about to end. */
 #ifndef HZ3_OS_OS_H
 #define HZ3_OS_OS_H
 
@@ -25,7 +24,7 @@ void hz3_os_after_fork(void);              /* in the child */
 /* The program's name at its start, from the first call after libc's start on.  Programs overwrite argv, where libc's
  * own copy of it lies, to show in ps what they do. */
 const char *hz3_os_program(void);
-/* Both read files: only while hz3_os_may_open.  False: there is no descriptor left, and nothing was learnt. */
+/* Both read files: only while not hz3_sandboxed.  False: there is no descriptor left, and nothing was learnt. */
 bool hz3_os_learn(void);
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
 void hz3_os_learn_huge_pages(enum hz3_thp thp);
@@ -61,8 +60,13 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted); /* false: the s
 /* Whether this address is in the dynamic loader's code. */
 bool hz3_os_is_loader(const void *code);
 
-/* The system's number of this thread; 0: unknown, since the program has locked itself in. */
+/* The system's number of this thread; 0: unknown, since the thread is hz3_sandboxed. */
 int hz3_os_thread(void);
+
+/* As libc's function `syscall`, for programs that call it: the next library's, found by the first, or else the kernel.
+ * Only where HZ3_IF_OWN_SYSCALL.  Sets errno. */
+void hz3_os_find_syscall(void);
+long hz3_os_syscall(long number, const long words[6]);
 
 uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call where there is a vDSO */
 
@@ -80,12 +84,13 @@ void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_m
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
 
 /* For files that are only read, also inside the gate: no points of cancellation, as libc's are, and no names that other
- * libraries take.  -errno where that fails.  Only while hz3_os_may_open. */
+ * libraries take.  -errno where that fails.  Only while not hz3_sandboxed. */
 int hz3_os_open(const char *path);
 long hz3_os_read(int fd, void *buf, size_t size);
 void hz3_os_close(int fd);
-/* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while hz3_os_may_open. */
+/* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while not hz3_sandboxed. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
+/* A thread that is hz3_sandboxed makes no call but write, to descriptor 2. */
 void hz3_os_stderr(const char *text, size_t length);
 /* Opens the file, and makes it if need be; how: O_APPEND or O_TRUNC.  A FIFO that nobody reads is refused, not waited
  * for. -1: errno says why.  Only where the program may open files. */
@@ -95,10 +100,10 @@ int hz3_os_open_to_write(const char *path, int how);
 bool hz3_os_append(const char *path, const char *text, size_t length);
 /* Whether the file could be appended to, or made.  Makes none.  False: errno says why. */
 bool hz3_os_can_append(const char *path);
-/* Keeps a copy of stderr: hz3_os_stderr still reaches it after the program has closed stderr.  If the program has
- * closed the copy too, hz3_os_stderr writes to descriptor 2. */
+/* Keeps a copy of stderr, if there is none yet: hz3_os_stderr still reaches it after the program has closed stderr.  If
+ * the program has closed the copy too, hz3_os_stderr writes to descriptor 2. */
 void hz3_os_keep_stderr(void);
-extern HZ3_ATOMIC(bool) hz3_os_may_open; /* files may be opened: until the program locks itself in */
-/* The program locks itself in: from now on hz3_os_stderr makes no call but write, to descriptor 2. */
-void hz3_os_forget_stderr(void);
+/* Whether stderr is a file, which nobody reads until its end as one reads a pipe, a socket or a terminal. */
+bool hz3_os_stderr_is_file(void);
+void hz3_os_forget_stderr(void); /* closes the copy, if there is one */
 #endif

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
-#include "base/print.h"
+#include "os/sandbox.h"
 #include "os/vdso.h"
-#include "os/write_signals.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +29,6 @@ extern void __tsan_init(void) __attribute__((weak));
 /* From <linux/futex.h>, which is not installed where libc is musl. */
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
-enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
-
 struct hz3_os hz3_os = {.page = 4096, .cpus = 1, .counts_mapped = true};
 HZ3_ATOMIC(size_t) hz3_os_broken;
 
@@ -39,24 +36,49 @@ HZ3_ATOMIC(size_t) hz3_os_broken;
  * library loaded before libc may have functions of these names, which may allocate.  (libsocket_wrapper has open and
  * close, libuid_wrapper even syscall.  The calls for memory do go by libc's names: a library that takes those wants to
  * see ours.)  Returns what the kernel returns: an error as -errno. */
-static long call(long number, long first, long second, long third, long fourth)
+static long call6(long number, long first, long second, long third, long fourth, long fifth, long sixth)
 {
 #if defined(__x86_64__)
-    register long r10 __asm__("r10") = fourth;
-    __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
+    register long r10 __asm__("r10") = fourth, r8 __asm__("r8") = fifth, r9 __asm__("r9") = sixth;
+    __asm__ volatile("syscall"
+                     : "+a"(number)
+                     : "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
     return number;
 #elif defined(__aarch64__)
     register long x8 __asm__("x8") = number, x0 __asm__("x0") = first, x1 __asm__("x1") = second;
-    register long x2 __asm__("x2") = third, x3 __asm__("x3") = fourth;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+    register long x2 __asm__("x2") = third, x3 __asm__("x3") = fourth, x4 __asm__("x4") = fifth,
+                     x5 __asm__("x5") = sixth;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 #else
     int saved = errno;
-    long result = syscall(number, first, second, third, fourth, 0, 0);
+    long result = syscall(number, first, second, third, fourth, fifth, sixth);
     if (result == -1) result = -errno;
     errno = saved;
     return result;
 #endif
+}
+
+static long call(long number, long first, long second, long third, long fourth)
+{
+    return call6(number, first, second, third, fourth, 0, 0);
+}
+
+static long (*next_syscall)(long number, ...);
+
+void hz3_os_find_syscall(void)
+{
+    next_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+}
+
+long hz3_os_syscall(long number, const long words[6])
+{
+    if (next_syscall) return next_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    long result = call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+    if (result >= 0 || result < -4095) return result;
+    errno = (int)-result;
+    return -1;
 }
 
 static uintptr_t loader_start, loader_end;
@@ -153,9 +175,11 @@ static _Thread_local int thread; /* 0: not asked for yet */
 
 void hz3_os_after_fork(void)
 {
+    bool bound = hz3_sandboxed();
     thread = 0;
     hz3_os.parent = hz3_os.pid;
     hz3_os.pid = getpid();
+    hz3_sandbox_after_fork(bound);
 }
 
 static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
@@ -259,7 +283,7 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
 
 int hz3_os_thread(void)
 {
-    if (!thread && hz3_get(hz3_os_may_open)) thread = (int)syscall(SYS_gettid);
+    if (!thread && !hz3_sandboxed()) thread = (int)call(SYS_gettid, 0, 0, 0, 0);
     return thread;
 }
 
@@ -307,90 +331,4 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     hz3_os_close(fd);
     if (length >= 0) buf[length] = 0;
     return length;
-}
-
-/* kept_fd: a copy of stderr, or STDERR_FILENO; kept: the file it is open on. */
-HZ3_ATOMIC(bool) hz3_os_may_open = true;
-static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
-static struct stat kept;
-
-void hz3_os_keep_stderr(void)
-{
-    int saved = errno;
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN);
-    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
-    errno = saved;
-}
-
-void hz3_os_forget_stderr(void)
-{
-    hz3_set(kept_fd, STDERR_FILENO);
-    hz3_set(hz3_os_may_open, false);
-}
-
-/* Daemons close all descriptors: the number of our copy may belong to a file of the program by now. */
-static int stderr_now(void)
-{
-    struct stat now;
-    int fd = hz3_get(kept_fd);
-    bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
-    return same ? fd : STDERR_FILENO;
-}
-
-int hz3_os_open_to_write(const char *path, int how)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | how, 0644);
-    if (fd >= 0) fcntl(fd, F_SETFL, how); /* a reader of a FIFO may be slow */
-    return fd;
-}
-
-static bool write_all(int fd, const char *text, size_t length)
-{
-    while (length) {
-        ssize_t written = write(fd, text, length);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-bool hz3_os_append(const char *path, const char *text, size_t length)
-{
-    struct hz3_write_signals before;
-    hz3_write_signals_block(&before);
-    int fd = hz3_os_open_to_write(path, O_APPEND);
-    bool written = fd >= 0 && write_all(fd, text, length);
-    int saved = errno;
-    if (fd >= 0) close(fd);
-    errno = saved;
-    hz3_write_signals_unblock(&before);
-    return written;
-}
-
-bool hz3_os_can_append(const char *path)
-{
-    char folder[1024];
-    const char *slash = strrchr(path, '/');
-    struct stat what;
-    if (stat(path, &what) == 0 && S_ISDIR(what.st_mode)) {
-        errno = EISDIR;
-        return false;
-    }
-    if (access(path, W_OK) == 0) return true;
-    if (errno != ENOENT || !slash || (size_t)(slash - path) >= sizeof folder) return false;
-    hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s/", (int)(slash - path), path);
-    return access(folder, W_OK | X_OK) == 0;
-}
-
-void hz3_os_stderr(const char *text, size_t length)
-{
-    struct hz3_write_signals before;
-    int saved = errno;
-    bool may = hz3_get(hz3_os_may_open); /* in a sandbox no call but write is sure to be allowed */
-    if (may) hz3_write_signals_block(&before);
-    write_all(stderr_now(), text, length);
-    if (may) hz3_write_signals_unblock(&before);
-    errno = saved;
 }

@@ -2,6 +2,7 @@
 #include "os/stack.h"
 
 #include "os/os.h"
+#include "os/sandbox.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ HZ3_INLINE unsigned follow_frame_pointers(void **frames, unsigned max)
 
 HZ3_NOINLINE unsigned hz3_os_stack(void **frames, unsigned max)
 {
-    if (!unwind) return hz3_get(hz3_os_may_open) ? follow_frame_pointers(frames, max) : 0;
+    if (!unwind) return !hz3_sandboxed() ? follow_frame_pointers(frames, max) : 0;
     int saved = errno, n = unwind(frames, (int)max);
     errno = saved;
     return n > 0 ? (unsigned)n : 0;

@@ -5,6 +5,7 @@
 #include "back/purge.h"
 #include "front/threads.h"
 #include "os/gate.h"
+#include "os/sandbox.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
@@ -108,7 +109,7 @@ static int create(void)
 static HZ3_COLD void start(uint32_t now)
 {
     /* In a child of vfork, or of a fork without libc, the thread would belong to another process. */
-    if (getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
+    if (hz3_sandboxed() || getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);

@@ -9,6 +9,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/mappings.h"
+#include "os/sandbox.h"
 #include "watch/stats.h"
 
 enum {
@@ -251,7 +252,7 @@ void hz3_explain_text(struct hz3_text *text)
 {
     struct explained sum = {.rss = 0};
     hz3_gate_enter_at_last();
-    if (hz3_get(hz3_os_may_open)) add_spans(&sum);
+    if (!hz3_sandboxed()) add_spans(&sum);
     add_classes(&sum);
     if (hz3_os_each_mapping(true, add_mapping, &sum)) {
         settle(&sum);

@@ -5,6 +5,7 @@
 #include "base/print.h"
 #include "os/gate.h"
 #include "os/lock.h"
+#include "os/sandbox.h"
 #include "os/stack.h"
 #include "watch/sample.h"
 
@@ -96,7 +97,7 @@ void hz3_profile_set(size_t rate)
     if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread is here; or this one is, and allocates */
     hz3_sample_pause();
     /* The unwinder is a file, which a program that has locked itself in may not open. */
-    if (rate && !tables && !(hz3_get(hz3_os_may_open) && make_tables())) {
+    if (rate && !tables && !(!hz3_sandboxed() && make_tables())) {
         rate = 0;
         hz3_set(hz3_profile_wanted, 0);
     }
@@ -117,7 +118,7 @@ static uint16_t this_thread(void)
         hz3_set(tables->threads[index].tid, hz3_os_thread());
     }
     /* prctl may be forbidden in a program that has locked itself in. */
-    if (hz3_get(hz3_os_may_open)) prctl(PR_GET_NAME, tables->threads[thread_index].name);
+    if (!hz3_sandboxed()) prctl(PR_GET_NAME, tables->threads[thread_index].name);
     errno = saved;
     return thread_index;
 }

@@ -70,7 +70,7 @@ def test_fast_paths_stay_within_their_budget(library, function):
         pytest.skip("lane secure's checks have no budget")
     paths = hits(library, function)
     budget = LIMIT[function] + (flags["HZ3_FREE_CHECK"] == "1") * CHECK[function]
-    goes_home = function == "hz3_free" and (flags["HZ3_ADOPT"] != "1" or flags["HZ3_ADOPT_MIN"] != "0")
+    goes_home = function == "hz3_free" and flags["HZ3_ADOPT_MIN"] != "0"
     assert len(paths[0]) <= budget + goes_home * ADOPT_MIN, "\n".join(paths[0])
     assert len(paths[-1]) <= budget + goes_home * OWNER, "\n".join(paths[-1])
     for path in paths:

@@ -39,6 +39,16 @@ def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, comp
     assert (tmp_path / "libhakozuna_hz3_scale.a").exists()
 
 
+def test_r50_and_r90_are_one_build_scale_without_the_check(root, tmp_path):
+    done = configure(root, tmp_path, "-DHZ3_LANE=r50", "-DCMAKE_BUILD_TYPE=Debug")
+    assert done.returncode == 0, done.stderr
+    build(tmp_path, f"-j{os.cpu_count()}", "--target", "hz3")
+    one, other = (tmp_path / f"libhakozuna_hz3_{lane}.so" for lane in ("r50", "r90"))
+    assert one.samefile(other)
+    flags = read().flags
+    assert {name for name, flag in flags.items() if flag.in_lane["r90"] != flag.in_lane["scale"]} == {"HZ3_FREE_CHECK"}
+
+
 def test_a_debug_build_links_into_a_static_program(root, tmp_path):
     """The compiler does not remove what only a variant calls, nor the linker."""
     done = configure(root, tmp_path, "-DCMAKE_BUILD_TYPE=Debug")

@@ -6,9 +6,9 @@ import pytest
 from variants import run, variant
 
 STASHES = [
-    variant("scale", ADOPT=0, ADOPT_MIN=0),
-    variant("scale", ADOPT=0, ADOPT_MIN=0, S112_FULL_DRAIN_EXCHANGE=1, S48_OWNER_STASH_SPILL=1, OWNER_STASH_INSTANCES=4),
-    variant("scale", ADOPT=0, ADOPT_MIN=0, S44_TRANSPORT_LIST=1, S44_OWNER_STASH_COUNT=1),
+    variant("scale", ADOPT_MIN=65536),
+    variant("scale", ADOPT_MIN=65536, S112_FULL_DRAIN_EXCHANGE=1, S48_OWNER_STASH_SPILL=1, OWNER_STASH_INSTANCES=4),
+    variant("scale", ADOPT_MIN=65536, S44_TRANSPORT_LIST=1, S44_OWNER_STASH_COUNT=1),
     variant("classic"),
     variant("classic", S112_FULL_DRAIN_EXCHANGE=0),
     variant("classic", S44_OWNER_STASH_COUNT=1),

@@ -261,7 +261,7 @@ def test_every_option_that_may_be_advised_exists():
     assert named and named <= OPTIONS
 
 
-@pytest.mark.parametrize("lane", ["classic", "memory", "r50", "r90", "secure"])
+@pytest.mark.parametrize("lane", ["classic", "memory", "r90", "secure"])
 def test_other_lanes_are_explained_too(lane, program):
     env = {**os.environ, "LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so")}
     with resting(program("holes"), env=env) as (process, _):

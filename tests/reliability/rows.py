@@ -37,7 +37,7 @@ BUILT = ROOT / "build/scale/tests"
 WHOLE = ("scale", "fast", "classic")  # lanes that run all suites
 # Lane secure's frees wipe objects, its canaries cost memory, and it has a build of bite_refusing of its own.
 NOT_SECURE = tuple(lane for lane in read().lanes if lane != "secure")
-OTHERS = ("r50", "r90", "memory")
+OTHERS = ("r90", "memory")
 # The mappings that lane secure may have, and by how many more the second half of a soak: it has up to 4,096 guards, each
 # of which divides a mapping, and where runs end and begin anew their number follows the load.
 GUARDED = ("4224", "64")

@@ -75,7 +75,6 @@ static void goes(struct member *member)
 static int crowd_comes(void **state)
 {
     (void)state;
-    hz3_os.cpus = 2 * CROWD; /* with fewer, threads get no magazines where HZ3_CPU_MAGAZINES is on */
     for (int i = 0; i < CROWD; i++) comes(&crowd[i]);
     hz3_lock(&hz3_reclaim_lock);
     return 0;

@@ -4,6 +4,7 @@
 #include "back/learn.h"
 #include "back/limits.h"
 #include "back/pages.h"
+#include "os/sandbox.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -33,10 +34,10 @@ static void it_is_read_once(void **state)
 static void it_is_not_read_behind_a_lock(void **state)
 {
     (void)state;
-    hz3_set(hz3_os_may_open, false);
+    hz3_set(hz3_sandbox, HZ3_SANDBOX_ALL);
     hz3_learn();
     hz3_pages_free(hz3_pages_alloc(2 * HZ3_LEARN_FROM >> HZ3_GRANULE_SHIFT, 1, HZ3_SPAN_LARGE));
-    hz3_set(hz3_os_may_open, true);
+    hz3_set(hz3_sandbox, HZ3_SANDBOX_NONE);
     assert_int_equal(hz3_os.huge_page, UNREAD);
 }
 

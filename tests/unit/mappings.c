@@ -1,6 +1,7 @@
 /* The process's mappings, and how much of each is resident. */
 #include "unit.h"
 
+#include "os/sandbox.h"
 #include "os/mappings.h"
 #include "os/os.h"
 
@@ -94,9 +95,9 @@ static void a_program_that_locked_itself_in_gets_none(void **state)
 {
     (void)state;
     struct sought none = {.at = 1};
-    hz3_set(hz3_os_may_open, false);
+    hz3_set(hz3_sandbox, HZ3_SANDBOX_ALL);
     assert_false(hz3_os_each_mapping(true, look, &none));
-    hz3_set(hz3_os_may_open, true);
+    hz3_set(hz3_sandbox, HZ3_SANDBOX_NONE);
     assert_int_equal(none.seen, 0);
 }
 

@@ -3,6 +3,7 @@
 
 #include "gate.h"
 #include "os/os.h"
+#include "os/sandbox.h"
 #include "support.h"
 
 #include <errno.h>
@@ -118,7 +119,12 @@ static void close_stderr(void *unused)
     CHECK(dup2(kept[1], STDERR_FILENO) == STDERR_FILENO);
     hz3_os_stderr("two", 3);
     expect_from(kept[0], "two");
-    CHECK(!hz3_get(hz3_os_may_open));
+    CHECK(dup2(next[1], STDERR_FILENO) == STDERR_FILENO);
+    hz3_os_keep_stderr();
+    CHECK(dup2(kept[1], STDERR_FILENO) == STDERR_FILENO && hz3_sandbox_enter(true));
+    hz3_os_stderr("2", 1);
+    expect_from(kept[0], "2");
+    CHECK(hz3_sandboxed());
 }
 
 static void stderr_is_reached_while_it_can_be(void **state)

@@ -7,12 +7,10 @@
 #include "back/pages.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
-#include "front/processor.h"
 #include "front/remote_free.h"
 #include "front/spares.h"
 #include "front/threads.h"
 #include "os/gate.h"
-#include "os/rseq.h"
 #include "support.h"
 
 #include <errno.h>
@@ -140,24 +138,6 @@ static void *go_without_a_destructor(void *objects)
     return NULL;
 }
 
-#if HZ3_CPU_MAGAZINES
-static void *ask_a_processor(void *arg)
-{
-    const struct objects *objects = arg;
-    join(hz3_class_of(64));
-    struct hz3_magazine *all = take_magazines();
-    size_t before = allocated(), size = hz3_class_size(objects->cls);
-    CHECK(hz3_gate_enter() && hz3_cache_enter());
-    for (int i = 0; i < N; i++) hz3_processor_free(&hz3_thread, objects->at[i], objects->cls);
-    CHECK(!hz3_processor_malloc(&hz3_thread, hz3_class_of(HZ3_SMALL_MAX)));
-    hz3_cache_leave();
-    hz3_gate_leave();
-    CHECK(allocated() == before - N * size);
-    give_magazines(all);
-    return NULL;
-}
-#endif
-
 static void in_a_thread(void *(*body)(void *))
 {
     struct objects objects = take(48);
@@ -188,16 +168,6 @@ static void nor_does_one_without_a_destructor(void **state)
     in_a_thread(go_without_a_destructor);
 }
 
-static void a_processor_without_magazines_frees_all_the_same(void **state)
-{
-    (void)state;
-#if HZ3_CPU_MAGAZINES
-    if (hz3_rseq_start()) in_a_thread(ask_a_processor);
-#else
-    skip();
-#endif
-}
-
 /* In lane secure, where each run has a mapping of its own. */
 static void a_run_behind_a_taken_place_may_be_refused(void **state)
 {
@@ -222,5 +192,4 @@ static void a_run_behind_a_taken_place_may_be_refused(void **state)
 
 RUN(cmocka_unit_test(without_an_outbox_objects_are_freed), cmocka_unit_test(without_magazines_objects_are_freed),
     cmocka_unit_test(a_thread_that_has_left_caches_nothing), cmocka_unit_test(nor_does_one_without_a_destructor),
-    cmocka_unit_test(a_processor_without_magazines_frees_all_the_same),
     cmocka_unit_test(a_run_behind_a_taken_place_may_be_refused))

@@ -72,7 +72,7 @@ static void objects_come_back_to_their_owner(void **state)
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
     what_waits_here_goes_on();
     assert_int_equal(hz3_outbox ? hz3_outgoing_objects(hz3_outbox, owner.cls) : 0, 0);
-    if (HZ3_STASH_PUSHES && HZ3_ADOPT != 2 && !HZ3_S121_PAGE_LOCAL_REMOTE)
+    if (HZ3_STASH_PUSHES && !HZ3_S121_PAGE_LOCAL_REMOTE)
         assert_int_equal(hz3_owner_stash_objects(owner.cls), stashed + N);
     end(&owner);
     for (int i = 0, there; i < N; i++) {
@@ -116,7 +116,7 @@ static void the_quick_way_needs_a_magazine_with_room(void **state)
         else
             hz3_remote_free(owner.objects[i], owner.cls, owner.number);
     }
-    bool dense = HZ3_ADOPT != 2 && !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
+    bool dense = !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
     assert_int_equal(quick > 0, dense);
     if (dense) assert_in_range(hz3_outgoing_objects(hz3_outbox, owner.cls), 1, HZ3_MAGAZINE_LAST);
     assert_false(hz3_remote_free_quick(owner.objects[0], owner.cls, owner.number ^ 1));
@@ -133,7 +133,8 @@ static void small_objects_of_others_go_home(void **state)
     start(&owner, hz3_class_of(32));
     bool small_go = HZ3_HOME_CLASSES > 0;
     assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], owner.cls), small_go);
-    assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], hz3_class_of(8192)), HZ3_ADOPT != 1);
+    assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], hz3_class_of(8192)),
+                     HZ3_ADOPT_MIN == HZ3_SMALL_MAX);
     void *own = hz3_cache_malloc(owner.cls);
     while (hz3_owner_at(own) != hz3_thread.cache.owner) own = hz3_cache_malloc(owner.cls);
     assert_false(hz3_goes_home(&hz3_windows[0], own, owner.cls));

@@ -69,7 +69,10 @@ CASES = {
 }
 # Tests of ctest, by the setting under which they run.
 SUITES = {
-    "under proc/sys/vm/overcommit_memory 2": ["api.sizes", "api.release", "bite.first_call", "bite.overcommit"],
+    "under proc/sys/vm/overcommit_memory 0": ["bite.beyond_memory"],
+    "under proc/sys/vm/overcommit_memory 1": ["bite.beyond_memory"],
+    "under proc/sys/vm/overcommit_memory 2": ["api.sizes", "api.release", "bite.first_call", "bite.overcommit",
+                                              "bite.beyond_memory"],
     "under proc/sys/vm/max_map_count 1000": ["api.release", "bite.map_count"],
     HUGE: ["api.trim", "bite.gives_back_in_passing"],
 }

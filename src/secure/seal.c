@@ -1,4 +1,4 @@
-#include "variants/seal.h"
+#include "secure/seal.h"
 
 #include "base/check.h"
 #include "os/random.h"

@@ -9,8 +9,8 @@
  * block has no seal, since its descriptor has the size.  (Canaries of heap blocks: Robertson et al., LISA 2003.)
  *
  * What is freed is zeroed, up to HZ3_WIPED bytes of it, and must still be zero when it is handed out. */
-#ifndef HZ3_VARIANTS_SEAL_H
-#define HZ3_VARIANTS_SEAL_H
+#ifndef HZ3_SECURE_SEAL_H
+#define HZ3_SECURE_SEAL_H
 
 #include "back/large.h"
 #include "base/sizeclass.h"

@@ -1,6 +1,6 @@
 /* In the place of quarantine.h: no object waits. */
-#ifndef HZ3_VARIANTS_NO_QUARANTINE_H
-#define HZ3_VARIANTS_NO_QUARANTINE_H
+#ifndef HZ3_SECURE_NO_QUARANTINE_H
+#define HZ3_SECURE_NO_QUARANTINE_H
 
 #include "middle/outbox.h"
 

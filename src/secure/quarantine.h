@@ -1,7 +1,7 @@
 /* HZ3_SECURE: what a thread frees waits until the thread has freed 64 objects more, of any class.  Only then may it be
  * used again.  The objects wait in a ring in the thread's outbox. */
-#ifndef HZ3_VARIANTS_QUARANTINE_H
-#define HZ3_VARIANTS_QUARANTINE_H
+#ifndef HZ3_SECURE_QUARANTINE_H
+#define HZ3_SECURE_QUARANTINE_H
 
 #include "middle/outbox.h"
 

@@ -1,4 +1,4 @@
-#include "variants/quarantine.h"
+#include "secure/quarantine.h"
 
 #include "back/page_map.h"
 #include "middle/central.h"

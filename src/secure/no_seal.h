@@ -1,6 +1,6 @@
 /* In the place of seal.h: there are no seals. */
-#ifndef HZ3_VARIANTS_NO_SEAL_H
-#define HZ3_VARIANTS_NO_SEAL_H
+#ifndef HZ3_SECURE_NO_SEAL_H
+#define HZ3_SECURE_NO_SEAL_H
 
 #include "back/large.h"
 #include "base/sizeclass.h"

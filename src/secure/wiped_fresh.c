@@ -2,7 +2,7 @@
 #include "back/fresh.h"
 
 #include "os/random.h"
-#include "variants/seal.h"
+#include "secure/seal.h"
 
 enum { SHUFFLED = 4 }; /* more would be harder to guess, but neighbours in time would be too far from each other */
 

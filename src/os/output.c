@@ -1,0 +1,112 @@
+/* What hz3 writes: lines to stderr, and files. */
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include "base/print.h"
+#include "os/sandbox.h"
+#include "os/write_signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
+
+/* kept_fd: a copy of stderr, or STDERR_FILENO; kept: the file it is open on. */
+static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
+static struct stat kept;
+
+/* Daemons close all descriptors: the number of our copy may belong to a file of the program by now. */
+static int stderr_now(void)
+{
+    struct stat now;
+    int fd = hz3_get(kept_fd);
+    bool same = fd != STDERR_FILENO && fstat(fd, &now) == 0 && now.st_dev == kept.st_dev && now.st_ino == kept.st_ino;
+    return same ? fd : STDERR_FILENO;
+}
+
+void hz3_os_keep_stderr(void)
+{
+    int saved = errno;
+    bool wanted = !hz3_sandboxed() && stderr_now() == STDERR_FILENO;
+    int fd = wanted ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KEPT_FD_MIN) : -1;
+    if (fd >= 0 && fstat(fd, &kept) == 0) hz3_set(kept_fd, fd);
+    errno = saved;
+}
+
+bool hz3_os_stderr_is_file(void)
+{
+    int saved = errno;
+    struct stat now;
+    bool is = fstat(STDERR_FILENO, &now) == 0 && S_ISREG(now.st_mode);
+    errno = saved;
+    return is;
+}
+
+void hz3_os_forget_stderr(void)
+{
+    int saved = errno, fd = stderr_now();
+    if (fd != STDERR_FILENO) hz3_os_close(fd);
+    hz3_set(kept_fd, STDERR_FILENO);
+    errno = saved;
+}
+
+int hz3_os_open_to_write(const char *path, int how)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | how, 0644);
+    if (fd >= 0) fcntl(fd, F_SETFL, how); /* a reader of a FIFO may be slow */
+    return fd;
+}
+
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, text, length);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        text += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+bool hz3_os_append(const char *path, const char *text, size_t length)
+{
+    struct hz3_write_signals before;
+    hz3_write_signals_block(&before);
+    int fd = hz3_os_open_to_write(path, O_APPEND);
+    bool written = fd >= 0 && write_all(fd, text, length);
+    int saved = errno;
+    if (fd >= 0) close(fd);
+    errno = saved;
+    hz3_write_signals_unblock(&before);
+    return written;
+}
+
+bool hz3_os_can_append(const char *path)
+{
+    char folder[1024];
+    const char *slash = strrchr(path, '/');
+    struct stat what;
+    if (stat(path, &what) == 0 && S_ISDIR(what.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    if (access(path, W_OK) == 0) return true;
+    if (errno != ENOENT || !slash || (size_t)(slash - path) >= sizeof folder) return false;
+    hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s/", (int)(slash - path), path);
+    return access(folder, W_OK | X_OK) == 0;
+}
+
+void hz3_os_stderr(const char *text, size_t length)
+{
+    struct hz3_write_signals before;
+    int saved = errno;
+    bool may = !hz3_sandboxed(); /* no call but write is sure to be allowed */
+    if (may) hz3_write_signals_block(&before);
+    write_all(may ? stderr_now() : STDERR_FILENO, text, length);
+    if (may) hz3_write_signals_unblock(&before);
+    errno = saved;
+}

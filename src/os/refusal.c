@@ -1,0 +1,33 @@
+#include "os/refusal.h"
+
+#include "base/atomic.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+/* Bytes that the system is known to grant at once; at the start, a size that any system grants. */
+static HZ3_ATOMIC(size_t) granted = HZ3_MIB(256);
+
+static bool can_map(size_t bytes, int flags)
+{
+    int saved = errno;
+    void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    if (got != MAP_FAILED) munmap(got, bytes);
+    errno = saved;
+    return got != MAP_FAILED;
+}
+
+bool hz3_os_has_room(size_t bytes)
+{
+    return can_map(bytes, MAP_NORESERVE);
+}
+
+/* A limit of the process refuses both kinds of mapping alike.  Asking for twice as much saves most later questions of a
+ * block that grows. */
+bool hz3_os_exceeds_memory(size_t bytes)
+{
+    if (likely(bytes <= hz3_get(granted))) return false;
+    if (!can_map(bytes, 0)) return hz3_os_has_room(bytes);
+    hz3_set(granted, can_map(2 * bytes, 0) ? 2 * bytes : bytes);
+    return false;
+}
