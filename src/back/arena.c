@@ -1,5 +1,6 @@
 #include "back/arena.h"
 
+#include "back/huge_pages.h"
 #include "base/sizeclass.h"
 #include "os/random.h"
 
@@ -68,6 +69,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
     uintptr_t spans = at + magazines, base = spans + tables_bytes(bytes), tags = base - tags_bytes(bytes);
     if (!reserved && hz3_os_map_readonly_at(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
     if (reserved && hz3_os_map_reserved(tags, tags_bytes(bytes)) != HZ3_MAPPED) return false;
+    if (reserved) hz3_os_huge_pages(tags, tags_bytes(bytes), false); /* all are writable at once */
     *window = (struct hz3_window){
         .base = base,
         .bytes = bytes,
@@ -229,6 +231,7 @@ static enum hz3_map_result grow_table(uintptr_t table, size_t entry, uint32_t *h
     if (to > from) {
         enum hz3_map_result result = map_part(table + from, to - from, reserved);
         if (result != HZ3_MAPPED) return result;
+        hz3_huge_pages_refuse(table + from, table + to);
     }
     *have = hz3_max(*have, upto);
     return HZ3_MAPPED;
@@ -284,6 +287,16 @@ uintptr_t hz3_arena_magazines(size_t bytes)
     }
     magazine_used += bytes;
     return hz3_magazine_area + magazine_used - bytes;
+}
+
+void hz3_arena_advise(void)
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        const struct hz3_window *window = &hz3_windows[i];
+        uintptr_t spans = (uintptr_t)window->spans, free = (uintptr_t)window->free;
+        hz3_huge_pages_refuse(spans, spans + mapped_bytes(window->spans_mapped, sizeof(struct hz3_span)));
+        hz3_huge_pages_refuse(free, free + mapped_bytes(window->free_mapped, sizeof *window->free));
+    }
 }
 
 size_t hz3_arena_metadata_bytes(void)

@@ -17,6 +17,9 @@ enum { HZ3_ARENA_FULL = -1, HZ3_ARENA_REFUSED = -2 };
 int64_t hz3_arena_extend(struct hz3_window *window, size_t granules);
 /* Ends the window for what is mapped from now on: granules further on count as without descriptors. */
 void hz3_arena_end(struct hz3_window *window);
+/* Asks for no huge pages in the tables that are mapped.  (Later parts are advised as they are mapped.)  The same lock
+ * is held. */
+void hz3_arena_advise(void);
 size_t hz3_arena_metadata_bytes(void); /* of all tables and magazines */
 
 /* Magazines lie in one range of their own, so that 26 bits name one.  They are never unmapped. */

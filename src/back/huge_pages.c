@@ -22,6 +22,11 @@ void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, siz
     if (hz3_huge_pages_always || never) hz3_os_huge_pages(start, bytes, hz3_huge_pages_always);
 }
 
+void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to)
+{
+    if (to > from && (hz3_get(hz3_os.huge_page) || hz3_huge_pages_never)) hz3_os_huge_pages(from, to - from, false);
+}
+
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)
 {
     size_t huge_page = hz3_get(hz3_os.huge_page_asked);

@@ -36,6 +36,9 @@ HZ3_INLINE bool hz3_huge_pages_are_broken(const struct hz3_window *window, uintp
  * it would make huge pages among those that are to stay small.  Locked memory gets no advice: it has its pages already,
  * and would become a mapping apart. */
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes);
+/* Asks for none in a part of a table, which may be touched here and there only, and is purged in parts.  (Before the
+ * system's files were read that is left to hz3_states_advise and hz3_arena_advise.) */
+void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to);
 /* Asks for huge pages in a clean range, for a reserve; as many as lie in it whole. */
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end);
 /* Takes back the request in a span that becomes used: its user may touch no more than one page of each huge page. */

@@ -1,5 +1,6 @@
 #include "back/learn.h"
 
+#include "back/arena.h"
 #include "back/free_spans.h"
 #include "back/huge_pages.h"
 #include "back/limits.h"
@@ -49,6 +50,7 @@ void hz3_learn_locked(void)
     hz3_set(have_read, true);
     hz3_huge_pages_learn();
     hz3_states_advise();
+    hz3_arena_advise();
     size_t limit = soft_limit_by_group ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
     if (limit == SIZE_MAX) return;
     hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));

@@ -36,11 +36,6 @@ static uintptr_t states_at(const struct hz3_window *window, unsigned table, size
     return (uintptr_t)hz3_state_at(window->base + (granule << HZ3_GRANULE_SHIFT), hz3_state_table_shift(table));
 }
 
-static void advise(uintptr_t from, uintptr_t to)
-{
-    if (hz3_get(hz3_os.huge_page) || hz3_huge_pages_never) hz3_os_huge_pages(from, to - from, false);
-}
-
 /* Unmaps so many bytes of free spans, so that as much may be mapped where all that the process may map is. */
 static bool give_way(size_t bytes)
 {
@@ -67,7 +62,7 @@ static enum hz3_map_result map_part(struct hz3_window *window, unsigned table, s
     enum hz3_map_result result = reserved ? hz3_os_map_reserved(at, bytes) : hz3_os_map_at(at, bytes);
     if (result == HZ3_MAP_NOMEM && !reserved && give_way(bytes)) result = hz3_os_map_at(at, bytes);
     if (result != HZ3_MAPPED) return result;
-    advise(at, at + bytes);
+    hz3_huge_pages_refuse(at, at + bytes);
     window->state_bytes += bytes;
     HZ3_ATOMIC(uint8_t) *mark = mark_of(window, part);
     hz3_store(*mark, (uint8_t)(hz3_get(*mark) | 1u << table), memory_order_release);
@@ -118,6 +113,6 @@ void hz3_states_advise(void)
         const struct hz3_window *window = &hz3_windows[i];
         size_t used = hz3_min(window->frontier, window->spans_mapped);
         for (unsigned table = 0; used && table < hz3_state_tables; table++)
-            each_mapped(window, table, 0, part_of(window, table, used - 1).end, advise);
+            each_mapped(window, table, 0, part_of(window, table, used - 1).end, hz3_huge_pages_refuse);
     }
 }

@@ -2,6 +2,7 @@
  * huge pages are asked for where small objects fill their runs. */
 #include "unit.h"
 
+#include "back/arena.h"
 #include "back/gauges.h"
 #include "back/huge_pages.h"
 #include "back/limits.h"
@@ -217,6 +218,23 @@ static void runs_that_may_stay_half_empty_get_none(void **state)
     clean_up_asking(asked);
 }
 
+static void no_table_gets_huge_pages(void **state)
+{
+    (void)state;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
+    bool never = hz3_huge_pages_never;
+    hz3_huge_pages_never = true;
+    struct hz3_span *span = hz3_pages_alloc(2 * HZ3_MIB(64) >> HZ3_GRANULE_SHIFT, 1, HZ3_SPAN_LARGE);
+    const struct hz3_window *window = hz3_window_of((void *)span->start);
+    assert_true(is_advised((uintptr_t)&window->spans[window->spans_mapped - 1]));
+    assert_true(is_advised((uintptr_t)&window->free[window->free_mapped - 1]));
+    hz3_arena_advise();
+    assert_true(is_advised((uintptr_t)window->spans));
+    assert_true(is_advised((uintptr_t)window->free));
+    hz3_huge_pages_never = never;
+    hz3_pages_free(span);
+}
+
 /* Only one test may follow: hz3_pages_locked() cannot be undone. */
 static void what_is_mapped_again_is_advised_again(void **state)
 {
@@ -244,5 +262,5 @@ static void locked_memory_is_not_of_huge_pages(void **state)
 RUN(cmocka_unit_test(parts_of_huge_pages_are_counted), cmocka_unit_test(broken_huge_pages_stay_so),
     cmocka_unit_test(full_runs_get_a_huge_page_for_more), cmocka_unit_test(what_is_dirty_is_used_before_a_huge_page),
     cmocka_unit_test(what_was_asked_for_is_for_reserves), cmocka_unit_test(above_the_soft_limit_there_are_no_reserves),
-    cmocka_unit_test(runs_that_may_stay_half_empty_get_none), cmocka_unit_test(what_is_mapped_again_is_advised_again),
-    cmocka_unit_test(locked_memory_is_not_of_huge_pages))
+    cmocka_unit_test(runs_that_may_stay_half_empty_get_none), cmocka_unit_test(no_table_gets_huge_pages),
+    cmocka_unit_test(what_is_mapped_again_is_advised_again), cmocka_unit_test(locked_memory_is_not_of_huge_pages))
