@@ -24,7 +24,7 @@ static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 /* While a thread forks, others change as little as they can. */
 static bool may_exchange(const struct hz3_cache *cache, unsigned cls, uint8_t *turn)
 {
-    return !HZ3_REMOTE_FLUSH_BUDGET && has_all_room(cache, cls) && ++*turn % PER_SLOW_CALL && hz3_gate_is_open();
+    return has_all_room(cache, cls) && ++*turn % PER_SLOW_CALL && hz3_gate_is_open();
 }
 
 /* A swap that counts as a miss, and may earn room, takes the slow path. */
