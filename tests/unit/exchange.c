@@ -59,7 +59,6 @@ static void a_wave_that_fits_changes_magazines_only(void **state)
 static void few_of_the_others_need_the_slow_path(void **state)
 {
     (void)state;
-
     unsigned cls = hz3_class_of(64);
     capacity_earned(cls);
     size_t before = allocated();
