@@ -7,6 +7,7 @@
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
+#include HZ3_COUNTERS_H
 
 /* Loads a magazine from elsewhere; the empty loaded one becomes the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)

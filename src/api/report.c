@@ -4,7 +4,6 @@
 #include "api/options.h"
 #include "os/os.h"
 #include "os/write_signals.h"
-#include "watch/boxes.h"
 #include "watch/explain.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -123,7 +122,6 @@ static void flush_stdout(void)
 static void report_last(void)
 {
     flush_stdout();
-    HZ3_OBSERVE(hz3_boxes_print());
     if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE);
     if (hz3_options.PROFILE) write_profile();
 }
@@ -141,7 +139,7 @@ void hz3_report_start(void)
 {
     if (hz3_options.STATS & HZ3_STATS_FILE) stats_are_lost = !try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
-    if (!hz3_options.STATS && !hz3_options.PROFILE && !HZ3_BOXES_ON) return;
+    if (!hz3_options.STATS && !hz3_options.PROFILE) return;
     hz3_os_keep_stderr(); /* programs such as GNU coreutils close it in an atexit handler */
     if (atexit(report_last) != 0) hz3_os_stderr("hz3: warning: no statistics at exit\n", 36);
 }

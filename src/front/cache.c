@@ -125,7 +125,6 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     }
     hz3_budget_earn(self, cls);
     if (!self->cache.capacity[cls]) return take_one(self, cls);
-    HZ3_COUNT(refills, 1);
     send_some();
     bool loaded = !hz3_is_empty(self->cache.top[cls]) /* what was refused */ || hz3_refill(self, cls);
     if (loaded) return pop(self, cls);

@@ -65,19 +65,16 @@ static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **object
 static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
 {
     if (!HZ3_STASH_POPS) return false;
-    HZ3_COUNT(s44_calls, 1);
     if (HZ3_S44_TRANSPORT_LIST) {
         void *objects[HZ3_SMALL_V2_REFILL_BATCH];
         unsigned want = batch(self, cls), n;
         if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
         fill_both(self, cls, objects, n);
-        HZ3_COUNT(s44, n);
         return true;
     }
     struct hz3_magazine *magazine =
         steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
     if (!magazine) return false;
-    HZ3_COUNT(s44, hz3_magazine_count(magazine));
     load(self, cls, magazine);
     return true;
 }
@@ -86,16 +83,12 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
 static bool take_whole(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine;
-    HZ3_COUNT(s42_calls, 1);
     if ((magazine = hz3_transfer_pop(cls))) {
         self->cache.stats.transfer++;
-        HZ3_COUNT(s42, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_kept_take(cls))) {
         self->cache.stats.kept++;
-        HZ3_COUNT(kept, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_central_get_magazine(cls))) {
         self->cache.stats.central_magazine++;
-        HZ3_COUNT(central, hz3_magazine_count(magazine));
     }
     if (magazine) load(self, cls, magazine);
     return magazine;
@@ -113,7 +106,6 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     unsigned now = hz3_min(got, want);
     fill_both(self, cls, objects, now);
     hz3_kept_put(cls, objects + now, got - now);
-    HZ3_COUNT(run, got);
     self->cache.stats.held += source == HZ3_REFILL_HELD;
     self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
     self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;

@@ -36,15 +36,6 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
 }
 
-void hz3_cache_bury_counters(void)
-{
-    struct hz3_counting mine;
-    hz3_counting_start(&mine);
-    hz3_lock(&hz3_threads_lock);
-    hz3_counters_bury(&mine);
-    hz3_unlock(&hz3_threads_lock);
-}
-
 /* Gives up what a cache has besides magazines of objects.  hz3_threads_lock is held, as for the three below. */
 static void close_cache(struct hz3_cache *cache)
 {
@@ -95,7 +86,6 @@ static void strike_off(struct hz3_thread *thread)
     hz3_budget_forget(thread);
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
-    HZ3_OBSERVE(hz3_counters_bury(&thread->counting));
     joined--;
 }
 
@@ -186,7 +176,6 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     take_handoff(self, heap);
     self->self = pthread_self();
     self->outbox = &hz3_outbox;
-    HZ3_OBSERVE(hz3_counting_start(&self->counting));
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
     crowd = hz3_max(crowd, joined);
@@ -318,16 +307,6 @@ size_t hz3_cache_bytes(void)
         bytes += (here.thread + here.outgoing) * hz3_class_size(cls);
     }
     return bytes;
-}
-
-void hz3_cache_counters_sum(struct hz3_counters *sum)
-{
-    hz3_lock(&hz3_threads_lock);
-    call_roll();
-    hz3_counters_of_dead(sum);
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
-        hz3_counters_add(sum, &entry->thread->counting);
-    hz3_unlock(&hz3_threads_lock);
 }
 
 const struct hz3_place hz3_threads_places[] = {

@@ -43,7 +43,6 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
     purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
-    HZ3_OBSERVE(hz3_cache_bury_counters()); /* this thread may be on no list: it may not have joined */
     return purged;
 }
 

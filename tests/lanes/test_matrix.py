@@ -12,7 +12,7 @@ SHARING = ("scale", "classic")  # lanes that have the same flips: each runs them
 COMBINED = [
     variant("scale", ADOPT_MIN=65536),
     variant("scale", ADOPT_MIN=65536, S112_FULL_DRAIN_EXCHANGE=1, S48_OWNER_STASH_SPILL=1, DELAY=1),
-    variant("scale", ADOPT_MIN=65536, S44_STASH_MAX_OBJS=64, S44_STATS=1),
+    variant("scale", ADOPT_MIN=65536, S44_STASH_MAX_OBJS=64),
     variant("scale", ADOPT_MIN=65536, S121_PAGE_LOCAL_REMOTE=1, DELAY=1),
     variant("scale", ADOPT_MIN=65536, REMOTE_STASH_SPARSE=1, S97_REMOTE_STASH_BUCKET=1),
     variant("scale", S44_TRANSPORT_LIST=1, S44_OWNER_STASH_COUNT=1, S44_DRAIN_LIMIT=8),
