@@ -30,8 +30,7 @@ PARTS = ("S112_FULL_DRAIN_EXCHANGE=0", "S44_DRAIN_LIMIT=20", "S44_OWNER_STASH_CO
 # The lane, its changed flags, and the tests besides tests/unit that it runs.
 SOME = r"^(api|stress)\."
 BUILDS = [("scale", (), r"."), ("classic", [f"{box}=1" for box in BOXES], SOME), ("classic", PARTS, r"^stress\."),
-          ("scale", MORE, SOME), ("secure", ["S44_OWNER_STASH=0"], r"^((api|stress|misuse)\.|bite\.map_count$)"),
-          ("memory", ["S121_PAGE_LOCAL_REMOTE=1"], SOME)]
+          ("scale", MORE, SOME), ("secure", ["S44_OWNER_STASH=0"], r"^((api|stress|misuse)\.|bite\.map_count$)")]
 FEWER = ("check_programs", "stress", "stress_own_names", "bite_map_count")  # targets, for some of the tests
 PYTEST = ["tests/cli/test_guard.py", "tests/cli/test_memcheck.py", "tests/cli/test_statistics.py", "tests/look/test_profile.py"]
 

@@ -6,7 +6,6 @@
 #include "middle/transfer_cache.h"
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
 /* Loads a magazine from elsewhere; the empty loaded one becomes the previous. */
 static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
@@ -123,7 +122,6 @@ bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
 /* Each source is read before it is written, so that empty ones cost little. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
-    hz3_page_remote_collect(self->cache.owner, cls);
     if (take_from_stash(self, cls, false)) {
         self->cache.stats.stash++;
         return true;
@@ -133,6 +131,5 @@ bool hz3_refill(struct hz3_thread *self, unsigned cls)
         self->cache.stats.stolen++;
         return true;
     }
-    hz3_page_remote_collect_all(cls);
     return carve(self, cls, true);
 }

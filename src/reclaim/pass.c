@@ -9,7 +9,6 @@
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
 #include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
 enum {
     SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
@@ -28,7 +27,6 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     hz3_fork_reserve_settle();
     hz3_cache_clear_handoffs(slice, slices, age == 0);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
-        hz3_page_remote_collect_all(cls);
         hz3_owner_stash_trim(cls, age == 0);
         hz3_transfer_trim(cls, age == 0);
         hz3_central_trim(cls, age == 0);

@@ -11,12 +11,10 @@
 #include "os/gate.h"
 #include "os/os.h"
 #include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 #include "watch/layout.h"
 
 struct hz3_class_stats hz3_stats_of_class(unsigned cls)
 {
-    hz3_page_remote_collect_all(cls);
     uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
     for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
     struct hz3_cached cached = hz3_cache_look(cls);

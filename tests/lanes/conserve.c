@@ -28,7 +28,6 @@
 #include "middle/transfer_cache.h"
 #include "reclaim/pass.h"
 #include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 #include "audit.h"
 #include "support.h"
 #include "watch/stats.h"
@@ -212,7 +211,7 @@ static void check_balance(size_t threads)
 {
     size_t live[HZ3_CLASS_VALUES] = {0}, bytes = 0, heaps = 0, waiting = 0;
     hz3_lock(&hz3_reclaim_lock);
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_owner_stash_objects(cls); /* may retire some, with S121 */
     count_live(live, threads);
     count_runs();
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
