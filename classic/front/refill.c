@@ -92,10 +92,10 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
         self->cache.stats.transfer++;
         HZ3_COUNT(s42, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_kept_take(cls))) {
-        self->cache.stats.kept++;
+        self->cache.stats.central++;
         HZ3_COUNT(kept, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_central_get_magazine(cls))) {
-        self->cache.stats.central_magazine++;
+        self->cache.stats.central++;
         HZ3_COUNT(central, hz3_magazine_count(magazine));
     }
     if (magazine) load(self, cls, magazine);

@@ -3,6 +3,7 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
+#include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
 
 /* How much the bins of one owner may hold beyond what is booked.  The bound counts it as held. */
@@ -65,7 +66,7 @@ size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; owner < owners(); owner++) bytes += hz3_owner_stash_in_flight(owner);
-    return bytes + hz3_page_remote_waiting();
+    return bytes + hz3_page_remote_waiting() + hz3_central_waiting();
 }
 
 /* ---- pushes ---- */

@@ -1,5 +1,6 @@
 /* HZ3_S44_OWNER_STASH=0: there is no owner stash.  Every push is refused, and there is nothing to pop. */
 #include "middle/owner_stash.h"
+#include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
 
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
@@ -91,7 +92,7 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
 
 size_t hz3_owner_stash_waiting(void)
 {
-    return hz3_page_remote_waiting();
+    return hz3_page_remote_waiting() + hz3_central_waiting();
 }
 
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))

@@ -68,7 +68,3 @@ _Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT &&
 
 _Static_assert(POWER_OF_TWO_INSTANCES, "HZ3_OWNER_STASH_INSTANCES is a power of two");
 _Static_assert(POWER_OF_TWO_CLASSES, "HZ3_SMALL_NUM_SC is a power of two");
-_Static_assert(IMPLIES(HZ3_S145_CACHE_BATCH != 16, HZ3_S145_CENTRAL_LOCAL_CACHE),
-               "HZ3_S145_CACHE_BATCH needs HZ3_S145_CENTRAL_LOCAL_CACHE=1");
-_Static_assert(IMPLIES(HZ3_S142_CENTRAL_LOCKFREE, HZ3_CENTRAL_MAGAZINES),
-               "HZ3_S142_CENTRAL_LOCKFREE is how central keeps magazines; needs HZ3_CENTRAL_MAGAZINES=1");

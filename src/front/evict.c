@@ -4,7 +4,6 @@
 #include "front/outgoing.h"
 #include "front/spares.h"
 #include "middle/owner_stash.h"
-#include HZ3_CENTRAL_LOCAL_H
 #include HZ3_QUARANTINE_H
 
 /* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
@@ -52,7 +51,6 @@ void hz3_evict_outbox(struct hz3_outbox *outbox)
 {
     hz3_outgoing_flush(outbox);
     hz3_owner_stash_flush_spill(outbox);
-    hz3_kept_flush(outbox);
 }
 
 void hz3_evict_all(struct hz3_thread *thread)

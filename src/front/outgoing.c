@@ -4,7 +4,6 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include HZ3_CENTRAL_MAGAZINES_H
 
 enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object at least */
 
@@ -12,7 +11,7 @@ bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 {
     return (owner != HZ3_NO_OWNER && hz3_heap_is_in_use((unsigned)owner) &&
             hz3_owner_stash_push_magazine((unsigned)owner, cls, magazine)) ||
-           hz3_transfer_push(cls, magazine) || hz3_central_put_magazine(cls, magazine);
+           hz3_transfer_push(cls, magazine);
 }
 
 static unsigned capacity_of(unsigned cls)

@@ -19,7 +19,7 @@ HZ3_INLINE void ***hz3_outgoing_slot(struct hz3_outbox *outbox, unsigned key)
 void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner);
 void hz3_outgoing_flush(struct hz3_outbox *outbox); /* sends all that wait */
 /* Pushes a closed magazine that is not empty to its owner's stash.  If that refuses, or owner is HZ3_NO_OWNER, it goes
- * to the transfer cache, or to central.  False: none of them has room. */
+ * to the transfer cache.  False: none of them has room. */
 enum { HZ3_NO_OWNER = -1 };
 bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine);
 size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls); /* that wait */

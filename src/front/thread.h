@@ -19,7 +19,7 @@ enum hz3_thread_state {
 
 struct hz3_cache_stats {
     /* Mallocs that found the loaded magazine empty, by what served them. */
-    uint64_t swap, stash, transfer, kept, central_magazine, held, central, stolen, fresh;
+    uint64_t swap, stash, transfer, held, central, stolen, fresh;
     uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 

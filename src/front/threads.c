@@ -11,7 +11,6 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
-#include HZ3_CENTRAL_LOCAL_H
 #include HZ3_QUARANTINE_H
 
 #include <time.h>
@@ -267,8 +266,7 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
 {
     if (!outbox) return;
     cached->outgoing += hz3_outgoing_objects(outbox, cls);
-    cached->thread +=
-        hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls);
+    cached->thread += hz3_owner_stash_spilled(outbox, cls) + hz3_quarantine_objects(outbox, cls);
 }
 
 HZ3_RACY static void count_magazines(const struct hz3_cache *cache, unsigned cls, struct hz3_cached *cached)
@@ -326,8 +324,6 @@ const struct hz3_place hz3_threads_places[] = {
     HZ3_FIELD("stats.swap", struct hz3_cache_stats, swap),
     HZ3_FIELD("stats.stash", struct hz3_cache_stats, stash),
     HZ3_FIELD("stats.transfer", struct hz3_cache_stats, transfer),
-    HZ3_FIELD("stats.kept", struct hz3_cache_stats, kept),
-    HZ3_FIELD("stats.central_magazine", struct hz3_cache_stats, central_magazine),
     HZ3_FIELD("stats.held", struct hz3_cache_stats, held),
     HZ3_FIELD("stats.central", struct hz3_cache_stats, central),
     HZ3_FIELD("stats.stolen", struct hz3_cache_stats, stolen),

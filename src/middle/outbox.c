@@ -54,7 +54,6 @@ const struct hz3_place hz3_outbox_places[] = {
     HZ3_NUMBER("outbox.size", sizeof(struct hz3_outbox)),
     HZ3_FIELD("outbox.outgoing", struct hz3_outbox, outgoing),
     HZ3_FIELD("outbox.spill", struct hz3_outbox, spill),
-    HZ3_FIELD("outbox.central", struct hz3_outbox, central),
     HZ3_FIELD("outbox.waiting", struct hz3_outbox, waiting),
     HZ3_NUMBER("spill.size", sizeof(struct hz3_spill)),
     HZ3_FIELD("spill.first", struct hz3_spill, first),

@@ -20,7 +20,6 @@ struct hz3_outbox {
         *outgoing[HZ3_OUTGOING]; /* tops of magazines, each for the owner and class that its key names, or the stub's */
     bool remote_hint;            /* an object waits to go home */
     struct hz3_spill spill[HZ3_OUTBOX_SPILL];
-    struct hz3_magazine *central[HZ3_OUTBOX_CENTRAL]; /* closed, or NULL */
     void *waiting[HZ3_OUTBOX_WAITING];                /* objects, or NULL */
     uint32_t waited;                                  /* how many ever began to wait, wrapping */
 };

@@ -8,7 +8,6 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
-#include HZ3_CENTRAL_MAGAZINES_H
 
 enum {
     SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
@@ -29,7 +28,6 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         hz3_owner_stash_trim(cls, age == 0);
         hz3_transfer_trim(cls, age == 0);
-        hz3_central_trim(cls, age == 0);
     }
     hz3_transfer_recount();
     for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);

@@ -6,7 +6,7 @@
 #include "middle/owner_stash_transport.h"
 
 enum {
-    DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : HZ3_SMALL_V2_REFILL_BATCH,
+    DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : 30,
     BEYOND_NEED = HZ3_S48_OWNER_STASH_SPILL || HZ3_S44_DRAIN_LIMIT, /* a drain may take more than it needs */
     TAKE_HOME = 64,
 };

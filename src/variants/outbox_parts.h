@@ -10,7 +10,6 @@ enum {
     HZ3_SPILL_OBJS = 30, /* objects, but no more than a magazine of the class holds; in the other transport: */
     HZ3_SPILL_MAGAZINES = 2,
     HZ3_OUTBOX_SPILL = HZ3_S48_OWNER_STASH_SPILL * HZ3_CLASS_VALUES,
-    HZ3_OUTBOX_CENTRAL = HZ3_S145_CENTRAL_LOCAL_CACHE * HZ3_CLASS_VALUES,
     HZ3_OUTBOX_WAITING = HZ3_SECURE * HZ3_WAITING,
 };
 #endif
