@@ -8,8 +8,6 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
 enum {
     SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
@@ -28,10 +26,8 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     hz3_fork_reserve_settle();
     hz3_cache_clear_handoffs(slice, slices, age == 0);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
-        hz3_page_remote_collect_all(cls);
         hz3_owner_stash_trim(cls, age == 0);
         hz3_transfer_trim(cls, age == 0);
-        hz3_central_trim(cls, age == 0);
     }
     hz3_transfer_recount();
     for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);
@@ -43,7 +39,6 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
     purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
-    HZ3_OBSERVE(hz3_cache_bury_counters()); /* this thread may be on no list: it may not have joined */
     return purged;
 }
 

@@ -7,13 +7,10 @@
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
 size_t hz3_reclaim_waiting(void)
 {
-    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() +
-           hz3_page_remote_waiting() + hz3_orphans_waiting();
+    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_orphans_waiting();
 }
 
 bool hz3_reclaim_pressed(void)

@@ -93,6 +93,5 @@ void hz3_reclaim_departed(const struct hz3_departure *departure)
     if (departure->last) hz3_cache_clear_handoffs(0, 1, true);
     if (departure->dispersed) hz3_reclaim_run(true);
     hz3_reclaim_tick();
-    HZ3_OBSERVE(hz3_cache_bury_counters());
     hz3_gate_leave();
 }

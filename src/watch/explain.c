@@ -91,7 +91,7 @@ static void add_classes(struct explained *sum)
         sum->earned += of.earned * hz3_class_size(cls);
         size_t transfer = part(of.transfer, cls, &left);
         sum->transfer += transfer;
-        sum->in_flight += transfer + part(of.outgoing + of.stashed + of.central, cls, &left);
+        sum->in_flight += transfer + part(of.outgoing + of.stashed, cls, &left);
         sum->live += left;
         sum->free += sum->holes[cls];
     }
