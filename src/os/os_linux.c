@@ -281,6 +281,13 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
     return heard;
 }
 
+void hz3_os_dump(uintptr_t at, size_t bytes, bool wanted)
+{
+    int saved = errno;
+    madvise((void *)at, bytes, wanted ? MADV_DODUMP : MADV_DONTDUMP);
+    errno = saved;
+}
+
 int hz3_os_thread(void)
 {
     if (!thread && !hz3_sandboxed()) thread = (int)call(SYS_gettid, 0, 0, 0, 0);
