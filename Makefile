@@ -24,6 +24,9 @@ SIDE_BY_SIDE := -n $(shell expr 2 \* $(JOBS)) --dist loadfile --no-loadscope-reo
 QUIETLY = mkdir -p build && { { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
+# Of the flags that were given, those that only lane classic has.
+ORDERS := $(shell grep -o '^HZ3_FLAG.HZ3_[A-Z0-9_]*' classic/flags.def | cut -c 10-)
+ASKED := $(filter $(ORDERS),$(foreach given,$(patsubst -D%,%,$(HZ3_LDPRELOAD_DEFS_EXTRA)),$(firstword $(subst =, ,$(given)))))
 # $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here, and the recorder.
 # install, unlike cp, makes a new file: programs may be running on the old one.
 LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
@@ -43,8 +46,16 @@ KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 all: $(LANES:%=all_ldpreload_%) all_ldpreload_r50
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with.
-$(LANES:%=all_ldpreload_%): all_ldpreload_%: benches
+$(patsubst %,all_ldpreload_%,$(if $(ASKED),$(filter-out scale,$(LANES)),$(LANES))): all_ldpreload_%: benches
 	@$(call LIBRARY,$*,$(call KEEP_TESTS,$*),hz3)
+
+# A work order's lane scale is lane classic here.
+ifneq ($(ASKED),)
+all_ldpreload_scale: benches
+	@{ $(call LIBRARY,classic,$(call KEEP_TESTS,classic),hz3); } >build/classic.txt
+	@install libhakozuna_hz3_classic.so libhakozuna_hz3_scale.so && \
+	    echo "built libhakozuna_hz3_scale.so: it is lane classic, which has $(ASKED)"
+endif
 
 # One build by two names.
 all_ldpreload_r50: all_ldpreload_r90

@@ -23,6 +23,7 @@ MT_REMOTE = "bench_random_mixed_mt_remote_malloc"
 QUICK = {
     f"{MT_REMOTE} 4 20000 50 16 2048 50": None,
     "bench_mixed_st 20000 50 16 32768 --dist app --touch all": None,
+    "bench_waves 2 20000 300 64 --order last --touch ends": 2 * 2 * (20000 // 300) * 300,
     "bench_prodcons 2 3 20000 16 1024 --touch ends": 2 * 2 * 20000,
     "bench_chain 4 20000 24 512": 2 * 3 * 20000,
     "bench_only_free 3 2 50 100 17 512": 2 * 3 * 50 * (100 + 1),

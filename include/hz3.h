@@ -85,7 +85,9 @@ HZ3_API void hz3_malloc_stats(void); /* the same figures as text on stderr */
 #endif
 struct mallinfo;
 struct mallinfo2;
-HZ3_API struct mallinfo2 hz3_mallinfo2(void); /* arena: mapped, uordblks: allocated, keepcost: dirty; bytes */
+/* Bytes: arena: mapped, without hblkhd; uordblks and fordblks: of these allocated and free; hblkhd: in large blocks;
+ * keepcost: dirty.  Numbers: hblks: large blocks; ordblks: cached objects and free ranges. */
+HZ3_API struct mallinfo2 hz3_mallinfo2(void);
 HZ3_API struct mallinfo hz3_mallinfo(void);   /* the same, cut at INT_MAX */
 #if defined(__clang__) && defined(__cplusplus)
 #pragma clang diagnostic pop

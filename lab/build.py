@@ -17,7 +17,7 @@ from lab.plan import Arm, check_preloadable, digest, library_arm
 from lab.registry import Registry
 
 JOBS = f"-j{os.cpu_count()}"
-SOURCES = ("CMakeLists.txt", "cmake", "src", "include")
+SOURCES = ("CMakeLists.txt", "cmake", "src", "classic", "include")
 CALLERS_OWN = ("CC", "CFLAGS", "LDFLAGS")  # ignored, as they are not part of the directory's digest
 # CMake keeps the flags of its first call, and `make benches` may have had others.
 AS_OURS = ("-DCMAKE_C_COMPILER=cc", *(f"-DCMAKE_{of}_FLAGS=" for of in ("C", "EXE_LINKER", "MODULE_LINKER")))
@@ -137,9 +137,10 @@ def definitions(flags: dict[str, int]) -> str:
 def check_relations(variants: Iterable[Variant], registry: Registry, root: Path = ROOT) -> None:
     """Checks that each variant's flags go together.  No flag may change another, since check_flags compares all."""
     with tempfile.TemporaryDirectory() as folder:
-        includes = [f"-I{root / 'src'}", f"-I{folder}"]
-        argv = ["cc", "-std=gnu11", "-fsyntax-only", *includes, str(root / "src/base/relations.c")]
         for variant in variants:
+            trees = [root / tree for tree in registry.trees(variant.lane)]
+            includes = [f"-I{tree}" for tree in (*trees, folder)]
+            argv = ["cc", "-std=gnu11", "-fsyntax-only", *includes, str(trees[0] / "base/relations.c")]
             flags = registry.resolve(variant.lane, variant.flags).items()
             Path(folder, "hz3_flags.h").write_text("".join(f"#define {name} {value}\n" for name, value in flags))
             agree, said = outcome(argv, f"checking '{variant.name}'", LC_ALL="C")

@@ -89,14 +89,29 @@ def mappings(used: int) -> Finding:
     )
 
 
+class Hierarchy(NamedTuple):
+    """Where a version of control groups has its figures."""
+
+    controller: str  # in version 2 a group has no controller of its own
+    folder: str
+    limits: tuple[str, ...]
+    charged: tuple[str, ...]  # in memory.stat: what the system cannot take back unless it swaps
+    usage: str  # in its place where memory.stat cannot be read
+
+
+# The library has the same table, in src/os/cgroup.c, and limits itself by it.
+HIERARCHIES = (
+    Hierarchy("", "", ("memory.max", "memory.high"), ("anon", "shmem", "kernel"), "memory.current"),
+    Hierarchy("memory", "/memory", ("memory.limit_in_bytes",), ("total_rss", "total_shmem"), "memory.usage_in_bytes"),
+)
+
+
 def group(membership: str) -> Finding:
     """The least room that its control groups and those above leave, in version 2 and in version 1."""
-    of_memory = re.search(r"^\d+:(?:[^:]+,)?memory(?:,[^:]+)?:(/.*)$", membership, re.M)
-    limits = _limits(re.search(r"^0::(/.*)$", membership, re.M), "", "memory.current", "memory.high", "memory.max")
-    limits += _limits(of_memory, "/memory", "memory.usage_in_bytes", "memory.limit_in_bytes")
+    limits = [found for of in HIERARCHIES for found in group_limits(of, membership)]
     if not limits:
         return Finding(True, "no control group limits its memory")
-    left, limit = min((limit - used, limit) for limit, used in limits)
+    left, limit = min((limit - charged, limit) for limit, charged in limits)
     near = left * NEAR < limit
     return Finding(
         not near,
@@ -105,18 +120,26 @@ def group(membership: str) -> Finding:
     )
 
 
-def _limits(group: re.Match[str] | None, kind: str, use: str, *names: str) -> list[tuple[int, int]]:
-    """Each limit that is set, and how much of it is in use."""
-    path, found = group[1].rstrip("/") if group else "", []
-    while True:
-        folder = f"/sys/fs/cgroup{kind}{path}"
-        used = _text(f"{folder}/{use}").strip()
-        for limit in (_text(f"{folder}/{name}").strip() for name in names):
-            if limit.isdecimal() and int(limit) < UNLIMITED and used.isdecimal():
-                found.append((int(limit), int(used)))
-        if not path:
-            return found
-        path = path.rpartition("/")[0]
+def group_limits(of: Hierarchy, membership: str, root: str = "/sys/fs/cgroup") -> list[tuple[int, int]]:
+    """Each limit that is set, from the group itself up to the root, and how much counts towards it."""
+    groups = (line.split(":", 2) for line in membership.splitlines() if line.count(":") >= 2)
+    path = next((path for _, controllers, path in groups if of.controller in controllers.split(",")), "")
+    found: list[tuple[int, int]] = []
+    while path.startswith("/"):
+        path = path.rstrip("/")
+        folder = f"{root}{of.folder}{path}"
+        for limit in (_text(f"{folder}/{name}").strip() for name in of.limits):
+            if limit.isdecimal() and int(limit) < UNLIMITED:
+                found.append((int(limit), _charged(of, folder)))
+        path = path and (path.rpartition("/")[0] or "/")
+    return found
+
+
+def _charged(of: Hierarchy, folder: str) -> int:
+    figures = dict(re.findall(r"^(\w+) (\d+)$", _text(f"{folder}/memory.stat"), re.M))
+    known = [int(figures[name]) for name in of.charged if name in figures]
+    usage = _text(f"{folder}/{of.usage}").strip()
+    return sum(known) if known else int(usage) if usage.isdecimal() else 0
 
 
 def tls(environment: str) -> Finding:

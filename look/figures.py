@@ -90,6 +90,7 @@ class Figures:
         self.sources = dict.fromkeys(SOURCES, 0)
         self._shared()
         self._threads()
+        self._orphans()
         self.windows = self._windows()
         self.spans = [span for window in self.windows for span in self._spans(window)]
         run = layout.at("kind.run")
@@ -228,6 +229,30 @@ class Figures:
             base = slot * at.size("handoff")
             if at.field("handoff.taken", slots, base) and not at.field("handoff.claimant", slots, base):
                 self._cache(slots, base + at.at("handoff.cache"))
+
+    def _orphans(self) -> None:
+        """What the threads had cached that a fork left in the parent: noted in magazines' memory, by class."""
+        at, size = self.layout, self.layout.at("magazine.size")
+        if not at.has("orphans.last"):
+            return
+        last, counts = at.array("orphans.last", self.class_values), at.array("orphans.count", self.class_values)
+        bits, room = at.at("orphans.top_bits"), at.at("orphans.notes")
+        for cls in range(self.class_values - 1):
+            (page,), count = struct.unpack_from(ORDER + "Q", last, 8 * cls), counts[cls]
+            most = len(self.magazines) // size
+            while most and 0 <= (offset := page - self.area) <= len(self.magazines) - size:
+                form, first = f"{ORDER}{min(count, room)}I", offset + at.at("notes.note")
+                for note in struct.unpack_from(form, self.magazines, first):
+                    self._orphan(cls, self._magazine(note >> bits), note % (1 << bits))
+                (page,) = at.fields("notes.below", self.magazines, 1, offset)
+                count, most = room, most - 1
+
+    def _orphan(self, cls: int, offset: int, top: int) -> None:
+        if offset >= 0 and cls:
+            floor = self.layout.field("magazine.floor", self.magazines, offset)
+            self.classes[cls].cached["thread"] += max(0, top - floor)
+        elif offset >= 0 and not top:
+            self._outbox(self.area + offset)
 
     def _sum(self, data: bytes, base: int) -> None:
         for source in SOURCES:

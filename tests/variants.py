@@ -84,16 +84,20 @@ def _names(file: Path) -> frozenset[str]:
 class Variant:
     lane: str
     changes: tuple[tuple[str, int], ...] = ()
-    source: Path = ROOT / "src"
+    source: Path | None = None  # in place of src
     options: tuple[str, ...] = ()  # more for the compiler and linker
 
     @cached_property
     def flags(self) -> dict[str, int]:
-        lane = {name: flag.in_lane[self.lane] for name, flag in FLAGS.items()}
-        return lane | {"HZ3_OVERRIDE": 0} | dict(self.changes)
+        return REGISTRY.of(self.lane) | {"HZ3_OVERRIDE": 0} | dict(self.changes)
 
     def __str__(self) -> str:
         return " ".join([self.lane, *(f"{name}={value}" for name, value in self.changes), *self.options])
+
+    @cached_property
+    def trees(self) -> tuple[Path, ...]:
+        """Where its files are; the first folder that has a file counts."""
+        return tuple(self.source if self.source and tree == "src" else ROOT / tree for tree in REGISTRY.trees(self.lane))
 
     @property
     def _headers(self) -> dict[str, str]:
@@ -104,6 +108,7 @@ class Variant:
         """The folder of hz3_flags.h."""
         lines = [f'#define HZ3_LANE_TEXT "{self.lane}"', '#define HZ3_VERSION_TEXT "variant"']
         lines += [f"#define {name} {value}" for name, value in self.flags.items()]
+        lines += [f'#define HZ3_FLAGS_TEXT "{"".join(f" {name}={value}" for name, value in self.flags.items())}"']
         text = "\n".join(lines + [f'#define {name} "{file}"' for name, file in self._headers.items()]) + "\n"
         folder = BUILD / "flags" / hashlib.sha256(text.encode()).hexdigest()[:16]
         if not (folder / "hz3_flags.h").is_file():
@@ -115,21 +120,23 @@ class Variant:
 
     def object(self, file: Path, *words: str) -> Path:
         """The object file of a source of hz3, or of another source with `words`, the compiler's arguments."""
-        command = [*_command(ROOT / "src" / file.relative_to(self.source))] if not words else ["cc", *words]
+        shipped = next((ROOT / "src" / file.relative_to(tree) for tree in self.trees if file.is_relative_to(tree)), file)
+        command = [*_command(shipped)] if not words else ["cc", *words]
         command += self.options
-        files = sorted(_closure(file, (self.source, ROOT / "include", ROOT / "tests")))
+        roots = (*self.trees, ROOT / "include", ROOT / "tests")
+        files = sorted(_closure(file, roots))
         named = frozenset().union(*map(_names, files))
         state = hashlib.sha256(repr((command, _compiler(), file.name)).encode())
         for path in files:
             state.update(path.read_bytes())
         state.update(repr([(n, v) for n, v in (self.flags | self._headers).items() if n in named]).encode())
-        state.update(self.lane.encode() if "HZ3_LANE_TEXT" in named else b"")
+        state.update(str(self).encode() if "HZ3_LANE_TEXT" in named else b"")
         done = BUILD / "objects" / f"{file.stem}-{state.hexdigest()[:16]}.o"
         if not done.is_file():
             done.parent.mkdir(parents=True, exist_ok=True)
             made = done.with_suffix(f".{os.getpid()}.{get_ident()}")
-            run = subprocess.run([*command, f"-I{self._generated}", f"-I{self.source}", f"-I{ROOT}/include",
-                                  f"-I{ROOT}/tests", "-c", file, "-o", made], capture_output=True, text=True)
+            run = subprocess.run([*command, *(f"-I{root}" for root in (self._generated, *roots)), "-c", file, "-o", made],
+                                 capture_output=True, text=True)
             if run.returncode:
                 raise Refused(f"{self}: {run.stderr}")
             made.rename(done)
@@ -137,13 +144,12 @@ class Variant:
 
     @cached_property
     def objects(self) -> dict[str, Path]:
-        """All object files of hz3, by the source's path below src.  Raises Refused."""
-        sources = [file for file in sorted(self.source.glob("*/*.c"))
-                   if REGISTRY.takes_part(str(file.relative_to(self.source)), self.flags)]
-        self.object(self.source / "base/relations.c")  # first, since it refuses flags that do not go together
+        """All object files of hz3, by the source's path below its tree.  Raises Refused."""
+        found = {str(file.relative_to(tree)): file for tree in reversed(self.trees) for file in sorted(tree.glob("*/*.c"))}
+        sources = {name: found[name] for name in sorted(found) if REGISTRY.takes_part(name, self.flags)}
+        self.object(found["base/relations.c"])  # first, since it refuses flags that do not go together
         with ThreadPoolExecutor(JOBS) as pool:
-            made = list(pool.map(self.object, sources))
-        return {str(file.relative_to(self.source)): made for file, made in zip(sources, made, strict=True)}
+            return dict(zip(sources, pool.map(self.object, sources.values()), strict=True))
 
     def program(self, *files: str, libraries: tuple[str, ...] = ()) -> Path:
         """An executable made of these files (paths below tests), support.c and hz3."""
@@ -183,7 +189,7 @@ class Variant:
                 for section, text in _disassembly(_first(made)).items() if (section, str(made)) not in unused}
 
 
-def variant(lane: str, *options: str, source: Path = ROOT / "src", **changes: int) -> Variant:
+def variant(lane: str, *options: str, source: Path | None = None, **changes: int) -> Variant:
     """A variant of the lane.  Flags are named without HZ3_."""
     return Variant(lane, tuple((f"HZ3_{name}", value) for name, value in changes.items()), source, options)
 
@@ -242,7 +248,7 @@ def run(program: Path, *arguments: object, seconds: float = 60, **environment: s
 
 def flips(lane: str) -> list[Variant]:
     """The lane with each of its flags changed alone."""
-    return [Variant(lane, ((name, value),)) for name in FLAGS if name != "HZ3_OVERRIDE"
+    return [Variant(lane, ((name, value),)) for name in REGISTRY.of(lane) if name != "HZ3_OVERRIDE"
             for value in other_values(name, lane)]
 
 
@@ -251,7 +257,7 @@ def matrix(long: bool) -> list[Variant]:
     and optimized less, which a quarter of the compiler's time goes into."""
     def is_own(lane: str, flip: Variant) -> bool:
         flag = FLAGS[flip.changes[0][0]]
-        return flag.in_lane[lane] != flag.in_lane["scale"]
+        return flag.in_lane[lane] != flag.in_lane.get("scale")
 
     options = () if long else ("-O1",)
     return [replace(each, options=options) for lane in LANES for each in (Variant(lane), *(

@@ -46,7 +46,7 @@ def commands() -> dict[str, tuple[str, list[str]]]:
 def says(source: str, build: str, compiler: list[str]) -> str:
     """The findings of both in a source."""
     tidy = ["clang-tidy-19", "-p", build, "--quiet", "--warnings-as-errors=*", source]
-    if not source.startswith(f"{ROOT}/src/"):
+    if not source.startswith((f"{ROOT}/src/", f"{ROOT}/classic/")):
         tidy += ["--", *compiler[1:]]
     told = [subprocess.run(command, cwd=ROOT, capture_output=True, text=True) for command in (tidy, [*compiler, *GCC, source])]
     return "".join(f"{done.stdout}{done.stderr}" for done in told if done.returncode or "warning:" in done.stderr)
@@ -54,7 +54,7 @@ def says(source: str, build: str, compiler: list[str]) -> str:
 
 def main() -> None:
     looked_at = commands()
-    left_out = {str(path) for path in ROOT.glob("src/*/*.c")} - looked_at.keys()
+    left_out = {str(path) for tree in ("src", "classic") for path in ROOT.glob(f"{tree}/*/*.c")} - looked_at.keys()
     if left_out:
         sys.exit(f"analyze: no build has {' '.join(sorted(left_out))}")
     with ThreadPoolExecutor(os.cpu_count()) as pool:

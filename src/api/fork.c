@@ -4,6 +4,7 @@
 #include "back/free_spans.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
+#include "front/orphans.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "os/gate.h"
@@ -34,8 +35,8 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_outbox_lock);
+    visit(&hz3_orphans_lock);
     visit(&hz3_magazine_lock);
-    visit(&hz3_profile_setting);
     visit(&hz3_profile_lock);
     visit(&hz3_guard_lock);
 }
@@ -74,8 +75,10 @@ static void child(void)
 {
     if (!depth) return;
     hz3_os_after_fork();
-    whole = hz3_gate_after_fork() && whole && depth == 1;
-    each_lock(hz3_lock_forget_others);
+    bool alone = hz3_gate_after_fork();
+    if (!alone) each_lock(hz3_lock_forget_others); /* else nobody held one, and each look would cost a page fault */
+    hz3_lock_forget_others(&hz3_profile_setting);  /* which is taken outside the gate */
+    whole = alone && whole && depth == 1;
     hz3_reclaim_after_fork();
     hz3_pages_after_fork();
     hz3_cache_after_fork(whole);

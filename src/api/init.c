@@ -19,6 +19,8 @@
 #include "watch/profile.h"
 #include "watch/sample.h"
 
+#include <sys/resource.h>
+
 HZ3_ATOMIC(bool) hz3_started;
 static bool options_read;
 
@@ -71,6 +73,8 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_os_find_syscall();
     if (!options_read && hz3_options_load()) apply_live_options();
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
+        hz3_os_verbose = true;
+        hz3_os_bytes_allowed(RLIMIT_AS); /* it was asked for when nothing could be said of it */
         hz3_learn();
         hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }

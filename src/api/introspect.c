@@ -66,15 +66,21 @@ HZ3_API void hz3_malloc_stats(void)
 
 /* ---- functions of glibc ---- */
 
+/* As glibc has them: arena is uordblks and fordblks, and knows nothing of large blocks, which glibc maps one by one.
+ * Free chunks are cached objects and free ranges; what is free in runs in use is not counted by pieces. */
 HZ3_API struct mallinfo2 hz3_mallinfo2(void)
 {
     hz3_ensure_started();
     struct hz3_stats s;
     hz3_stats_read(&s);
+    size_t small = s.allocated - s.large, arena = hz3_max(s.mapped - hz3_min(s.large, s.mapped), small);
     return (struct mallinfo2){
-        .arena = s.mapped,
-        .uordblks = s.allocated,
-        .fordblks = s.mapped - hz3_min(s.allocated, s.mapped),
+        .arena = arena,
+        .ordblks = s.cached_objects + hz3_stats_free_ranges(),
+        .hblks = s.large_blocks,
+        .hblkhd = s.large,
+        .uordblks = small,
+        .fordblks = arena - small,
         .keepcost = s.dirty,
     };
 }
@@ -89,6 +95,9 @@ HZ3_API struct mallinfo hz3_mallinfo(void)
     struct mallinfo2 info = hz3_mallinfo2();
     return (struct mallinfo){
         .arena = saturated(info.arena),
+        .ordblks = saturated(info.ordblks),
+        .hblks = saturated(info.hblks),
+        .hblkhd = saturated(info.hblkhd),
         .uordblks = saturated(info.uordblks),
         .fordblks = saturated(info.fordblks),
         .keepcost = saturated(info.keepcost),
@@ -114,9 +123,11 @@ HZ3_API int hz3_malloc_info(int options, FILE *stream)
     hz3_stats_json(json, sizeof json);
     int written = fprintf(stream,
                           "<malloc version=\"hz3-" HZ3_VERSION_TEXT "\">\n"
-                          "<system type=\"current\" size=\"%zu\"/>\n<total type=\"rest\" size=\"%zu\"/>\n"
+                          "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
+                          "<system type=\"current\" size=\"%zu\"/>\n"
                           "<hz3 json='%s'/>\n</malloc>\n",
-                          info.arena, info.fordblks, json);
+                          info.ordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, json);
     return written < 0 ? -1 : 0;
 }
 

@@ -4,6 +4,7 @@
 #include "api/options.h"
 #include "os/libc.h"
 #include "os/os.h"
+#include "os/sandbox.h"
 #include "os/write_signals.h"
 #include "watch/boxes.h"
 #include "watch/explain.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,24 @@
 /* malloc_stats may be called by a thread with a minimal stack.  So functions that need more stack are not inlined. */
 
 static bool stats_are_lost; /* as a warning at the start said */
+
+/* Where statistics go. */
+typedef void output(const char *text, size_t length);
+
+/* The program may have given the stream another file, a buffer, or a lock that one of its threads holds.  As in glibc
+ * the thread is not cancelled here. */
+static HZ3_NOINLINE void write_to_stream(const char *text, size_t length)
+{
+    struct hz3_write_signals before;
+    int saved = errno, cancel;
+    bool may = !hz3_sandboxed();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (may) hz3_write_signals_block(&before);
+    (void)fwrite(text, 1, length, stderr);
+    if (may) hz3_write_signals_unblock(&before);
+    pthread_setcancelstate(cancel, NULL);
+    errno = saved;
+}
 
 static HZ3_NOINLINE void append_stats(const char *text, size_t length)
 {
@@ -29,37 +49,33 @@ static HZ3_NOINLINE void append_stats(const char *text, size_t length)
 }
 
 /* With one write, so that those of several processes do not mix. */
-static void write_lines(bool to_file, struct hz3_text text)
+static void write_lines(output *write, struct hz3_text text)
 {
     hz3_stats_text(&text);
     if (hz3_options.STATS & HZ3_STATS_EXPLAIN) hz3_explain_text(&text);
-    size_t length = hz3_min(text.length, text.size - 1);
-    if (to_file)
-        append_stats(text.buf, length);
-    else
-        hz3_os_stderr(text.buf, length);
+    write(text.buf, hz3_min(text.length, text.size - 1));
 }
 
-static HZ3_NOINLINE void write_explained(bool to_file)
+static HZ3_NOINLINE void write_explained(output *write)
 {
     char buf[HZ3_STATS_BYTES + HZ3_EXPLAIN_BYTES];
-    write_lines(to_file, (struct hz3_text){buf, sizeof buf, 0});
+    write_lines(write, (struct hz3_text){buf, sizeof buf, 0});
 }
 
-static HZ3_NOINLINE void write_unexplained(bool to_file)
+static HZ3_NOINLINE void write_unexplained(output *write)
 {
     char buf[HZ3_STATS_BYTES];
-    write_lines(to_file, (struct hz3_text){buf, sizeof buf, 0});
+    write_lines(write, (struct hz3_text){buf, sizeof buf, 0});
 }
 
-static void write_stats(bool to_file)
+static void write_stats(output *write)
 {
-    (hz3_options.STATS & HZ3_STATS_EXPLAIN ? write_explained : write_unexplained)(to_file);
+    (hz3_options.STATS & HZ3_STATS_EXPLAIN ? write_explained : write_unexplained)(write);
 }
 
 void hz3_report_stats(void)
 {
-    write_stats(false);
+    write_stats(write_to_stream);
 }
 
 /* ---- the heap profile ---- */
@@ -125,7 +141,7 @@ static void report_last(void)
 {
     flush_stdout();
     HZ3_OBSERVE(hz3_boxes_print());
-    if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE);
+    if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE ? append_stats : hz3_os_stderr);
     if (hz3_options.PROFILE) write_profile();
 }
 

@@ -4,6 +4,6 @@
 
 /* Registers that, and warns of files that cannot be written. */
 void hz3_report_start(void);
-/* Writes the statistics to stderr now, as HZ3_STATS has them. */
+/* Writes the statistics to the stream stderr now, as HZ3_STATS has them. */
 void hz3_report_stats(void);
 #endif

@@ -9,6 +9,7 @@
 #include "back/run.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
+#include "front/exchange.h"
 #include "front/remote_free.h"
 #include "os/gate.h"
 #include "reclaim/search.h"
@@ -148,8 +149,12 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
 
 HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
 {
+    size_t size = units << HZ3_UNIT_SHIFT;
+    unsigned cls = hz3_class_table_of_malloc[units];
+    void *p = hz3_exchange_malloc(cls);
+    if (likely(p)) return hz3_hand_out(p, cls, size);
     hz3_ensure_started();
-    return small(hz3_class_of(units << HZ3_UNIT_SHIFT), units << HZ3_UNIT_SHIFT, 1);
+    return small(hz3_class_of(size), size, 1);
 }
 
 void *hz3_malloc_zeroed(size_t size)
@@ -283,6 +288,18 @@ static void free_from(void *p, const void *from)
     hz3_thread.by_loader = false;
 }
 
+/* False: p has to be freed some other way, and nothing was changed. */
+HZ3_INLINE bool free_by_exchange(void *p)
+{
+    const struct hz3_window *window = &hz3_windows[0];
+    if (!hz3_window_has(window, p)) return false;
+    unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
+    bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls) && hz3_seal_holds(p, cls);
+    if (!sound || hz3_goes_home(window, p, cls) || !hz3_exchange_free(p, cls)) return false;
+    hz3_mark_freed(p, cls);
+    return true;
+}
+
 HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 {
     hz3_thread.by_loader = hz3_os_is_loader(from);
@@ -292,6 +309,7 @@ HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
+    if (likely(free_by_exchange(p))) return;
     if (p) free_from(p, __builtin_return_address(0));
 }
 

@@ -11,7 +11,7 @@ enum {
     KINDS = HZ3_SPAN_UNMAPPED + 1,
 };
 
-struct hz3_lock hz3_pages_lock;
+HZ3_TOGETHER struct hz3_lock hz3_pages_lock;
 static struct hz3_span *lists[KINDS][LISTS];
 static uint64_t filled_lists[KINDS][(LISTS + 63) / 64]; /* bit: the list holds a span */
 static struct hz3_span *oldest, *newest;                /* dirty spans by age */
@@ -103,6 +103,14 @@ struct hz3_span *hz3_spans_idle(enum hz3_span_kind kind, size_t granules, uint32
                 !hz3_window_of((void *)span->start)->reserved)
                 return span;
     return NULL;
+}
+
+size_t hz3_spans_count(enum hz3_span_kind kind)
+{
+    size_t spans = 0;
+    for (unsigned list = 0; (list = next_filled(kind, list)) < LISTS; list++)
+        for (const struct hz3_span *span = lists[kind][list]; span; span = span->in_pool.next) spans++;
+    return spans;
 }
 
 /* ---- the age list ---- */

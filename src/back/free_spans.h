@@ -40,6 +40,9 @@ HZ3_INLINE uintptr_t hz3_spans_aligned_start(const struct hz3_span *span, size_t
     return hz3_round_up(span->start, align << HZ3_GRANULE_SHIFT);
 }
 
+/* How many free spans of the kind there are.  Looks at each. */
+size_t hz3_spans_count(enum hz3_span_kind kind);
+
 /* The free span of this kind that ends or starts right at a granule, or NULL. */
 struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind);
 /* The dirty span that was filed, or merged, longest ago; or NULL. */

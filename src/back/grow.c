@@ -16,7 +16,7 @@ enum {
     HUGE_SHARE = 64, /* this share of what is in use is asked for in huge pages at a time */
 };
 
-size_t hz3_grown;
+HZ3_TOGETHER size_t hz3_grown;
 
 struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
 {

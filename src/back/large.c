@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-HZ3_ATOMIC(size_t) hz3_large_bytes;
+HZ3_ATOMIC(size_t) hz3_large_blocks, hz3_large_bytes;
 
 enum { MOVE_MIN = 512 * 1024 }; /* bytes from which moving pages beats copying them */
 
@@ -25,6 +25,7 @@ size_t hz3_large_granules(size_t size)
 void hz3_large_begin(struct hz3_span *span, size_t size)
 {
     span->bytes = hz3_round_up(hz3_max(size, 1), hz3_os.page);
+    hz3_add(hz3_large_blocks, 1);
     hz3_add(hz3_large_bytes, span->bytes);
     hz3_set(span->freed, false);
     hz3_set(span->sample, 0);
@@ -33,8 +34,17 @@ void hz3_large_begin(struct hz3_span *span, size_t size)
 
 void hz3_large_end(struct hz3_span *span)
 {
+    hz3_sub(hz3_large_blocks, 1);
     hz3_sub(hz3_large_bytes, span->bytes);
     if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", (void *)span->start);
+}
+
+/* The pages behind the block, which nobody can use, may hold what they held before.  Not where there is a limit. */
+static void purge_rest(const struct hz3_span *span)
+{
+    size_t rest = hz3_span_bytes(span) - span->bytes;
+    if (unlikely(rest && !span->zeroed && hz3_pages_near_limit()))
+        hz3_os_purge(span->start + span->bytes, rest, hz3_get(hz3_os.huge_page));
 }
 
 static struct hz3_span *new_block(size_t size, size_t alignment)
@@ -42,8 +52,11 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_large_granules(size);
     if (granules + align > INT32_MAX) return NULL;
     struct hz3_span *span = hz3_large_cache_take(granules, align);
+    bool cached = span; /* then a block of about this size lay here */
     if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
-    if (span) hz3_large_begin(span, size);
+    if (!span) return NULL;
+    hz3_large_begin(span, size);
+    if (!cached) purge_rest(span);
     return span;
 }
 
@@ -137,6 +150,7 @@ void *hz3_large_realloc(void *p, size_t size)
     if (hz3_exchange(span->freed, true, memory_order_relaxed)) hz3_misuse("double free", p);
     bool moved = hz3_pages_move(to, span);
     if (!moved) hz3_set(span->freed, false);
+    hz3_sub(hz3_large_blocks, 1);
     hz3_sub(hz3_large_bytes, moved ? old : new);
     return moved ? (void *)start : NULL;
 }

@@ -37,6 +37,7 @@ void hz3_large_set_usable(const void *p, size_t bytes);
 void hz3_large_set_sample(const void *p, uint32_t sample);
 uint32_t hz3_large_take_sample(const void *p);
 
-extern HZ3_ATOMIC(size_t) hz3_large_bytes;        /* usable bytes of all live blocks */
+/* Live blocks, and their usable bytes. */
+extern HZ3_ATOMIC(size_t) hz3_large_blocks, hz3_large_bytes;
 extern const struct hz3_place hz3_large_places[]; /* for readers outside: base/layout */
 #endif

@@ -3,18 +3,45 @@
 #include "back/arena.h"
 #include "back/free_spans.h"
 #include "back/huge_pages.h"
+#include "back/limits.h"
 #include "back/states.h"
 #include "os/cgroup.h"
 #include "os/sandbox.h"
 
+enum {
+    AGAIN_MS = 250, /* to read a group's memory.stat takes about 15 us */
+    LITTLE = 32,    /* with less than this share of the limit nothing would go back: hz3_pages_pressed */
+};
+
 static bool soft_limit_by_group;
-static HZ3_ATOMIC(bool) have_read;
+static HZ3_ATOMIC(bool) have_read, limited_by_group;
 
 void hz3_learn_start(size_t soft_limit)
 {
     soft_limit_by_group = soft_limit == SIZE_MAX;
     hz3_set(hz3_pages_soft_limit, soft_limit ? soft_limit : SIZE_MAX);
     hz3_set(have_read, false);
+    hz3_set(limited_by_group, false);
+}
+
+/* What hz3 holds it knows itself, from one moment to the next.  What the rest of the group holds changes less often. */
+static void read_charge(void)
+{
+    size_t before = hz3_pages_resident_described(), charged = hz3_cgroup_charged();
+    size_t ours = hz3_max(before, hz3_pages_resident_described());
+    hz3_set(hz3_pages_charged_to_others, charged - hz3_min(ours, charged));
+}
+
+void hz3_learn_again(uint32_t now)
+{
+    static uint32_t last;
+    if (likely(!hz3_get(limited_by_group)) || hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / LITTLE) return;
+    if (!hz3_trylock(&hz3_pages_lock)) return;
+    if (hz3_ms_passed(last, AGAIN_MS, now) && !hz3_sandboxed()) {
+        read_charge();
+        last = now;
+    }
+    hz3_unlock(&hz3_pages_lock);
 }
 
 void hz3_learn_locked(void)
@@ -25,7 +52,10 @@ void hz3_learn_locked(void)
     hz3_states_advise();
     hz3_arena_advise();
     size_t limit = soft_limit_by_group ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
-    if (limit != SIZE_MAX) hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));
+    if (limit == SIZE_MAX) return;
+    hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));
+    hz3_set(limited_by_group, true);
+    read_charge();
 }
 
 void hz3_learn(void)

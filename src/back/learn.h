@@ -15,4 +15,6 @@ void hz3_learn_start(size_t soft_limit);
 void hz3_learn_locked(void);
 /* The lock is not held.  Does nothing if another thread holds it, which may be gone (in a child not made by fork). */
 void hz3_learn(void);
+/* Reads again, if that is due and there is a limit, what the group is charged for beside hz3's memory.  now: in ms. */
+void hz3_learn_again(uint32_t now);
 #endif

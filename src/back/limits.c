@@ -50,7 +50,7 @@ void hz3_pages_retook(size_t bytes)
 
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
 bool hz3_pages_elastic;
-HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX;
+HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX, hz3_pages_charged_to_others;
 HZ3_ATOMIC(bool) hz3_pages_attended;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;
 
@@ -69,6 +69,7 @@ const struct hz3_place hz3_limits_places[] = {
     HZ3_PLACE("decay_ms", hz3_pages_decay),
     HZ3_PLACE("retain", hz3_pages_dirty_max),
     HZ3_PLACE("soft_limit", hz3_pages_soft_limit),
+    HZ3_PLACE("charged_to_others", hz3_pages_charged_to_others),
     HZ3_PLACE("attended", hz3_pages_attended),
     HZ3_PLACE("locked", hz3_pages_are_locked),
     HZ3_PLACE("broken", hz3_os_broken),

@@ -12,6 +12,9 @@ extern uint32_t hz3_pages_decay;                /* ms: how long freed memory sta
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age; */
 extern bool hz3_pages_elastic;                  /* more may be, while the background thread runs and nothing grows */
 extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit; /* resident bytes above which all that waits goes back at once */
+/* Bytes that the control group with the limit is charged for beside these: the program's own mappings, other processes.
+ */
+extern HZ3_ATOMIC(size_t) hz3_pages_charged_to_others;
 
 /* Bytes that may stay dirty while hz3 takes pages that are not there yet: a sixteenth of what is in use, 512 KiB at
  * least, dirty_max at most.  The bound doubles when what went back because of it was taken again within the decay
@@ -37,12 +40,28 @@ HZ3_INLINE size_t hz3_pages_waiting(void)
            hz3_gauge(HZ3_GAUGE_IDLE);
 }
 
-/* The soft limit counts state bytes too: the most that runs of small objects, in use and freed, may have. */
-HZ3_INLINE bool hz3_pages_above_limit(void)
+/* The same with state bytes: the most that runs of small objects, in use and freed, may have. */
+HZ3_INLINE size_t hz3_pages_resident_described(void)
 {
     size_t described = hz3_gauge(HZ3_GAUGE_SMALL) + hz3_gauge(HZ3_GAUGE_DIRTY);
-    return unlikely(hz3_pages_resident() + (hz3_state_tables ? described / HZ3_UNIT : 0) >
-                    hz3_get(hz3_pages_soft_limit));
+    return hz3_pages_resident() + (hz3_state_tables ? described / HZ3_UNIT : 0);
+}
+
+/* What counts towards the soft limit, in bytes. */
+HZ3_INLINE size_t hz3_pages_counted(void)
+{
+    return hz3_pages_resident_described() + hz3_get(hz3_pages_charged_to_others);
+}
+
+HZ3_INLINE bool hz3_pages_above_limit(void)
+{
+    return unlikely(hz3_pages_counted() > hz3_get(hz3_pages_soft_limit));
+}
+
+/* Half of it is used. */
+HZ3_INLINE bool hz3_pages_near_limit(void)
+{
+    return unlikely(hz3_pages_counted() > hz3_get(hz3_pages_soft_limit) / 2);
 }
 
 /* Above the limit, with memory to give back.  Without that condition, memory in use would press for ever. */

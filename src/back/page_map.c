@@ -5,7 +5,7 @@ _Static_assert(offsetof(struct hz3_span, in_central.older) == 64, "the hot part 
 _Static_assert(sizeof(struct hz3_span) == 128 + sizeof(uint64_t) * HZ3_SPAN_WORDS * HZ3_S121_PAGE_LOCAL_REMOTE,
                "and the whole");
 
-struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
+HZ3_TOGETHER struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uint8_t hz3_state_shift[HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED, *hz3_states;
 unsigned hz3_state_tables;

@@ -295,8 +295,7 @@ void hz3_pages_make_room(size_t bytes)
 static bool may_wait(void)
 {
     return hz3_pages_elastic && !hz3_get(hz3_os.counts_mapped) && hz3_get(hz3_pages_attended) &&
-           !hz3_get(hz3_pages_are_locked) && hz3_vma_edges_none() &&
-           hz3_pages_resident() <= hz3_get(hz3_pages_soft_limit) / 2;
+           !hz3_get(hz3_pages_are_locked) && hz3_vma_edges_none() && !hz3_pages_near_limit();
 }
 
 void hz3_pages_heed_limits(void)
@@ -308,5 +307,5 @@ void hz3_pages_heed_limits(void)
 
 void hz3_pages_after_fork(void)
 {
-    hz3_set(hz3_pages_being_purged, purging_here);
+    if (hz3_get(hz3_pages_being_purged) != purging_here) hz3_set(hz3_pages_being_purged, purging_here);
 }

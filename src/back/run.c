@@ -139,21 +139,47 @@ void hz3_run_expect_retire(const void *p, unsigned cls)
     __builtin_prefetch(&window->free[granule][i / WORD], 1);
 }
 
-void hz3_run_retire(struct hz3_span *run, void *p, bool held)
+/* Sets the bits of retired objects in a word of the bitmap. */
+static void retire_word(struct hz3_span *run, size_t word, uint64_t bits, bool held)
 {
-    size_t i = hz3_run_index(run, p);
-    if (unlikely(!starts(run, i, p))) hz3_misuse("interior pointer freed", p);
-    HZ3_ATOMIC(uint64_t) *word = &free_words(run)[i / WORD];
-    uint64_t was, bit = (uint64_t)1 << i % WORD;
-    if (held) {
-        was = hz3_fetch_or(*word, bit, memory_order_release);
-        hz3_sub(run->live, 1);
-    } else {
-        was = hz3_get(*word);
-        hz3_set(*word, was | bit);
-        hz3_set(run->live, hz3_get(run->live) - 1);
+    HZ3_ATOMIC(uint64_t) *free = &free_words(run)[word];
+    uint64_t was = hz3_get(*free);
+    if (held)
+        was = hz3_fetch_or(*free, bits, memory_order_release);
+    else
+        hz3_set(*free, was | bits);
+    size_t twice = word * WORD + (was & bits ? (unsigned)__builtin_ctzll(was & bits) : 0);
+    if (unlikely(was & bits)) hz3_misuse("double free", (void *)(run->start + twice * hz3_class_size(run->cls)));
+}
+
+unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, bool held)
+{
+    const uintptr_t start = run->start;
+    const size_t bytes = hz3_span_bytes(run), size = hz3_class_size(run->cls), bump = hz3_get(run->bump);
+    const unsigned cls = run->cls;
+    size_t word = 0;
+    uint64_t bits = 0;
+    unsigned done = 0;
+    for (; done < n; done++) {
+        size_t offset = (uintptr_t)objects[done] - start, i;
+        if (offset >= bytes) break;
+        i = index_at(offset, cls);
+        if (unlikely(i >= bump || i * size != offset)) hz3_misuse("interior pointer freed", objects[done]);
+        if (i / WORD != word) {
+            if (bits) retire_word(run, word, bits, held);
+            word = i / WORD;
+            bits = 0;
+        }
+        uint64_t bit = (uint64_t)1 << i % WORD;
+        if (unlikely(bits & bit)) hz3_misuse("double free", objects[done]);
+        bits |= bit;
     }
-    if (unlikely(was & bit)) hz3_misuse("double free", p);
+    if (bits) retire_word(run, word, bits, held);
+    if (held)
+        hz3_sub(run->live, done);
+    else
+        hz3_set(run->live, hz3_get(run->live) - done);
+    return done;
 }
 
 /* What lies between live objects: returns bytes. */

@@ -16,9 +16,10 @@ void hz3_run_free(struct hz3_span *run); /* live == 0 */
 /* Holder only.  Takes up to `want` objects, lowest address first; returns how many. */
 unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
 
-/* Retires p, which lies in the run.  Ends the process if no object starts at p that was handed out.  One thread at a
- * time; `held`: the run's holder may take objects meanwhile. */
-void hz3_run_retire(struct hz3_span *run, void *p, bool held);
+/* Retires the first of n objects, at least one, and those after it that lie in the same run, which is `run`; returns
+ * how many.  Writes each word of the bitmap once for neighbours in a row.  Ends the process where no object starts that
+ * was handed out.  One thread at a time; `held`: the run's holder may take objects meanwhile. */
+unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, bool held);
 /* Prefetches what a retire of p will write.  (Runs of more than 64 objects have a single granule.) */
 void hz3_run_expect_retire(const void *p, unsigned cls);
 

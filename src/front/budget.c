@@ -9,7 +9,7 @@ enum {
     FIRST_MIN = 2,     /* objects in a larger class's first magazine, which counts */
 };
 
-HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
+HZ3_TOGETHER HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
 static size_t thread_budget;
 static intptr_t total_budget;
 
@@ -156,5 +156,6 @@ void hz3_budget_forget(struct hz3_thread *thread)
 void hz3_budget_after_fork(struct hz3_thread *self, bool counts)
 {
     hz3_set(self->lent, 0);
-    hz3_set(hz3_budget_unclaimed, total_budget - (counts ? (intptr_t)self->reserved : 0));
+    intptr_t unclaimed = total_budget - (counts ? (intptr_t)self->reserved : 0);
+    if (hz3_get(hz3_budget_unclaimed) != unclaimed) hz3_set(hz3_budget_unclaimed, unclaimed);
 }

@@ -12,7 +12,6 @@
 
 enum {
     SLOW_CALLS_PER_VISIT = 16,
-    SWAPS_PER_MISS = 8, /* so many swaps count as a miss: they, too, mean that the class has too little room */
 };
 
 /* Every slow path does this first.  False: this thread has no cache yet, or no longer.  A thread does not join in a
@@ -26,7 +25,10 @@ static bool enter(struct hz3_thread *self, bool may_join)
         if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
     hz3_budget_take_back(self);
-    if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) self->due = true;
+    if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) {
+        self->due = true;
+        if (unlikely(self->has_to_answer)) hz3_threads_answer(self);
+    }
     return self->state == HZ3_THREAD_JOINED;
 }
 
@@ -53,7 +55,7 @@ static void swap(struct hz3_thread *self, unsigned cls)
     void **empty = self->cache.top[cls], **full = self->cache.previous[cls];
     unsigned count = hz3_magazine_count(hz3_magazine_close(full));
     hz3_assert(!hz3_is_stub(empty));
-    if (count < self->cache.capacity[cls]) {
+    if (hz3_magazine_of(full)->header.floor > HZ3_MAGAZINE_LAST - self->cache.capacity[cls]) {
         void **room = hz3_cache_open(&self->cache, cls, hz3_magazine_of(empty)) + 1;
         full -= count;
         for (unsigned i = 0; i < count; i++) room[i] = full[i + 1];
@@ -119,7 +121,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
     self->cache.freed_only[cls] = false;
     if (!hz3_is_empty(self->cache.previous[cls])) {
-        if (++self->cache.stats.swap % SWAPS_PER_MISS == 0) hz3_budget_earn(self, cls);
+        if (++self->cache.stats.swap % HZ3_SWAPS_PER_MISS == 0) hz3_budget_earn(self, cls);
         swap(self, cls);
         return pop(self, cls);
     }

@@ -25,6 +25,7 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned count = hz3_magazine_count(magazine), usual = hz3_max(cache->capacity[cls], hz3_cache_free_capacity(cls));
     int owner = count ? owner_of(cache, magazine) : HZ3_NO_OWNER;
+    cache->route[cls] = (uint16_t)(owner + 2);
     /* An emptier magazine would give the next thread little. */
     if (count && 2 * count >= usual && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
         cache->stats.overflow++;

@@ -7,12 +7,16 @@ static struct {
     uint32_t claimant; /* the lock id of a thread, or 0 */
     struct hz3_cache cache;
 } handoffs[HZ3_HANDOFFS];
+/* A bit for each that is taken: a forked child reads no page of the others, each of which would cost it a fault. */
+static HZ3_TOGETHER uint32_t taken;
+_Static_assert(HZ3_HANDOFFS <= 32, "a bit for each");
 
 bool hz3_handoff_leave(const struct hz3_cache *cache)
 {
     unsigned handoff = cache->owner % HZ3_HANDOFFS;
     if (handoffs[handoff].taken) return false;
     handoffs[handoff].taken = true;
+    taken |= 1u << handoff;
     handoffs[handoff].seen = false;
     handoffs[handoff].cache = *cache;
     return true;
@@ -45,12 +49,14 @@ struct hz3_cache *hz3_handoff_claim(unsigned handoff, bool all)
 void hz3_handoff_vacate(unsigned handoff)
 {
     handoffs[handoff].taken = false;
+    taken &= ~(1u << handoff);
     handoffs[handoff].claimant = 0;
 }
 
 void hz3_handoff_after_fork(bool whole)
 {
     for (unsigned handoff = 0; handoff < HZ3_HANDOFFS; handoff++) {
+        if (whole && !(taken >> handoff & 1)) continue;
         uint32_t claimant = handoffs[handoff].claimant;
         if (claimant ? claimant != hz3_lock_self() : !whole) hz3_handoff_vacate(handoff);
     }

@@ -1,22 +1,13 @@
 #include "front/refill.h"
 
+#include "back/limits.h"
 #include "base/sizeclass.h"
-#include "front/spares.h"
+#include "front/orphans.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
-
-/* Loads a magazine from elsewhere; the empty loaded one becomes the previous. */
-static void load(struct hz3_thread *self, unsigned cls, struct hz3_magazine *magazine)
-{
-    void **previous = self->cache.previous[cls];
-    hz3_magazine_prefetch(magazine);
-    self->cache.previous[cls] = self->cache.top[cls];
-    self->cache.top[cls] = &magazine->word[magazine->header.top];
-    if (!hz3_is_stub(previous)) hz3_spares_put(&self->cache, cls, hz3_magazine_of(previous));
-}
 
 /* How many objects a refill asks for; if that is more than a magazine holds, both are filled. */
 static unsigned batch(const struct hz3_thread *self, unsigned cls)
@@ -78,11 +69,11 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
         steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
     if (!magazine) return false;
     HZ3_COUNT(s44, hz3_magazine_count(magazine));
-    load(self, cls, magazine);
+    hz3_refill_load(&self->cache, cls, magazine);
     return true;
 }
 
-/* Loads a whole magazine from the transfer cache, this thread's outbox or central. */
+/* Loads a whole magazine from the transfer cache, this thread's outbox, what a fork left behind, or central. */
 static bool take_whole(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine;
@@ -93,11 +84,13 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
     } else if ((magazine = hz3_kept_take(cls))) {
         self->cache.stats.kept++;
         HZ3_COUNT(kept, hz3_magazine_count(magazine));
+    } else if ((magazine = hz3_orphans_pop(cls))) {
+        self->cache.stats.transfer++;
     } else if ((magazine = hz3_central_get_magazine(cls))) {
         self->cache.stats.central_magazine++;
         HZ3_COUNT(central, hz3_magazine_count(magazine));
     }
-    if (magazine) load(self, cls, magazine);
+    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
     return magazine;
 }
 
@@ -117,14 +110,17 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     self->cache.stats.held += source == HZ3_REFILL_HELD;
     self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
     self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
-    if (source == HZ3_REFILL_GROWN) self->cache.grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
+    if (source == HZ3_REFILL_GROWN) {
+        self->cache.grown += (size_t)hz3_class_info[cls].granules << HZ3_GRANULE_SHIFT;
+        if (hz3_pages_above_limit()) self->due = true; /* else it would take fifteen more runs first */
+    }
     return got;
 }
 
 bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
 {
     struct hz3_magazine *magazine = hz3_transfer_pop(cls);
-    if (magazine) load(self, cls, magazine);
+    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
     return magazine;
 }
 

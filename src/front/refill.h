@@ -3,7 +3,17 @@
 #ifndef HZ3_FRONT_REFILL_H
 #define HZ3_FRONT_REFILL_H
 
-#include "front/thread.h"
+#include "front/spares.h"
+
+/* Loads a magazine from elsewhere, which is closed and not empty; the empty loaded one becomes the previous. */
+HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
+{
+    void **previous = cache->previous[cls];
+    hz3_magazine_prefetch(magazine);
+    cache->previous[cls] = cache->top[cls];
+    cache->top[cls] = &magazine->word[magazine->header.top];
+    if (!hz3_is_stub(previous)) hz3_spares_put(cache, cls, hz3_magazine_of(previous));
+}
 
 /* Fills the loaded magazine of a class that has capacity, inside a slow path.  False: there is no memory. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls);

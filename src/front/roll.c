@@ -3,8 +3,6 @@
 
 #include "os/libc.h"
 
-#include <errno.h>
-
 enum { BUCKETS = 1024, FIRST_WORD = 2 /* of a magazine: its header stays as stacks want it */ };
 _Static_assert(sizeof(struct hz3_roll_entry) <= HZ3_MAGAZINE_BYTES - FIRST_WORD * sizeof(void *), "it fits a magazine");
 
@@ -59,7 +57,7 @@ void hz3_roll_strike(struct hz3_roll_entry *entry)
     *link = entry->same_bucket;
     *(entry->prev ? &entry->prev->next : &hz3_roll) = entry->next;
     if (entry->next) entry->next->prev = entry->prev;
-    hz3_magazine_put(0, (struct hz3_magazine *)((uintptr_t)entry & ~(uintptr_t)(HZ3_MAGAZINE_BYTES - 1)));
+    hz3_magazine_put(0, (struct hz3_magazine *)hz3_roll_memory(entry));
 }
 
 struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread)
@@ -69,15 +67,27 @@ struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread)
     return entry;
 }
 
-bool hz3_roll_is_gone(struct hz3_roll_entry *entry)
+void *hz3_roll_memory(struct hz3_roll_entry *entry)
 {
-    if (pthread_mutex_trylock(&entry->there) != EOWNERDEAD) return false;
-    pthread_mutex_consistent(&entry->there);
-    pthread_mutex_unlock(&entry->there);
-    return true;
+    return hz3_magazine_of((void **)entry);
 }
 
-void hz3_roll_after_fork(struct hz3_roll_entry *own)
+bool hz3_roll_is_gone(struct hz3_roll_entry *entry)
+{
+    return hz3_libc_owner_died(&entry->there);
+}
+
+void hz3_roll_keep(struct hz3_roll_entry *own)
+{
+    hz3_roll = own;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        if (buckets[i]) buckets[i] = NULL;
+    if (!own) return;
+    *bucket_of(own->thread) = own;
+    own->next = own->prev = own->same_bucket = NULL;
+}
+
+void hz3_roll_hold_again(struct hz3_roll_entry *own)
 {
     pthread_mutex_init(&own->there, &kind);
     pthread_mutex_lock(&own->there);

@@ -33,6 +33,11 @@ void hz3_roll_strike(struct hz3_roll_entry *entry);
 struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread);
 bool hz3_roll_is_gone(struct hz3_roll_entry *entry);
 
-/* In a forked child: its one thread has a new number, and so has to take its entry's mutex anew. */
-void hz3_roll_after_fork(struct hz3_roll_entry *own);
+/* The magazine that the entry is made of. */
+void *hz3_roll_memory(struct hz3_roll_entry *entry);
+
+/* In a forked child: only this entry is left, or none if it is NULL.  Does not write to the others. */
+void hz3_roll_keep(struct hz3_roll_entry *own);
+/* Its thread has a new number, and so has to take its entry's mutex anew. */
+void hz3_roll_hold_again(struct hz3_roll_entry *own);
 #endif

@@ -1,9 +1,14 @@
 #include "front/spares.h"
 
+void hz3_spares_take(struct hz3_cache *cache, struct hz3_magazine *bundle)
+{
+    cache->spare = bundle;
+    cache->spares = bundle ? bundle->header.top : 0;
+}
+
 void hz3_spares_fetch(struct hz3_cache *cache, unsigned cls)
 {
-    cache->spare = hz3_magazine_get_bundle(cls);
-    cache->spares = cache->spare ? cache->spare->header.top : 0;
+    hz3_spares_take(cache, hz3_magazine_get_bundle(cls));
 }
 
 /* Gives half of the spares to the shared stacks. */

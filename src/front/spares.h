@@ -5,6 +5,8 @@
 #include "front/thread.h"
 
 enum { HZ3_SPARES_MAX = 8 };
+/* The thread has no spares: a bundle, or NULL, becomes its spares. */
+void hz3_spares_take(struct hz3_cache *cache, struct hz3_magazine *bundle);
 void hz3_spares_fetch(struct hz3_cache *cache, unsigned cls);
 void hz3_spares_share(struct hz3_cache *cache, unsigned cls);
 

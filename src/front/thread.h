@@ -31,6 +31,8 @@ struct hz3_cache {
     uint8_t capacity[HZ3_CLASS_VALUES];
     bool missed[HZ3_CLASS_VALUES];     /* the class missed since `epoch` began */
     bool freed_only[HZ3_CLASS_VALUES]; /* the class overflowed, and no malloc missed since */
+    uint16_t route[HZ3_CLASS_VALUES];  /* where the class's last full magazine went: its owner + 2; 0: not known */
+    uint8_t loads, sends;              /* exchanges with what threads share, wrapping (front/exchange) */
     uint8_t owner;                     /* number of the thread's heap */
     uint8_t donor;                     /* the class that gave room last */
     uint32_t epoch;                    /* the last epoch that the thread has seen */
@@ -46,6 +48,8 @@ struct hz3_thread {
     enum hz3_thread_state state;
     bool by_loader;          /* the dynamic loader called free, and may hold locks of libc */
     bool due;                /* it is time to call reclaim/visit */
+    uint8_t ending;          /* how often the destructor of its end has run */
+    bool has_to_answer;      /* since a fork it does not hold its entry in the list of threads */
     HZ3_ATOMIC(bool) inside; /* its magazines may be half changed: a child forked now must not touch them */
     uint32_t slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
@@ -76,6 +80,9 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, st
     hz3_assert(cache->capacity[cls] > 0);
     return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
+
+/* So many swaps of a class's magazines count as a miss: they, too, mean that it has too little room. */
+enum { HZ3_SWAPS_PER_MISS = 8 };
 
 /* Up to so many objects the capacity of a class counts in no budget (front/budget). */
 enum { HZ3_CACHE_FREE_BYTES = 1024 };

@@ -6,6 +6,7 @@
 #include "front/evict.h"
 #include "front/handoff.h"
 #include "front/heap.h"
+#include "front/orphans.h"
 #include "front/outgoing.h"
 #include "front/roll.h"
 #include "middle/owner_stash.h"
@@ -15,11 +16,16 @@
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_QUARANTINE_H
 
+#include <limits.h>
 #include <time.h>
 
 enum {
-    CROWD_MIN = 64, /* so many threads are a crowd */
-    CROWD_LEFT = 8, /* it has dispersed when this share of it is left, or less */
+    /* A thread leaves when its destructor runs for the last time but one.  So other destructors have a cache.  The last
+     * time never comes for a thread that joins in the first destructor of all. */
+    LAST_ENDING = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
+    BUILT_MUCH = 32, /* slow calls.  A thread of fewer has little to free, and should not have to end so often */
+    CROWD_MIN = 64,  /* so many threads are a crowd */
+    CROWD_LEFT = 8,  /* it has dispersed when this share of it is left, or less */
 };
 
 struct hz3_lock hz3_threads_lock;
@@ -136,12 +142,20 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all)
         hz3_handoff_vacate(i);
         hz3_unlock(&hz3_threads_lock);
     }
+    for (unsigned cls = first; cls <= HZ3_CLASSES; cls += step) hz3_orphans_trim(cls, all);
+}
+
+/* True: the thread's destructor will run again. */
+static bool stays(struct hz3_thread *self)
+{
+    bool early = self->slow_calls >= BUILT_MUCH && ++self->ending < LAST_ENDING;
+    return early && pthread_setspecific(exit_key, self) == 0;
 }
 
 struct hz3_departure hz3_cache_depart(void)
 {
     struct hz3_thread *self = &hz3_thread;
-    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED};
+    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED && !stays(self)};
     if (!departure.left) return departure;
     hz3_gate_enter_at_last();
     hz3_thread_go_inside(self);
@@ -203,32 +217,49 @@ void hz3_cache_start(void (*at_end)(void *))
     has_exit_key = pthread_key_create(&exit_key, at_end) == 0;
 }
 
+/* Forgets all threads but this one.  Writes nothing that a gone thread had, since each page would be copied. */
+static void forget_others(struct hz3_thread *self, bool whole)
+{
+    struct hz3_roll_entry *own = NULL;
+    call_roll();
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
+        struct hz3_thread *gone = entry->thread;
+        if (gone == self) {
+            own = entry;
+            continue;
+        }
+        if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) hz3_orphans_note(gone);
+        add_stats(&dead, &gone->cache.stats);
+        HZ3_OBSERVE(hz3_counters_bury(&gone->counting));
+    }
+    hz3_orphans_noted();
+    hz3_roll_keep(own);
+    joined = own != NULL;
+    crowd = joined;
+}
+
 void hz3_cache_after_fork(bool whole)
 {
     struct hz3_thread *self = &hz3_thread;
     enum hz3_thread_state state = self->state;
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
-    call_roll();
-    for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
-        struct hz3_thread *gone = entry->thread;
-        next = entry->next;
-        if (gone == self) continue;
-        if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) {
-            hz3_evict_all(gone);
-        } else {
-            gone->cache.spare = NULL;
-            *gone->outbox = NULL;
-        }
-        strike_off(gone);
-    }
+    if (hz3_roll && (hz3_roll->next || hz3_roll->thread != self)) forget_others(self, whole);
     hz3_handoff_after_fork(whole);
     self->state = state;
-    if (state == HZ3_THREAD_JOINED) hz3_roll_after_fork(self->entry);
-    crowd = joined;
+    self->has_to_answer = state == HZ3_THREAD_JOINED; /* not now: a child of few calls ends as its only thread */
     /* Counts anew: other threads may have been about to join, or to change their part of the budget. */
     bool counts = state == HZ3_THREAD_JOINED;
-    for (unsigned i = 0; i < hz3_heap_count; i++) hz3_set(hz3_heaps[i].threads, counts && self->heap == &hz3_heaps[i]);
+    for (unsigned i = 0; i < (whole ? hz3_get(hz3_heap_highest) + 1 : hz3_heap_count); i++) {
+        uint32_t threads = counts && self->heap == &hz3_heaps[i];
+        if (hz3_get(hz3_heaps[i].threads) != threads) hz3_set(hz3_heaps[i].threads, threads);
+    }
     hz3_budget_after_fork(self, counts);
+}
+
+void hz3_threads_answer(struct hz3_thread *self)
+{
+    self->has_to_answer = false;
+    if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold_again(self->entry);
 }
 
 void hz3_cache_lend(void)
@@ -284,6 +315,17 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
         hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls);
 }
 
+struct count_of {
+    unsigned cls;
+    struct hz3_cached *cached;
+};
+
+static void count_orphan(const struct hz3_outbox *outbox, void *arg)
+{
+    const struct count_of *count = (const struct count_of *)arg;
+    count_outbox(outbox, count->cls, count->cached);
+}
+
 HZ3_RACY static void count_magazines(const struct hz3_cache *cache, unsigned cls, struct hz3_cached *cached)
 {
     size_t objects = hz3_cache_count(cache, cls);
@@ -304,6 +346,8 @@ HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
         const struct hz3_cache *left = hz3_handoff_look(i);
         if (left) count_magazines(left, cls, &cached);
     }
+    cached.thread += hz3_orphans_objects(cls);
+    hz3_orphans_each_outbox(count_orphan, &(struct count_of){cls, &cached});
     hz3_unlock(&hz3_threads_lock);
     return cached;
 }

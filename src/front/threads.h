@@ -11,9 +11,10 @@ extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: none that joined is lef
 
 /* at_end: a function that the end of a thread is to run; its argument means nothing. */
 void hz3_cache_start(void (*at_end)(void *));
-/* To be called by at_end: leaves this thread's cache to others.  Returns what reclaim has to know of it. */
+/* To be called by at_end: leaves this thread's cache to others, or else sees to it that at_end runs once more, after
+ * the destructors of others.  Returns what reclaim has to know of it. */
 struct hz3_departure {
-    bool left;      /* the thread had joined; else the rest is false */
+    bool left;      /* the thread had joined, and is not to stay; else the rest is false */
     bool last;      /* no other thread is left */
     bool dispersed; /* few are left of a crowd: later there may be nobody to give back what the crowd left behind */
 };
@@ -33,6 +34,9 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
 /* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
  * had cached. */
 void hz3_cache_after_fork(bool whole);
+
+/* After a fork, where self->has_to_answer: this thread holds its entry in the list anew. */
+void hz3_threads_answer(struct hz3_thread *self);
 
 /* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait. */
 int hz3_threads_find(const void *p, unsigned cls);

@@ -17,7 +17,7 @@ static struct central {
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
 } HZ3_CACHE_ALIGNED centrals[HZ3_CLASS_VALUES];
 
-struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
+struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS] __attribute__((aligned(4096))); /* the first are written everywhere */
 unsigned hz3_heap_count = 1;
 HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
@@ -170,27 +170,34 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
     return got;
 }
 
+/* Prefetches what a retire of the objects will write: of neighbours once. */
+static void expect_retire(unsigned cls, void *const *objects, unsigned n)
+{
+    uintptr_t last = 0;
+    for (unsigned i = 0; i < n; last = (uintptr_t)objects[i++] >> HZ3_GRANULE_SHIFT)
+        if ((uintptr_t)objects[i] >> HZ3_GRANULE_SHIFT != last) hz3_run_expect_retire(objects[i], cls);
+}
+
 void hz3_central_retire(unsigned cls, void **objects, unsigned n)
 {
     struct central *central = &centrals[cls];
     unsigned owner = 0;
     size_t bytes = 0; /* still to be taken off the live bytes of `owner` */
-    for (unsigned i = 0; i < n; i++) hz3_run_expect_retire(objects[i], cls);
+    expect_retire(cls, objects, n);
     hz3_lock(&central->lock);
     for (unsigned i = 0; i < n;) {
         struct hz3_span *run = hz3_run_of(objects[i]);
-        unsigned first = i;
-        do hz3_run_retire(run, objects[i++], run->held);
-        while (i < n && hz3_run_of(objects[i]) == run);
+        unsigned retired = hz3_run_retire(run, objects + i, n - i, run->held);
+        i += retired;
         if (bytes && run->owner != owner) {
             hz3_sub(hz3_heaps[owner].live, bytes);
             bytes = 0;
         }
         owner = run->owner;
-        bytes += (i - first) * hz3_class_size(cls);
+        bytes += retired * hz3_class_size(cls);
         if (run->held == HZ3_HELD_BY_HEAP) set_idle(central, run, free_objects(run));
         if (run->held) continue;
-        set_idle(central, run, run->idle + i - first);
+        set_idle(central, run, run->idle + retired);
         age_append(central, run);
         file(central, run);
     }

@@ -5,23 +5,12 @@ enum {
     BATCH = 4, /* magazines taken from the area at a time, and written; these neighbours are one thread's */
 };
 const struct hz3_magazine hz3_magazine_stub;
-struct hz3_lock hz3_magazine_lock;
+HZ3_TOGETHER struct hz3_lock hz3_magazine_lock;
 static struct {
     struct hz3_stack stack;
 } HZ3_CACHE_ALIGNED empties[EMPTY_STACKS];
 
 _Static_assert(HZ3_MAGAZINE_AREA_BITS <= HZ3_STACK_NUMBER_BITS + 8, "every magazine of the area has a number");
-
-void hz3_stack_push(struct hz3_stack *stack, struct hz3_magazine *magazine)
-{
-    hz3_stack_put(stack, hz3_magazine_number(magazine));
-}
-
-struct hz3_magazine *hz3_stack_pop(struct hz3_stack *stack)
-{
-    uint64_t replaced;
-    return hz3_magazine_numbered(hz3_stack_take(stack, &replaced));
-}
 
 size_t hz3_stack_objects(struct hz3_stack *stack)
 {
@@ -40,7 +29,7 @@ size_t hz3_stack_objects(struct hz3_stack *stack)
     return objects;
 }
 
-static struct hz3_magazine *carve(void)
+struct hz3_magazine *hz3_magazine_carve(void)
 {
     hz3_lock(&hz3_magazine_lock);
     struct hz3_magazine *bundle = (struct hz3_magazine *)hz3_arena_magazines(sizeof(struct hz3_magazine) * BATCH);
@@ -50,7 +39,7 @@ static struct hz3_magazine *carve(void)
     return bundle;
 }
 
-static struct hz3_magazine *pop_bundle(unsigned hint)
+struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint)
 {
     struct hz3_magazine *bundle = NULL;
     for (unsigned i = 0; i < EMPTY_STACKS && !bundle; i++)
@@ -60,8 +49,8 @@ static struct hz3_magazine *pop_bundle(unsigned hint)
 
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 {
-    struct hz3_magazine *bundle = pop_bundle(hint);
-    return bundle ? bundle : carve();
+    struct hz3_magazine *bundle = hz3_magazine_get_ready_bundle(hint);
+    return bundle ? bundle : hz3_magazine_carve();
 }
 
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count)
@@ -84,13 +73,13 @@ struct hz3_magazine *hz3_magazine_get(unsigned hint)
 
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint)
 {
-    return one_of(hint, pop_bundle(hint));
+    return one_of(hint, hz3_magazine_get_ready_bundle(hint));
 }
 
 void hz3_magazine_stock_up(void)
 {
     for (unsigned i = 0; i < EMPTY_STACKS; i++) {
-        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : carve();
+        struct hz3_magazine *bundle = hz3_stack_count(&empties[i].stack) ? NULL : hz3_magazine_carve();
         if (bundle) hz3_stack_push(&empties[i].stack, bundle);
     }
 }

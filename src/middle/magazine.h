@@ -69,13 +69,12 @@ HZ3_INLINE unsigned hz3_magazine_count(const struct hz3_magazine *magazine)
     return (unsigned)(magazine->header.top - magazine->header.floor);
 }
 
-/* Prefetches all its cache lines at once, since another core may have written them; those that malloc reads first come
- * first. */
+/* Prefetches its cache lines at once, since another core may have written them; those that malloc reads first come
+ * first.  The first line is here already, with the header. */
 HZ3_INLINE void hz3_magazine_prefetch(const struct hz3_magazine *magazine)
 {
-    enum { WORDS_PER_LINE = HZ3_CACHE_LINE / sizeof(void *) };
-    for (int i = magazine->header.top; i > magazine->header.floor; i -= WORDS_PER_LINE)
-        __builtin_prefetch(&magazine->word[i]);
+    for (unsigned at = HZ3_MAGAZINE_BYTES - HZ3_CACHE_LINE; at > 0; at -= HZ3_CACHE_LINE)
+        __builtin_prefetch((const char *)magazine + at);
 }
 
 /* How many objects a magazine has up to `top`; its thread may be changing it. */
@@ -108,8 +107,18 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_below(struct hz3_magazine *magazine
     return hz3_magazine_numbered(hz3_get(magazine->header.next));
 }
 
-void hz3_stack_push(struct hz3_stack *stack, struct hz3_magazine *magazine);
-struct hz3_magazine *hz3_stack_pop(struct hz3_stack *stack); /* or NULL */
+HZ3_INLINE void hz3_stack_push(struct hz3_stack *stack, struct hz3_magazine *magazine)
+{
+    hz3_stack_put(stack, hz3_magazine_number(magazine));
+}
+
+/* Or NULL. */
+HZ3_INLINE struct hz3_magazine *hz3_stack_pop(struct hz3_stack *stack)
+{
+    uint64_t replaced;
+    return hz3_magazine_numbered(hz3_stack_take(stack, &replaced));
+}
+
 HZ3_INLINE unsigned hz3_stack_count(struct hz3_stack *stack)
 {
     return hz3_stack_count_of(hz3_get(stack->head));
@@ -124,8 +133,10 @@ void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
  * says how many. */
 struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count);
+struct hz3_magazine *hz3_magazine_carve(void); /* the same, of memory that was never used */
 /* Without a lock: an empty magazine if there is one, or NULL.  hz3_magazine_stock_up sees to it that there are some. */
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint);
+struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint); /* the same for a bundle */
 void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock;            /* for fork */
 extern const struct hz3_place hz3_magazine_places[]; /* for readers outside: base/layout */

@@ -9,7 +9,8 @@ enum { MAGAZINES_MIN = 4, FULL_CLASSES = 16 };
 static struct {
     struct hz3_stack stack;
     HZ3_ATOMIC(unsigned) low; /* fewest magazines in it since the last trim */
-    unsigned max;             /* const after start */
+    unsigned max;             /* const after start, as is: */
+    uint32_t bytes;           /* of objects, in a full magazine */
 } HZ3_CACHE_ALIGNED cache[HZ3_CLASS_VALUES];
 
 static size_t total_max; /* const after start */
@@ -20,7 +21,7 @@ static _Thread_local ptrdiff_t unsettled;
 
 static size_t magazine_bytes(unsigned cls)
 {
-    return hz3_class_size(cls) * hz3_class_info[cls].load;
+    return cache[cls].bytes;
 }
 
 /* How many of the class may wait, where so many bytes may. */
@@ -32,7 +33,10 @@ static unsigned magazines_max(unsigned cls, size_t bytes)
 void hz3_transfer_start(size_t bytes)
 {
     total_max = hz3_max(FULL_CLASSES * hz3_min(bytes, SIZE_MAX / FULL_CLASSES), HZ3_MIB(16));
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) cache[cls].max = magazines_max(cls, bytes);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        cache[cls].bytes = hz3_class_size(cls) * hz3_class_info[cls].load;
+        cache[cls].max = magazines_max(cls, bytes);
+    }
 }
 
 void hz3_transfer_settle(void)

@@ -4,32 +4,134 @@
 #include "base/print.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <string.h>
 
-static size_t limit_in(const char *root, const char *group, const char *file)
+#define NO_LIMIT_FROM ((size_t)1 << 62) /* version 1 has no other word for it */
+
+/* look/doctor.py has the same table: tests/look/test_doctor.py compares them. */
+static const struct hierarchy {
+    const char *controller, *folder; /* in version 2 a group has no controller of its own */
+    const char *limits[2];
+    const char *charged[3]; /* in memory.stat: what the system cannot take back unless it swaps */
+    const char *usage;      /* in its place where memory.stat cannot be read: that, and files' pages that are cached */
+} hierarchies[] = {
+    {"", "", {"memory.max", "memory.high"}, {"anon", "shmem", "kernel"}, "memory.current"},
+    {"memory", "/memory", {"memory.limit_in_bytes"}, {"total_rss", "total_shmem"}, "memory.usage_in_bytes"},
+};
+enum { HIERARCHIES = sizeof hierarchies / sizeof *hierarchies };
+
+struct group {
+    const struct hierarchy *of;
+    const char *root, *path; /* the path is in `memberships`, and not terminated */
+    size_t length;
+};
+static char memberships[4096];
+static struct group tightest; /* the one with the least limit */
+
+static bool has_controller(const char *list, size_t length, const char *controller)
 {
-    static char path[4352];
+    size_t wanted = strlen(controller);
+    if (!wanted) return length == 0;
+    for (const char *end = list + length; list < end; list += strcspn(list, ",:") + 1)
+        if (strcspn(list, ",:") == wanted && !strncmp(list, controller, wanted)) return true;
+    return false;
+}
+
+/* The group that a line "number:controllers:/path" names. */
+static bool find(struct group *group)
+{
+    for (const char *line = memberships; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *list = line + strcspn(line, ":\n");
+        list += *list == ':';
+        size_t length = strcspn(list, ":\n");
+        if (list[length] != ':' || list[length + 1] != '/') continue;
+        if (!has_controller(list, length, group->of->controller)) continue;
+        group->path = list + length + 1;
+        group->length = strcspn(group->path, "\n");
+        if (group->length == 1) group->length = 0; /* "/" is the root itself, not a group in it */
+        return true;
+    }
+    return false;
+}
+
+/* Returns what hz3_os_read_file does, and the file's name in `path`. */
+static long read_file(const struct group *group, const char *name, const char **path, char *text, size_t size)
+{
+    static char buf[4352];
+    struct hz3_text full = {buf, sizeof buf, 0};
+    hz3_print(&full, "%s%s%.*s/%s", group->root, group->of->folder, (int)group->length, group->path, name);
+    *path = buf;
+    return hz3_os_read_file(buf, text, size);
+}
+
+/* A file that is not there is no limit: the root has none, and a container sees only its own group. */
+static size_t limit_in(const struct group *group, const char *name)
+{
     char text[64];
-    struct hz3_text name = {path, sizeof path, 0};
-    hz3_print(&name, "%s%s/%s", root, group, file);
-    const char *end;
+    const char *path, *end;
     size_t bytes;
-    return hz3_os_read_file(path, text, sizeof text) > 0 && hz3_number(text, &end, &bytes) ? bytes : SIZE_MAX;
+    long length = read_file(group, name, &path, text, sizeof text);
+    if (length == -ENOENT || length == -ENOTDIR || (length > 0 && !strcmp(text, "max\n"))) return SIZE_MAX;
+    if (length > 0 && hz3_number(text, &end, &bytes) && *end == '\n') return bytes < NO_LIMIT_FROM ? bytes : SIZE_MAX;
+    hz3_os_ignored(path, length);
+    return SIZE_MAX;
+}
+
+/* From the group itself up to the root. */
+static size_t least_limit(struct group group, size_t least)
+{
+    for (;;) {
+        for (int i = 0; i < 2 && group.of->limits[i]; i++) {
+            size_t limit = limit_in(&group, group.of->limits[i]);
+            if (limit < least) tightest = group;
+            least = hz3_min(limit, least);
+        }
+        if (!group.length) return least;
+        while (group.path[--group.length] != '/') continue;
+    }
 }
 
 size_t hz3_cgroup_limit(const char *membership, const char *root)
 {
-    static char groups[4096];
-    if (hz3_os_read_file(membership, groups, sizeof groups) < 0) return SIZE_MAX;
-    char *line = strncmp(groups, "0::/", 4) ? strstr(groups, "\n0::/") : groups;
-    if (!line) return SIZE_MAX;
-    char *group = line + strcspn(line, "/");
-    size_t length = strcspn(group, "\n");
-    group[length > 1 ? length : 0] = 0; /* "/" is the root itself, not a group in it */
-    size_t limit = SIZE_MAX;
-    for (char *slash = group + strlen(group); slash; slash = strrchr(group, '/')) {
-        *slash = 0; /* from the group itself up to the root */
-        limit = hz3_min(limit, hz3_min(limit_in(root, group, "memory.max"), limit_in(root, group, "memory.high")));
+    size_t least = SIZE_MAX;
+    tightest.of = NULL;
+    long length = hz3_os_read_file(membership, memberships, sizeof memberships);
+    if (length < 0) hz3_os_ignored(membership, length);
+    for (int i = 0; i < HIERARCHIES && length > 0; i++) {
+        struct group group = {.of = &hierarchies[i], .root = root};
+        if (find(&group)) least = least_limit(group, least);
     }
-    return limit;
+    return least;
+}
+
+/* The figure that a line of `text` names. */
+static bool add_figure(const char *text, const char *key, size_t *sum)
+{
+    const char *end;
+    size_t length = strlen(key), bytes;
+    for (; text; text = strchr(text, '\n'), text += text != NULL)
+        if (!strncmp(text, key, length) && text[length] == ' ' && hz3_number(text + length + 1, &end, &bytes))
+            return *sum += bytes, true;
+    return false;
+}
+
+size_t hz3_cgroup_charged(void)
+{
+    static char text[4096];
+    const char *path;
+    size_t sum = 0;
+    bool known = false;
+    if (!tightest.of) return 0;
+    long length = read_file(&tightest, "memory.stat", &path, text, sizeof text);
+    for (int i = 0; i < 3 && length > 0 && tightest.of->charged[i]; i++)
+        known |= add_figure(text, tightest.of->charged[i], &sum);
+    if (known) return sum;
+    hz3_os_ignored(path, length);
+    const char *end;
+    length = read_file(&tightest, tightest.of->usage, &path, text, sizeof text);
+    if (length > 0 && hz3_number(text, &end, &sum)) return sum;
+    hz3_os_ignored(path, length);
+    tightest.of = NULL;
+    return 0;
 }

@@ -16,12 +16,14 @@ enum {
 /* Threads inside, by slot: 0 or 1, but in the shared slot.  Only the thread that claimed a slot writes it. */
 static struct {
     HZ3_ATOMIC(uint32_t) inside;
-    HZ3_ATOMIC(bool) claimed;
+    HZ3_ATOMIC(uint32_t) claimed; /* `generation`: it is; else no thread of this process has it */
 } HZ3_CACHE_ALIGNED slots[SLOTS];
-static HZ3_ATOMIC(uint32_t) highest; /* slot ever claimed */
-static HZ3_ATOMIC(uint32_t) hint;    /* slots below it are taken, except after two threads wrote it at once */
-static HZ3_ATOMIC(uint32_t) closed;  /* how many threads closed the gate */
-static HZ3_ATOMIC(uint32_t) never;   /* a word that nobody wakes, to sleep on */
+static uint32_t generation = 1;       /* of processes: a fork raises it in the child, and so frees all slots */
+static HZ3_ATOMIC(bool) ended_inside; /* a thread did: its locks are still taken */
+static HZ3_ATOMIC(uint32_t) highest;  /* slot ever claimed */
+static HZ3_ATOMIC(uint32_t) hint;     /* slots below it are taken, except after two threads wrote it at once */
+HZ3_ATOMIC(uint32_t) hz3_gate_closed;
+static HZ3_ATOMIC(uint32_t) never;    /* a word that nobody wakes, to sleep on */
 
 static _Thread_local struct {
     uint32_t slot, depth;
@@ -59,15 +61,15 @@ static void count_out(void)
 static bool go_in(void)
 {
     count_in();
-    if (likely(hz3_load(closed, memory_order_acquire) == mine.closes)) return true;
+    if (likely(hz3_load(hz3_gate_closed, memory_order_acquire) == mine.closes)) return true;
     count_out();
     return false;
 }
 
 static void wait(uint32_t ms)
 {
-    uint32_t by = hz3_get(closed);
-    if (by != mine.closes) hz3_os_wait(&closed, by, ms);
+    uint32_t by = hz3_get(hz3_gate_closed);
+    if (by != mine.closes) hz3_os_wait(&hz3_gate_closed, by, ms);
 }
 
 static HZ3_NOINLINE bool wait_and_go_in(void)
@@ -121,8 +123,11 @@ uint32_t hz3_gate_claim_slot(void)
 {
     for (uint32_t slot = hz3_max(hz3_get(hint), SHARED + 1u); slot < SLOTS && mine.slot == SHARED; slot++) {
         hz3_set(hint, slot + 1);
-        if (hz3_get(slots[slot].claimed) || hz3_exchange(slots[slot].claimed, true, memory_order_acquire)) continue;
-        uint32_t before = hz3_get(highest);
+        uint32_t before = hz3_get(slots[slot].claimed);
+        if (before == generation ||
+            !hz3_cas(slots[slot].claimed, &before, generation, memory_order_acquire, memory_order_relaxed))
+            continue;
+        before = hz3_get(highest);
         while (before < slot && !hz3_cas(highest, &before, slot, memory_order_seq_cst, memory_order_relaxed)) continue;
         mine.slot = slot;
     }
@@ -132,8 +137,9 @@ uint32_t hz3_gate_claim_slot(void)
 void hz3_gate_clear_slot(uint32_t slot)
 {
     if (slot == SHARED) return;
+    if (hz3_get(slots[slot].inside)) hz3_set(ended_inside, true);
     hz3_set(slots[slot].inside, 0);
-    hz3_store(slots[slot].claimed, false, memory_order_release);
+    hz3_store(slots[slot].claimed, 0, memory_order_release);
     if (slot < hz3_get(hint)) hz3_set(hint, slot);
 }
 
@@ -147,7 +153,7 @@ void hz3_gate_give_up_slot(void)
 void hz3_gate_close(void)
 {
     mine.closes = true;
-    hz3_add(closed, 1);
+    hz3_add(hz3_gate_closed, 1);
     hz3_fence(memory_order_seq_cst);
 }
 
@@ -155,8 +161,8 @@ void hz3_gate_open(void)
 {
     mine.closes = false;
     hz3_fence(memory_order_release); /* a thread that finds the gate open sees what this one did before */
-    hz3_sub(closed, 1);
-    hz3_os_wake(&closed);
+    hz3_sub(hz3_gate_closed, 1);
+    hz3_os_wake(&hz3_gate_closed);
 }
 
 /* Whether no other thread is in the slot.  In this thread's own slot the count may be wrong: a signal handler may have
@@ -185,16 +191,20 @@ bool hz3_gate_drain(void)
     return patient;
 }
 
+/* Writes only what is wrong: each page that a child writes is copied. */
 bool hz3_gate_after_fork(void)
 {
-    bool alone = true;
+    bool alone = !hz3_get(ended_inside);
     for (uint32_t slot = 0; slot <= hz3_get(highest); slot++) {
+        uint32_t inside = mine.counted && slot == mine.entered;
         alone &= is_empty(slot);
         if (slot != SHARED && slot == mine.slot) continue;
-        hz3_set(slots[slot].inside, mine.counted && slot == mine.entered);
-        hz3_set(slots[slot].claimed, false);
+        if (hz3_get(slots[slot].inside) != inside) hz3_set(slots[slot].inside, inside);
     }
+    if (!++generation) generation = 1; /* 0 is no generation */
+    if (mine.slot != SHARED) hz3_set(slots[mine.slot].claimed, generation);
     hz3_set(hint, 0);
-    hz3_set(closed, mine.closes);
+    hz3_set(ended_inside, false);
+    hz3_set(hz3_gate_closed, mine.closes);
     return alone;
 }

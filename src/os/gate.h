@@ -17,6 +17,8 @@
 
 /* Around all code that takes a lock.  Calls nest, and the inner ones always succeed.  False: a fork is under way; the
  * thread waited a little, is outside, and must do without locks. */
+extern HZ3_HIDDEN HZ3_ATOMIC(uint32_t) hz3_gate_closed; /* how many threads closed the gate */
+
 bool hz3_gate_enter(void);
 void hz3_gate_leave(void);
 /* For a thread that cannot do without locks: waits longer, then goes in. */
@@ -34,6 +36,12 @@ void hz3_gate_give_up_slot(void);
 /* Gives up the slot of a thread that no longer exists, even if it ended inside. */
 void hz3_gate_clear_slot(uint32_t slot);
 
+/* Whether no thread forks, as far as this one has seen: for what needs no lock, but is better not done meanwhile. */
+HZ3_INLINE bool hz3_gate_is_open(void)
+{
+    return !hz3_get(hz3_gate_closed);
+}
+
 /* For fork.  From close to open this thread may pass; the gate stops it only if another thread forks as well. */
 void hz3_gate_close(void);
 void hz3_gate_open(void);
@@ -41,6 +49,6 @@ void hz3_gate_open(void);
  * short one if this thread is inside itself, where a signal handler interrupted it: then others may wait for its locks.
  */
 bool hz3_gate_drain(void);
-/* In the child: forgets the other threads.  False: one of them was inside. */
+/* In the child: forgets the other threads.  False: one of them was inside, or ended there; its locks are taken. */
 bool hz3_gate_after_fork(void);
 #endif

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define NO_LIMIT (SIZE_MAX / 1024)
+#define OVERCOMMIT "/proc/sys/vm/overcommit_memory"
+#define NO_LIMIT   (SIZE_MAX / 1024)
 
 const char *hz3_os_program(void)
 {
@@ -20,7 +21,12 @@ const char *hz3_os_program(void)
 size_t hz3_os_bytes_allowed(int resource)
 {
     struct rlimit limit;
-    return getrlimit(resource, &limit) == 0 ? (size_t)hz3_min(limit.rlim_cur, (rlim_t)NO_LIMIT) : NO_LIMIT;
+    const char *name = resource == RLIMIT_AS ? "RLIMIT_AS" : "RLIMIT_DATA";
+    int saved = errno, error = getrlimit(resource, &limit) == 0 ? 0 : -errno;
+    errno = saved;
+    if (!error && limit.rlim_cur >= hz3_os.page) return (size_t)hz3_min(limit.rlim_cur, (rlim_t)NO_LIMIT);
+    hz3_os_ignored(name, error); /* less than a page: the process is larger already */
+    return NO_LIMIT;
 }
 
 /* Before Linux 6.8 one file speaks for all sizes; since then each size has its own.  The largest size is what one page
@@ -30,7 +36,10 @@ size_t hz3_os_huge_page_size(const char *folder, const char *when)
     char path[128], text[64];
     struct hz3_text name = {path, sizeof path, 0};
     hz3_print(&name, "%s/enabled", folder);
-    if (hz3_os_read_file(path, text, sizeof text) < 0) return 0;
+    long length = hz3_os_read_file(path, text, sizeof text);
+    bool known = length > 0 && strchr(text, '[');
+    if (!known && length != -ENOENT) hz3_os_ignored(path, length); /* a kernel may be without */
+    if (!known) return 0;
     bool inherited = strstr(text, when);
     for (size_t size = hz3_os.page / 8 * hz3_os.page; size >= 4 * hz3_os.page; size /= 2) {
         name.length = 0;
@@ -44,9 +53,10 @@ size_t hz3_os_huge_page_size(const char *folder, const char *when)
 bool hz3_os_learn(void)
 {
     char text[16];
-    long length = hz3_os_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text);
+    long length = hz3_os_read_file(OVERCOMMIT, text, sizeof text);
     if (length == -EMFILE || length == -ENFILE) return false;
-    bool never_overcommits = length > 0 && text[0] == '2';
+    bool known = length > 0 && text[0] >= '0' && text[0] <= '2', never_overcommits = known && text[0] == '2';
+    if (!known) hz3_os_ignored(OVERCOMMIT, length);
     size_t allowed = hz3_min(hz3_os.address_space, hz3_os_bytes_allowed(RLIMIT_DATA));
     hz3_set(hz3_os.counts_mapped, allowed < NO_LIMIT || never_overcommits);
     return true;

@@ -44,6 +44,20 @@ static inline void hz3_libc_before_exit(void (*function)(void *))
     if (&__cxa_thread_atexit_impl) __cxa_thread_atexit_impl(function, NULL, &here);
 }
 
+/* Whether the kernel has marked such a mutex.  Reads it: a trylock would write to its page, which a forked child
+ * shares.
+ */
+static inline bool hz3_libc_owner_died(const pthread_mutex_t *mutex)
+{
+#ifdef __GLIBC__
+    enum { OWNER_DIED = 0x40000000 }; /* FUTEX_OWNER_DIED; the layout is part of glibc's ABI */
+    return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE) & OWNER_DIED;
+#else
+    (void)mutex;
+    return false;
+#endif
+}
+
 #ifndef RTLD_DEEPBIND
 #define RTLD_DEEPBIND 0
 #endif

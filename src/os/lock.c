@@ -32,5 +32,5 @@ void hz3_lock_slow(struct hz3_lock *lock)
 
 void hz3_lock_forget_others(struct hz3_lock *lock)
 {
-    if (!hz3_lock_is_mine(lock)) hz3_set(lock->word, 0);
+    if (hz3_get(lock->word) && !hz3_lock_is_mine(lock)) hz3_set(lock->word, 0);
 }

@@ -91,6 +91,10 @@ long hz3_os_read(int fd, void *buf, size_t size);
 void hz3_os_close(int fd);
 /* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while not hz3_sandboxed. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
+/* Says, where HZ3_VERBOSE is on, that a figure of the system cannot be read (error: -errno) or makes no sense, and that
+ * hz3 does without. */
+extern bool hz3_os_verbose;
+void hz3_os_ignored(const char *what, long error);
 /* A thread that is hz3_sandboxed makes no call but write, to descriptor 2. */
 void hz3_os_stderr(const char *text, size_t length);
 /* Opens the file, and makes it if need be; how: O_APPEND or O_TRUNC.  A FIFO that nobody reads is refused, not waited

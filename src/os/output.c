@@ -100,6 +100,21 @@ bool hz3_os_can_append(const char *path)
     return access(folder, W_OK | X_OK) == 0;
 }
 
+bool hz3_os_verbose;
+
+void hz3_os_ignored(const char *what, long error)
+{
+    char buf[512];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    if (!hz3_os_verbose) return;
+    int saved = errno;
+    errno = (int)-error;
+    hz3_print(&text, error < 0 ? "hz3: %s is ignored: %m\n" : "hz3: %s is ignored: it makes no sense\n", what);
+    errno = saved;
+    if (text.length >= sizeof buf) buf[sizeof buf - 2] = '\n';
+    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
 void hz3_os_stderr(const char *text, size_t length)
 {
     struct hz3_write_signals before;

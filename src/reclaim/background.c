@@ -160,6 +160,6 @@ void hz3_reclaim_forbid_background(void)
 
 void hz3_reclaim_after_fork(void)
 {
-    hz3_set(hz3_pages_attended, false);
-    change(RUNNING, IDLE);
+    if (hz3_get(hz3_pages_attended)) hz3_set(hz3_pages_attended, false);
+    if (hz3_get(state) == RUNNING) change(RUNNING, IDLE);
 }

@@ -3,6 +3,7 @@
 #include "back/gauges.h"
 #include "back/limits.h"
 #include "back/purge.h"
+#include "front/orphans.h"
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -12,7 +13,7 @@
 size_t hz3_reclaim_waiting(void)
 {
     return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() +
-           hz3_page_remote_waiting();
+           hz3_page_remote_waiting() + hz3_orphans_waiting();
 }
 
 bool hz3_reclaim_pressed(void)

@@ -1,6 +1,7 @@
 #include "reclaim/visit.h"
 
 #include "back/large_cache.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "front/budget.h"
 #include "os/gate.h"
@@ -32,6 +33,7 @@ uint32_t hz3_reclaim_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
     uint32_t slice_ms = hz3_max(hz3_reclaim_interval / HZ3_PASS_SLICES, 1u);
+    hz3_learn_again(now);
     bool pressed = hz3_reclaim_pressed();
     if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {
         uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
@@ -50,6 +52,7 @@ uint32_t hz3_reclaim_tick(void)
 static void make_up(size_t grown)
 {
     hz3_large_cache_make_room(grown);
+    if (hz3_pages_above_limit()) hz3_thread.due = true;
     if (!hz3_reclaim_grows_in_vain() || !hz3_trylock(&hz3_reclaim_lock)) return;
     hz3_reclaim_as_many(grown);
     hz3_unlock(&hz3_reclaim_lock);

@@ -71,7 +71,7 @@ static struct tables {
 } *tables;
 
 HZ3_ATOMIC(size_t) hz3_profile_wanted;
-struct hz3_lock hz3_profile_setting;
+HZ3_TOGETHER struct hz3_lock hz3_profile_setting;
 static HZ3_ATOMIC(size_t) rate_of_samples; /* the last rate that was not 0 */
 
 /* The lock is taken inside the gate.  All but `freed` and the threads is under it. */

@@ -1,6 +1,7 @@
 #include "watch/stats.h"
 
 #include "back/arena.h"
+#include "back/free_spans.h"
 #include "back/gauges.h"
 #include "back/large.h"
 #include "back/limits.h"
@@ -42,8 +43,11 @@ void hz3_stats_read(struct hz3_stats *stats)
         stats->transfer += of.transfer * size;
         stats->central += of.central * size;
         stats->cached += hz3_stats_cached(&of) * size;
+        stats->cached_objects += hz3_stats_cached(&of);
     }
-    stats->allocated = small - hz3_min(stats->cached, small) + hz3_get(hz3_large_bytes);
+    stats->large = hz3_get(hz3_large_bytes);
+    stats->large_blocks = hz3_get(hz3_large_blocks);
+    stats->allocated = small - hz3_min(stats->cached, small) + stats->large;
     size_t large_cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
     size_t used = hz3_gauge(HZ3_GAUGE_USED);
     stats->active = used - hz3_min(large_cached, used);
@@ -55,6 +59,16 @@ void hz3_stats_read(struct hz3_stats *stats)
     stats->purged = hz3_gauge(HZ3_GAUGE_PURGED);
     hz3_cache_stats_sum(&stats->cache);
     hz3_gate_leave();
+}
+
+size_t hz3_stats_free_ranges(void)
+{
+    hz3_gate_enter_at_last();
+    hz3_lock(&hz3_pages_lock);
+    size_t ranges = hz3_spans_count(HZ3_SPAN_DIRTY) + hz3_spans_count(HZ3_SPAN_CLEAN);
+    hz3_unlock(&hz3_pages_lock);
+    hz3_gate_leave();
+    return ranges;
 }
 
 /* One row per figure, so that text and JSON cannot differ. */

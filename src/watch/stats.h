@@ -8,6 +8,7 @@
 /* Bytes; the words are jemalloc's.  allocated <= active <= mapped. */
 struct hz3_stats {
     size_t allocated; /* in live objects and blocks */
+    size_t large;     /* the part of these that is in blocks */
     size_t cached;    /* objects that wait for the next malloc: in threads' caches and in the next three */
     size_t stashed;   /* in owner stashes */
     size_t transfer;  /* in the transfer cache */
@@ -19,9 +20,12 @@ struct hz3_stats {
     size_t dirty;     /* the part of these that purging would give back */
     size_t metadata;  /* tables and magazines, mapped */
     uint64_t purged;  /* given back so far */
+    size_t large_blocks, cached_objects; /* how many */
     struct hz3_cache_stats cache;
 };
 void hz3_stats_read(struct hz3_stats *stats);
+/* How many ranges `retained` are.  Waits for the page pool's lock, as hz3_stats_read does not. */
+size_t hz3_stats_free_ranges(void);
 /* Objects of a class.  The caller is inside the gate. */
 struct hz3_class_stats {
     size_t out; /* of its runs: with the program, or in the next five */

@@ -133,4 +133,4 @@ def test_probes_are_those_that_opentelemetry_listens_to(library):
 def test_config_string_names_the_lane_and_every_flag(library, lane):
     assert f" lane={lane} " in config(library)
     assert dict(re.findall(r" (HZ3_\w+)=(\d+)", config(library))) == {
-        name: str(flag.in_lane[lane]) for name, flag in read().flags.items()}
+        name: str(value) for name, value in read().of(lane).items()}

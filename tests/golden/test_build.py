@@ -14,6 +14,8 @@ from lab.registry import read
 
 @pytest.mark.parametrize("bad, complaint", [
     ("-DHZ3_DEFS_EXTRA=-DHZ3_NO_SUCH_BOX=1", "no such flag: HZ3_NO_SUCH_BOX"),
+    ("-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHEK=1", "no such flag: HZ3_FREE_CHEK; the nearest is HZ3_FREE_CHECK"),
+    ("-DHZ3_DEFS_EXTRA=-DHZ3_S44_DRAIN_LIMITS=1", "the nearest is HZ3_S44_DRAIN_LIMIT"),
     ("-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHECK=2", "out of range"),
     ("-DHZ3_DEFS_EXTRA=-DHZ3_FREE_CHECK=on", "not of the form"),
     ("-DHZ3_DEFS_EXTRA=FREE_CHECK=1", "not of the form"),
@@ -45,8 +47,8 @@ def test_r50_and_r90_are_one_build_scale_without_the_check(root, tmp_path):
     build(tmp_path, f"-j{os.cpu_count()}", "--target", "hz3")
     one, other = (tmp_path / f"libhakozuna_hz3_{lane}.so" for lane in ("r50", "r90"))
     assert one.samefile(other)
-    flags = read().flags
-    assert {name for name, flag in flags.items() if flag.in_lane["r90"] != flag.in_lane["scale"]} == {"HZ3_FREE_CHECK"}
+    scale, r90 = read().of("scale"), read().of("r90")
+    assert {name for name in scale if scale[name] != r90[name]} == {"HZ3_FREE_CHECK"}
 
 
 def test_a_debug_build_links_into_a_static_program(root, tmp_path):
@@ -64,7 +66,7 @@ def test_a_debug_build_links_into_a_static_program(root, tmp_path):
 
 def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
     tree = tmp_path / "tree"
-    for part in ("src", "cmake", "include", "bench", "bin", "tools", "trace"):
+    for part in ("src", "classic", "cmake", "include", "bench", "bin", "tools", "trace"):
         shutil.copytree(root / part, tree / part, symlinks=True, ignore=shutil.ignore_patterns("results"))
     for file in ("Makefile", "CMakeLists.txt"):
         shutil.copy(root / file, tree / file)
@@ -73,13 +75,14 @@ def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
     for file in kept + stale:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-    done = make("clean", "all_ldpreload_classic", "HZ3_LDPRELOAD_DEFS_EXTRA=-DHZ3_S44_PREFETCH_DIST=2", cwd=tree)
+    done = make("clean", "all_ldpreload_scale", "HZ3_LDPRELOAD_DEFS_EXTRA=-DHZ3_S44_PREFETCH_DIST=2", cwd=tree)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "built out/\nbuilt libhakozuna_hz3_classic.so\n"  # a line for each target
+    assert done.stdout == ("built out/\n"  # a line for each target
+                           "built libhakozuna_hz3_scale.so: it is lane classic, which has HZ3_S44_PREFETCH_DIST\n")
     assert [file.exists() for file in kept + stale] == [True] * 3 + [False] * 3
     for name in ("bench_random_mixed_mt_remote", "bench_random_mixed_mt_remote_malloc"):
         said = subprocess.run([tree / "out" / name, "2", "1000", "40", "16", "2048", "50"], check=True, text=True,
-                              capture_output=True, env={"LD_PRELOAD": str(tree / "libhakozuna_hz3_classic.so")}).stdout
+                              capture_output=True, env={"LD_PRELOAD": str(tree / "libhakozuna_hz3_scale.so")}).stdout
         assert " lane=classic " in said and " HZ3_S44_PREFETCH_DIST=2 " in said
 
 
@@ -88,8 +91,9 @@ def relations(root, directory, lane, flags):
     done = configure(root, directory, f"-DHZ3_LANE={lane}", f"-DHZ3_DEFS_EXTRA={flags}")
     assert done.returncode == 0, done.stderr
     header = (directory / "generated/hz3_flags.h").read_text()
-    said = subprocess.run(["cc", "-std=gnu11", "-fsyntax-only", f"-I{root}/src", f"-I{directory}/generated",
-                           root / "src/base/relations.c"], capture_output=True, text=True).stderr
+    trees = [root / tree for tree in read().trees(lane)]
+    said = subprocess.run(["cc", "-std=gnu11", "-fsyntax-only", *(f"-I{tree}" for tree in (*trees, directory / "generated")),
+                           trees[0] / "base/relations.c"], capture_output=True, text=True).stderr
     return {name: int(value) for name, value in re.findall(r"#define (HZ3_\w+) (\d+)\n", header)}, said
 
 
@@ -101,7 +105,7 @@ def test_the_work_orders_flags_build_in_lane_classic_and_others_say_so(root, tmp
         given = {name: int(value) for name, value in re.findall(r"-D(HZ3_\w+)=(\d+)", flags)}
         values, said = relations(root, tmp_path, "classic", flags)
         assert not said, flags
-        lane = {name: flag.in_lane["classic"] for name, flag in read().flags.items()}
+        lane = read().of("classic")
         assert values == lane | given | dict.fromkeys(re.findall(r"HZ3_\w+", yields), 0), flags
         _, said = relations(root, tmp_path, "scale", flags)
         assert all("(lane classic)" in line for line in said.splitlines() if "error" in line), said

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from look_at import WITH_OURS, refused, resting, said
@@ -14,6 +15,7 @@ from look.layout import HEAD, MAGIC
 
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 MAIN = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"there\"); fflush(stdout); getchar(); }\n"
+ROOT = Path(__file__).resolve().parents[2]
 OWN = "void *__libc_malloc(unsigned long);\nvoid *malloc(unsigned long n) { return __libc_malloc(n); }\n"
 
 
@@ -194,6 +196,47 @@ def test_a_group_of_version_1_counts_too(monkeypatch, line):
     monkeypatch.setattr(doctor, "_text", lambda path: files.get(path, ""))
     finding = doctor.group(line)
     assert not finding.ok and "4.0 MiB left of 64.0 MiB" in str(finding)
+
+
+def test_what_is_only_cached_leaves_room(monkeypatch):
+    files = {"/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{64 << 20}\n",
+             "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{60 << 20}\n",
+             "/sys/fs/cgroup/memory/memory.stat": f"cache 1\nrss 2\ntotal_rss {20 << 20}\ntotal_shmem {4 << 20}\n",
+             "/sys/fs/cgroup/a/memory.max": f"{1 << 30}\n",
+             "/sys/fs/cgroup/a/memory.stat": f"anon {1 << 20}\nfile 3\nkernel {2 << 20}\nshmem {4 << 20}\n"}
+    monkeypatch.setattr(doctor, "_text", lambda path: files.get(path, ""))
+    assert "40.0 MiB left of 64.0 MiB" in str(doctor.group("4:memory:/\n0::/a\n"))
+    assert "1017.0 MiB left of 1.0 GiB" in str(doctor.group("0::/a\n"))
+
+
+def test_the_library_reads_the_same_files():
+    source = (ROOT / "src/os/cgroup.c").read_text()
+    table = re.search(r"hierarchies\[\] = \{\n(.*?)\n\};", source, re.S)[1]
+    rows = [re.findall(r"\{([^{}]*)\}|\"([^\"]*)\"", row) for row in re.findall(r"^    \{(.*)\},$", table, re.M)]
+    words = [[tuple(re.findall(r'"([^"]*)"', listed)) if listed else word for listed, word in row] for row in rows]
+    assert [doctor.Hierarchy(*row) for row in words] == list(doctor.HIERARCHIES)
+
+
+def test_the_library_and_doctor_agree_on_a_group(preload, tmp_path):
+    group = Path(f"/sys/fs/cgroup/memory/hz3-doctor-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no group of version 1 can be made here: {error.strerror}")
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(200 << 20))
+        script = f"echo $$ >{group}/cgroup.procs; exec sleep 60"
+        env = {**preload.env, "HZ3_VERBOSE": "1"}
+        process = subprocess.Popen(["/bin/sh", "-c", script], env=env, stderr=subprocess.PIPE, text=True)
+        limits = (line for line in iter(process.stderr.readline, "") if "HZ3_SOFT_LIMIT" in line)
+        next(limits)  # of the shell, when it was still outside
+        soft = next(limits)
+        found = str(doctor.group(Path(f"/proc/{process.pid}/cgroup").read_text()))
+        process.kill()
+        process.wait()
+        assert f"HZ3_SOFT_LIMIT=auto = {(200 << 20) // 10 * 9} (default)" in soft and " left of 200.0 MiB" in found
+    finally:
+        group.rmdir()
 
 
 def test_what_there_is_not(tmp_path):

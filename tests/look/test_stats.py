@@ -58,6 +58,15 @@ def test_a_reader_finds_what_the_process_says_of_itself(lane, program):
     assert not any(own[name] for name in left_out)
 
 
+@pytest.mark.parametrize("lane", ALL_LANES)
+def test_so_it_does_in_a_child_that_lost_its_threads(lane, program):
+    with resting(program("rests"), "fork", env=on(library(lane), HZ3_BACKGROUND="0")) as (process, line):
+        (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        own, read = json.loads(line), json.loads(said("stats", "--json", child))
+    assert own["cached"] > 0 and read["threads"] == 1
+    assert {name: own[name] for name in ("allocated", "cached")} == {name: read[name] for name in ("allocated", "cached")}
+
+
 @pytest.mark.parametrize("lane, flags", [
     ("scale", {"S145_CENTRAL_LOCAL_CACHE": 1}),
     ("classic", {"S44_OWNER_STASH_COUNT": 1}),

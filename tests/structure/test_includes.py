@@ -31,7 +31,7 @@ def included(path, means=REGISTRY.may_be):
 
 def compiled(lane):
     """The sources of the lane, and all that they include in it."""
-    values = {name: flag.in_lane[lane] for name, flag in REGISTRY.flags.items()}
+    values = REGISTRY.of(lane)
     headers = REGISTRY.headers(values)
     todo = [path for path in FILES if path.suffix == ".c" and REGISTRY.takes_part(str(path.relative_to(SRC)), values)]
     found = set()

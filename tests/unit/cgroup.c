@@ -2,6 +2,10 @@
 #include "folder.h"
 
 #include "os/cgroup.h"
+#include "os/os.h"
+#include "support.h"
+
+#include <unistd.h>
 
 static size_t limit_of(const char *membership)
 {
@@ -51,14 +55,69 @@ static void neighbours_do_not_count(void **state)
     assert_int_equal(limit_of("0::/ab/c"), 2000000);
 }
 
-static void v1_hierarchies_are_passed_over(void **state)
+static void groups_of_version_1_count_too(void **state)
 {
     (void)state;
-    write_line("a/memory.max", "1000000");
+    write_line("memory/a/memory.limit_in_bytes", "9223372036854771712");
     assert_int_equal(limit_of("4:memory:/a\n1:name=systemd:/a"), SIZE_MAX);
-    assert_int_equal(limit_of("4:memory:/b\n0::/a"), 1000000);
+    write_line("memory/memory.limit_in_bytes", "3000000");
+    assert_int_equal(limit_of("4:memory:/a\n1:name=systemd:/a"), 3000000);
+    assert_int_equal(limit_of("4:memory:/elsewhere/a\n0::/"), 3000000); /* a container sees only its own group */
+    write_line("memory/a/memory.limit_in_bytes", "2000000");
+    assert_int_equal(limit_of("12:cpu,memory:/a/b:c\n"), 2000000);
+    assert_int_equal(limit_of("12:cpu,hugememory:/a\n"), SIZE_MAX);
+    write_line("b/memory.max", "1000000");
+    assert_int_equal(limit_of("4:memory:/a\n0::/b"), 1000000);
+    assert_int_equal(limit_of("0::/b\n4:memory:/a"), 1000000);
+}
+
+static void what_cannot_be_taken_back_is_charged(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("0::/a"), SIZE_MAX);
+    assert_int_equal(hz3_cgroup_charged(), 0);
+    write_line("a/memory.max", "1000000");
+    write_line("memory.max", "2000000");
+    write_line("memory.stat", "anon 1");
+    write_line("a/memory.stat", "anon 40000\nfile 500000\nkernel 2000\nkernel_stack 7\nshmem 300\nanon_thp 5");
+    assert_int_equal(limit_of("0::/a"), 1000000);
+    assert_int_equal(hz3_cgroup_charged(), 42300);
+    write_line("memory/a/memory.limit_in_bytes", "900000");
+    write_line("memory/a/memory.stat", "cache 9\nrss 7\nshmem 8\ntotal_cache 90\ntotal_rss 50000\ntotal_shmem 600");
+    assert_int_equal(limit_of("4:memory:/a\n0::/a"), 900000);
+    assert_int_equal(hz3_cgroup_charged(), 50600);
+    write_line("memory/a/memory.usage_in_bytes", "70000"); /* where memory.stat says nothing of use */
+    write_line("memory/a/memory.stat", "");
+    assert_int_equal(hz3_cgroup_charged(), 70000);
+    write_line("memory/a/memory.usage_in_bytes", "?");
+    assert_int_equal(hz3_cgroup_charged(), 0);
+    write_line("memory/a/memory.usage_in_bytes", "70000"); /* it is not asked again */
+    assert_int_equal(hz3_cgroup_charged(), 0);
+}
+
+static void tell_of_nonsense(void *unused)
+{
+    int ends[2];
+    char said[1024] = "";
+    (void)unused;
+    CHECK(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    hz3_os_verbose = true;
+    write_line("a/memory.max", "-1");
+    write_line("a/memory.high", "99999999999999999999999");
+    write_line("memory.max", "5000000");
+    CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == SIZE_MAX);
+    CHECK(read(ends[0], said, sizeof said - 1) > 0);
+    CHECK(strstr(said, "/a/memory.max is ignored: it makes no sense\n") && strstr(said, "/a/memory.high is ignored: "));
+    CHECK(strstr(said, "hz3: /nowhere is ignored: No such file or directory\n") && !strstr(said, "s/memory.max is"));
+}
+
+static void nonsense_leaves_the_default_and_a_line(void **state)
+{
+    (void)state;
+    expect_success(in_child(tell_of_nonsense, NULL), 5);
 }
 
 RUN(IN_FOLDER(without_files_there_is_none), IN_FOLDER(the_smaller_of_max_and_high_counts),
     IN_FOLDER(every_group_above_counts_too), IN_FOLDER(neighbours_do_not_count),
-    IN_FOLDER(v1_hierarchies_are_passed_over))
+    IN_FOLDER(groups_of_version_1_count_too), IN_FOLDER(what_cannot_be_taken_back_is_charged),
+    IN_FOLDER(nonsense_leaves_the_default_and_a_line))

@@ -13,6 +13,7 @@
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 #include "support.h"
@@ -272,9 +273,44 @@ static void a_child_can_use_what_another_thread_was_clearing(void **state)
     hz3_handoff_vacate(handoff);
 }
 
+static pthread_key_t others;
+static enum hz3_thread_state states[PTHREAD_DESTRUCTOR_ITERATIONS];
+static unsigned endings;
+
+static void end_again(void *unused)
+{
+    states[endings++] = hz3_thread.state;
+    if (endings < PTHREAD_DESTRUCTOR_ITERATIONS) CHECK(pthread_setspecific(others, unused) == 0);
+}
+
+/* Builds as much as makes a thread worth a cache to the end. */
+static void *build(void *unused)
+{
+    enum { BUILT = 5000 };
+    static void *built[BUILT];
+    unsigned cls = hz3_class_of(SIZE);
+    CHECK(pthread_setspecific(others, built) == 0);
+    for (int i = 0; i < BUILT; i++) built[i] = hz3_cache_malloc(cls);
+    for (int i = 0; i < BUILT; i++) hz3_cache_free(built[i], cls);
+    return unused;
+}
+
+static void destructors_of_others_have_a_cache(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_key_create(&others, end_again), 0);
+    assert_int_equal(pthread_create(&thread, NULL, build, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_key_delete(others), 0);
+    assert_int_equal(endings, PTHREAD_DESTRUCTOR_ITERATIONS);
+    for (int i = 0; i < PTHREAD_DESTRUCTOR_ITERATIONS - 2; i++) assert_int_equal(states[i], HZ3_THREAD_JOINED);
+    assert_int_equal(states[PTHREAD_DESTRUCTOR_ITERATIONS - 1], HZ3_THREAD_LEFT); /* for good */
+}
+
 #define CLEARED(test) cmocka_unit_test_setup_teardown(test, start, start)
 RUN(CLEARED(a_successor_takes_over), CLEARED(what_nobody_takes_over_goes_home_at_the_second_look),
     CLEARED(what_was_earned_is_given_back), CLEARED(what_is_left_is_of_one_heap),
     CLEARED(another_heap_does_not_take_over), CLEARED(who_finds_the_handoff_taken_sends_home),
     CLEARED(what_waits_is_a_childs_too), CLEARED(what_a_lost_thread_claimed_is_lost),
-    CLEARED(a_child_can_use_what_another_thread_was_clearing))
+    CLEARED(a_child_can_use_what_another_thread_was_clearing), CLEARED(destructors_of_others_have_a_cache))

@@ -44,13 +44,13 @@ static void every_object_once_in_order(void **state)
             assert_ptr_equal(hz3_run_of(objects[i]), run);
             assert_int_equal(hz3_class_at(objects[i]), cls);
         }
-        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[(i * 7919u) % n], true); /* each once */
+        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, &objects[(i * 7919u) % n], 1, true); /* each once */
         assert_int_equal(hz3_get(run->live), 0);
         assert_int_equal(take_all(run, again), n);
         assert_memory_equal(objects, again, n * sizeof *objects);
-        for (unsigned i = 0; i < n; i++) hz3_run_retire(run, objects[i], false);
+        assert_int_equal(hz3_run_retire(run, objects, n, false), n);
         assert_int_equal(hz3_run_take(other, again, 1), 0);
-        for (unsigned i = 0; i < n; i++) hz3_run_retire(other, others[i], false);
+        assert_int_equal(hz3_run_retire(other, others, n, false), n);
         hz3_run_free(run);
         hz3_run_free(other);
     }
@@ -65,7 +65,7 @@ static void purge_spares_pages_with_live_objects(void **state)
     unsigned n = take_all(run, objects);
     memset((void *)run->start, 0xee, HZ3_GRANULE);
     for (unsigned i = 0; i < n; i++)
-        if (i != 20 && i != 41) hz3_run_retire(run, objects[i], false);
+        if (i != 20 && i != 41) hz3_run_retire(run, &objects[i], 1, false);
     size_t purged = hz3_run_purge(run, true);
     assert_in_range(purged, HZ3_GRANULE / 2, HZ3_GRANULE - 2 * 4096);
     unsigned char resident[HZ3_GRANULE / 4096];
@@ -79,8 +79,8 @@ static void purge_spares_pages_with_live_objects(void **state)
     }
     for (unsigned i = 20; i <= 41; i += 21)
         for (unsigned at = 0; at < 1008; at++) assert_int_equal(((unsigned char *)objects[i])[at], 0xee);
-    hz3_run_retire(run, objects[20], false);
-    hz3_run_retire(run, objects[41], false);
+    hz3_run_retire(run, &objects[20], 1, false);
+    hz3_run_retire(run, &objects[41], 1, false);
     hz3_run_free(run);
 }
 

@@ -1,0 +1,117 @@
+#include "front/evict.h"
+
+#include "back/limits.h"
+#include "front/outgoing.h"
+#include "front/spares.h"
+#include "middle/owner_stash.h"
+#include HZ3_CENTRAL_LOCAL_H
+#include HZ3_QUARANTINE_H
+
+/* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
+ * The thread's own stay in its heap if others could mix them, but not where a stash would write into them. */
+static int owner_of(const struct hz3_cache *cache, const struct hz3_magazine *magazine)
+{
+    if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
+    unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
+    bool own_stay = !HZ3_S44_TRANSPORT_LIST && hz3_get(hz3_heap_highest);
+    if (owner == cache->owner && !own_stay) return HZ3_NO_OWNER;
+    while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
+    return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
+}
+
+void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
+{
+    if (hz3_is_stub(top)) return;
+    struct hz3_magazine *magazine = hz3_magazine_close(top);
+    unsigned count = hz3_magazine_count(magazine), usual = hz3_max(cache->capacity[cls], hz3_cache_free_capacity(cls));
+    int owner = count ? owner_of(cache, magazine) : HZ3_NO_OWNER;
+    /* An emptier magazine would give the next thread little. */
+    if (count && 2 * count >= usual && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
+        cache->stats.overflow++;
+        return;
+    }
+    if (count) hz3_central_retire(cls, &magazine->word[magazine->header.floor + 1], count);
+    cache->stats.retired += count > 0;
+    hz3_spares_put(cache, cls, magazine);
+}
+
+/* Retires objects of any class. */
+static void retire(void **objects, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) hz3_central_retire(hz3_class_at(objects[i]), &objects[i], 1);
+}
+
+void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
+{
+    void **loaded = cache->top[cls], **previous = cache->previous[cls];
+    cache->top[cls] = cache->previous[cls] = HZ3_STUB_TOP;
+    hz3_evict_magazine(cache, cls, loaded);
+    hz3_evict_magazine(cache, cls, previous);
+}
+
+void hz3_evict_classes(struct hz3_cache *cache)
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_evict_class(cache, cls);
+}
+
+void hz3_evict_outbox(struct hz3_outbox *outbox)
+{
+    void *refused[HZ3_REFUSED_MAX];
+    retire(refused, hz3_outgoing_flush(outbox, UINT32_MAX, refused));
+    hz3_owner_stash_flush_spill(outbox);
+    hz3_kept_flush(outbox);
+}
+
+void hz3_evict_all(struct hz3_thread *thread)
+{
+    if (*thread->outbox) hz3_evict_outbox(*thread->outbox);
+    hz3_quarantine_flush(*thread->outbox);
+    hz3_evict_classes(&thread->cache);
+}
+
+void **hz3_evict_foreign(const struct hz3_cache *cache, unsigned cls, void **top)
+{
+    void *foreign[HZ3_MAGAZINE_LAST];
+    unsigned count = 0;
+    if (hz3_is_empty(top)) return top;
+    struct hz3_magazine *magazine = hz3_magazine_close(top);
+    if (owner_of(cache, magazine) != HZ3_NO_OWNER) return top;
+    void **left = &magazine->word[magazine->header.floor];
+    for (void **from = left + 1; from <= top; from++) {
+        if (hz3_owner_at(*from) == cache->owner)
+            *++left = *from;
+        else
+            foreign[count++] = *from;
+    }
+    if (count) hz3_central_retire(cls, foreign, count);
+    return left;
+}
+
+void hz3_cache_flush(void)
+{
+    struct hz3_thread *self = &hz3_thread;
+    if (self->state != HZ3_THREAD_JOINED) return;
+    hz3_thread_go_inside(self);
+    hz3_evict_all(self);
+    hz3_thread_go_outside(self);
+}
+
+/* Whether one of the objects is in a run in which no more than `most` are live; those in magazines count as live. */
+static bool has_run_of_few(void **top, size_t most)
+{
+    for (size_t i = hz3_magazine_objects(top); i > 0; i--, top--)
+        if (hz3_get(hz3_run_of(*top)->live) <= most) return true;
+    return false;
+}
+
+bool hz3_cache_flush_may_help(void)
+{
+    const struct hz3_cache *cache = &hz3_thread.cache;
+    if (hz3_thread.state != HZ3_THREAD_JOINED) return false;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        size_t objects = hz3_cache_count(cache, cls);
+        if (hz3_outbox && hz3_quarantine_objects(hz3_outbox, cls)) return true;
+        if (has_run_of_few(cache->top[cls], objects) || has_run_of_few(cache->previous[cls], objects)) return true;
+    }
+    return false;
+}

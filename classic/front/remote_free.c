@@ -1,0 +1,32 @@
+#include "front/remote_free.h"
+
+#include "base/check.h"
+#include "front/cache.h"
+#include "front/thread.h"
+#include "os/gate.h"
+
+static void free_inside(void *p, unsigned cls, unsigned owner)
+{
+    if (!hz3_cache_enter()) {
+        hz3_central_retire(cls, &p, 1);
+        return;
+    }
+    struct hz3_outbox *outbox = hz3_outbox_get();
+    void *refused[HZ3_REFUSED_MAX];
+    if (outbox)
+        hz3_cache_adopt(refused, hz3_outgoing_put(outbox, p, cls, owner, refused));
+    else
+        hz3_cache_adopt(&p, 1);
+    hz3_cache_leave();
+}
+
+void hz3_remote_free(void *p, unsigned cls, unsigned owner)
+{
+    if (!HZ3_FREE_CHECK && unlikely((uintptr_t)p % HZ3_UNIT)) hz3_misuse("interior pointer freed", p);
+    if (unlikely(!hz3_gate_enter())) {
+        if (hz3_cache_free_during_fork(p, cls)) return;
+        hz3_gate_enter_at_last();
+    }
+    free_inside(p, cls, owner);
+    hz3_gate_leave();
+}

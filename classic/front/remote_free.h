@@ -1,0 +1,39 @@
+/* A free by a thread of another heap: decides whether the object goes home or is adopted (HZ3_ADOPT_MIN),
+ * and sends it home (front/outgoing). */
+#ifndef HZ3_FRONT_REMOTE_FREE_H
+#define HZ3_FRONT_REMOTE_FREE_H
+
+#include "front/outgoing.h"
+#include "front/thread.h"
+
+/* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home. */
+enum {
+    HZ3_HOME_CLASSES = HZ3_ADOPT_MIN == HZ3_SMALL_MAX ? HZ3_CLASSES
+                       : HZ3_ADOPT_MIN                ? HZ3_ADOPT_MIN / HZ3_UNIT - 1
+                                                      : 0
+};
+
+/* Whether p, in this window and of class cls, has to go home. */
+HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
+{
+    if (HZ3_HOME_CLASSES == 0 || likely(cls > HZ3_HOME_CLASSES)) return false;
+    HZ3_FORGET_ORIGIN(p); /* else the paths of other classes compute an address for this one */
+    return hz3_get(window->tags[hz3_granule_of(window, p)].owner) != hz3_thread.cache.owner;
+}
+
+/* A remote free in the usual case: one store into an outgoing magazine that has room.  False: use hz3_remote_free.  For
+ * both p's state byte is cleared already. */
+HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
+{
+    if (HZ3_REMOTE_STASH_SPARSE || HZ3_S121_PAGE_LOCAL_REMOTE || unlikely(!hz3_outbox)) return false;
+    unsigned key = hz3_outgoing_key(cls, owner);
+    void ***slot = hz3_outgoing_slot(hz3_outbox, key);
+    if (unlikely(hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot))) return false;
+    (*slot)[1] = p;
+    ++*slot;
+    return true;
+}
+
+/* In every case. */
+void hz3_remote_free(void *p, unsigned cls, unsigned owner);
+#endif

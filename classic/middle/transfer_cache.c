@@ -1,0 +1,127 @@
+#include "middle/transfer_cache.h"
+
+#include "base/sizeclass.h"
+#include "middle/central.h"
+
+enum { MAGAZINES_MIN = 4, FULL_CLASSES = 16 };
+#define SETTLE_BYTES HZ3_MIB(1)
+
+static struct {
+    struct hz3_stack stack;
+    HZ3_ATOMIC(unsigned) low; /* fewest magazines in it since the last trim */
+    unsigned max;             /* const after start, as is: */
+    uint32_t bytes;           /* of objects, in a full magazine */
+} HZ3_CACHE_ALIGNED cache[HZ3_CLASS_VALUES];
+
+static size_t total_max; /* const after start */
+/* Bytes in all stacks, modulo 2^64, without what threads have not settled.  A thread that pushes as much as it pops
+ * settles nothing, and so writes nothing that others write.  A recount puts right what a thread never settled. */
+static HZ3_ATOMIC(size_t) waiting;
+static _Thread_local ptrdiff_t unsettled;
+
+static size_t magazine_bytes(unsigned cls)
+{
+    return cache[cls].bytes;
+}
+
+/* How many of the class may wait, where so many bytes may. */
+static unsigned magazines_max(unsigned cls, size_t bytes)
+{
+    return (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
+}
+
+void hz3_transfer_start(size_t bytes)
+{
+    total_max = hz3_max(FULL_CLASSES * hz3_min(bytes, SIZE_MAX / FULL_CLASSES), HZ3_MIB(16));
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        cache[cls].bytes = hz3_class_size(cls) * hz3_class_info[cls].load;
+        cache[cls].max = magazines_max(cls, bytes);
+    }
+}
+
+void hz3_transfer_settle(void)
+{
+    hz3_fence(memory_order_release); /* after the pushes that are counted here: hz3_transfer_recount */
+    hz3_add(waiting, (size_t)unsettled);
+    unsettled = 0;
+}
+
+static void book(ptrdiff_t bytes)
+{
+    unsettled += bytes;
+    if (unlikely(unsettled >= (ptrdiff_t)SETTLE_BYTES || unsettled <= -(ptrdiff_t)SETTLE_BYTES)) hz3_transfer_settle();
+}
+
+size_t hz3_transfer_waiting(void)
+{
+    ptrdiff_t bytes = (ptrdiff_t)hz3_get(waiting);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* Several threads at once may find room for one: each of them may add one. */
+static bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
+{
+    if (hz3_stack_count(&cache[cls].stack) >= max) return false;
+    hz3_stack_push(&cache[cls].stack, magazine);
+    book((ptrdiff_t)magazine_bytes(cls));
+    return true;
+}
+
+bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine)
+{
+    return hz3_transfer_waiting() < total_max && push(cls, magazine, cache[cls].max);
+}
+
+bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine)
+{
+    return push(cls, magazine, HZ3_STACK_MAX);
+}
+
+struct hz3_magazine *hz3_transfer_pop(unsigned cls)
+{
+    struct hz3_magazine *magazine = hz3_stack_pop(&cache[cls].stack);
+    if (!magazine) return NULL;
+    unsigned count = hz3_stack_count(&cache[cls].stack);
+    if (count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
+    book(-(ptrdiff_t)magazine_bytes(cls));
+    return magazine;
+}
+
+size_t hz3_transfer_trim(unsigned cls, bool all)
+{
+    unsigned excess = all ? HZ3_STACK_MAX : hz3_get(cache[cls].low), trimmed = 0;
+    struct hz3_magazine *magazine;
+    for (; trimmed < excess && (magazine = hz3_stack_pop(&cache[cls].stack)); trimmed++)
+        hz3_central_take_apart(cls, magazine);
+    hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
+    return trimmed * magazine_bytes(cls);
+}
+
+void hz3_transfer_recount(void)
+{
+    size_t before = hz3_load(waiting, memory_order_acquire), bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_stack_count(&cache[cls].stack) * magazine_bytes(cls);
+    /* If a thread settled meanwhile, the sum may lack that: keep the old value.  Too much for a while is better than
+     * too little for ever. */
+    if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
+}
+
+size_t hz3_transfer_beyond(unsigned cls, size_t bytes)
+{
+    unsigned now = hz3_min(hz3_stack_count(&cache[cls].stack), cache[cls].max), then = magazines_max(cls, bytes);
+    return now > then ? hz3_transfer_objects(cls) * hz3_class_size(cls) / now * (now - then) : 0;
+}
+
+size_t hz3_transfer_objects(unsigned cls)
+{
+    return hz3_stack_objects(&cache[cls].stack);
+}
+
+const struct hz3_place hz3_transfer_places[] = {
+    HZ3_PLACES("transfer", cache),
+    HZ3_FIELD("transfer.stack", cache[0], stack),
+    HZ3_FIELD("transfer.max", cache[0], max),
+    HZ3_NUMBER("transfer.magazines_min", MAGAZINES_MIN),
+    HZ3_NUMBER("transfer.magazines_max", HZ3_STACK_MAX),
+    HZ3_PLACES_END,
+};

@@ -1,0 +1,35 @@
+#include "variants/central_local.h"
+
+struct hz3_magazine *hz3_kept_take(unsigned cls)
+{
+    struct hz3_magazine *magazine = hz3_outbox ? hz3_outbox->central[cls] : NULL;
+    if (magazine) hz3_outbox->central[cls] = NULL;
+    return magazine;
+}
+
+void hz3_kept_put(unsigned cls, void **objects, unsigned n)
+{
+    struct hz3_outbox *outbox = n ? hz3_outbox_get() : NULL;
+    struct hz3_magazine *magazine = outbox ? hz3_magazine_get(cls) : NULL;
+    if (magazine) {
+        void **top = hz3_magazine_open(magazine, n);
+        for (unsigned i = n; i--;) *++top = objects[i];
+        outbox->central[cls] = hz3_magazine_close(top);
+    } else if (n) {
+        hz3_central_retire(cls, objects, n);
+    }
+}
+
+void hz3_kept_flush(struct hz3_outbox *outbox)
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        struct hz3_magazine *magazine = outbox->central[cls];
+        outbox->central[cls] = NULL;
+        if (magazine) hz3_central_take_apart(cls, magazine);
+    }
+}
+
+HZ3_RACY size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls)
+{
+    return outbox->central[cls] ? hz3_magazine_count(outbox->central[cls]) : 0;
+}

@@ -1,0 +1,17 @@
+/* Local cache before central (work order S145-A): a thread that takes objects from central takes more than it needs.
+ * The rest waits in its outbox for next time, as one magazine for each class. */
+#ifndef HZ3_VARIANTS_CENTRAL_LOCAL_H
+#define HZ3_VARIANTS_CENTRAL_LOCAL_H
+
+#include "middle/central.h"
+#include "middle/outbox.h"
+
+enum { HZ3_CENTRAL_MORE = HZ3_S145_CACHE_BATCH }; /* objects beyond the need */
+
+/* Takes what was kept of the class, or NULL. */
+struct hz3_magazine *hz3_kept_take(unsigned cls);
+/* Keeps what central gave beyond the need.  Nothing of the class was kept before. */
+void hz3_kept_put(unsigned cls, void **objects, unsigned n);
+void hz3_kept_flush(struct hz3_outbox *outbox); /* retires all that was kept */
+size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls);
+#endif

@@ -1,0 +1,94 @@
+#include "variants/central_magazines.h"
+
+#include "base/sizeclass.h"
+#include "middle/central.h"
+
+static struct waiting {
+    struct hz3_stack stack; /* HZ3_S142_CENTRAL_LOCKFREE, else the rest */
+    struct hz3_lock lock;
+    struct hz3_magazine *first;
+    HZ3_ATOMIC(uint32_t) count; /* written under the lock */
+} HZ3_CACHE_ALIGNED all_waiting[HZ3_CLASS_VALUES];
+
+static void push_locked(struct waiting *waiting, struct hz3_magazine *magazine)
+{
+    hz3_lock(&waiting->lock);
+    hz3_set(magazine->header.next, waiting->first ? hz3_magazine_number(waiting->first) : 0);
+    waiting->first = magazine;
+    hz3_set(waiting->count, hz3_get(waiting->count) + 1);
+    hz3_unlock(&waiting->lock);
+}
+
+static struct hz3_magazine *pop_locked(struct waiting *waiting)
+{
+    hz3_lock(&waiting->lock);
+    struct hz3_magazine *magazine = waiting->first;
+    if (magazine) {
+        waiting->first = hz3_magazine_below(magazine);
+        hz3_set(waiting->count, hz3_get(waiting->count) - 1);
+    }
+    hz3_unlock(&waiting->lock);
+    return magazine;
+}
+
+static unsigned count(struct waiting *waiting)
+{
+    return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_count(&waiting->stack) : hz3_get(waiting->count);
+}
+
+size_t hz3_central_waiting(void)
+{
+    size_t bytes = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        bytes += count(&all_waiting[cls]) * hz3_class_size(cls) * hz3_class_info[cls].load;
+    return bytes;
+}
+
+bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
+{
+    struct waiting *waiting = &all_waiting[cls];
+    if (count(waiting) >= HZ3_STACK_MAX) return false;
+    if (HZ3_S142_CENTRAL_LOCKFREE)
+        hz3_stack_push(&waiting->stack, magazine);
+    else
+        push_locked(waiting, magazine);
+    return true;
+}
+
+struct hz3_magazine *hz3_central_get_magazine(unsigned cls)
+{
+    struct waiting *waiting = &all_waiting[cls];
+    if (!count(waiting)) return NULL;
+    return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_pop(&waiting->stack) : pop_locked(waiting);
+}
+
+void hz3_central_trim(unsigned cls, bool all)
+{
+    unsigned there = count(&all_waiting[cls]), most = all ? there : (there + 1) / 2;
+    struct hz3_magazine *magazine;
+    while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
+}
+
+size_t hz3_central_cached(unsigned cls)
+{
+    struct waiting *waiting = &all_waiting[cls];
+    size_t objects = 0;
+    if (HZ3_S142_CENTRAL_LOCKFREE) return hz3_stack_objects(&waiting->stack);
+    hz3_lock(&waiting->lock);
+    for (struct hz3_magazine *magazine = waiting->first; magazine; magazine = hz3_magazine_below(magazine))
+        objects += hz3_magazine_count(magazine);
+    hz3_unlock(&waiting->lock);
+    return objects;
+}
+
+void hz3_central_magazines_visit(void (*visit)(struct hz3_lock *lock))
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) visit(&all_waiting[cls].lock);
+}
+
+const struct hz3_place hz3_waiting_places[] = {
+    HZ3_PLACES("waiting", all_waiting),
+    HZ3_FIELD("waiting.stack", struct waiting, stack),
+    HZ3_FIELD("waiting.first", struct waiting, first),
+    HZ3_PLACES_END,
+};

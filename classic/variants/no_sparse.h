@@ -1,0 +1,43 @@
+/* In the place of sparse.h: there is no ring. */
+#ifndef HZ3_VARIANTS_NO_SPARSE_H
+#define HZ3_VARIANTS_NO_SPARSE_H
+
+#include "middle/outbox.h"
+
+HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p, void **refused, unsigned *count)
+{
+    (void)outbox, (void)p, (void)refused;
+    *count = 0;
+    return false;
+}
+
+HZ3_INLINE void *hz3_ring_overflow(struct hz3_outbox *outbox)
+{
+    (void)outbox;
+    return NULL;
+}
+
+HZ3_INLINE unsigned hz3_ring_batch(unsigned cls, unsigned dense)
+{
+    (void)cls;
+    return dense;
+}
+
+HZ3_INLINE unsigned hz3_ring_count(const struct hz3_outbox *outbox)
+{
+    (void)outbox;
+    return 0;
+}
+
+HZ3_INLINE unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
+{
+    (void)outbox, (void)budget, (void)refused;
+    return 0;
+}
+
+HZ3_INLINE size_t hz3_ring_objects(const struct hz3_outbox *outbox, unsigned cls)
+{
+    (void)outbox, (void)cls;
+    return 0;
+}
+#endif

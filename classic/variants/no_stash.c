@@ -1,0 +1,101 @@
+/* HZ3_S44_OWNER_STASH=0: there is no owner stash.  Every push is refused, and there is nothing to pop. */
+#include "middle/owner_stash.h"
+
+bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
+{
+    (void)owner, (void)cls, (void)object;
+    return false;
+}
+
+bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
+{
+    (void)owner, (void)cls, (void)head, (void)tail, (void)n;
+    return false;
+}
+
+bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
+{
+    (void)owner, (void)cls, (void)magazine;
+    return false;
+}
+
+unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want)
+{
+    (void)owner, (void)cls, (void)out, (void)want;
+    return 0;
+}
+
+struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
+{
+    (void)owner, (void)cls;
+    return NULL;
+}
+
+unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
+{
+    (void)cls, (void)out, (void)want;
+    return 0;
+}
+
+struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
+{
+    (void)cls;
+    return NULL;
+}
+
+uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls)
+{
+    (void)owner, (void)cls;
+    return 0;
+}
+
+bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
+{
+    (void)owner, (void)cls;
+    return false;
+}
+
+void hz3_owner_stash_start(unsigned instances)
+{
+    (void)instances;
+}
+
+void hz3_owner_stash_trim(unsigned cls, bool all)
+{
+    (void)cls, (void)all;
+}
+
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
+{
+    (void)outbox;
+}
+
+size_t hz3_owner_stash_objects(unsigned cls)
+{
+    (void)cls;
+    return 0;
+}
+
+size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
+{
+    (void)outbox, (void)cls;
+    return 0;
+}
+
+size_t hz3_owner_stash_in_flight(unsigned owner)
+{
+    (void)owner;
+    return 0;
+}
+
+size_t hz3_owner_stash_waiting(void)
+{
+    return 0;
+}
+
+void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    (void)visit;
+}
+
+const struct hz3_place hz3_stash_places[] = {HZ3_PLACES_END};

@@ -1,0 +1,25 @@
+/* Page-local remote frees (work order S121): they are noted in the run itself.  A remote free sets the object's bit in
+ * a second bitmap of its run.  The first one also announces the run to its owner, which retires what was noted when it
+ * next runs out of objects.  This takes one or two read-modify-writes for each object, and nothing ever waits with the
+ * sender. */
+#ifndef HZ3_VARIANTS_PAGE_LOCAL_H
+#define HZ3_VARIANTS_PAGE_LOCAL_H
+
+#include "base/types.h"
+
+/* p: an object that is handed out.  Any thread.  False: enough waits for that owner; nothing has changed. */
+bool hz3_page_local_note(void *p, unsigned cls, unsigned owner);
+void hz3_page_local_free(void *p, unsigned cls, unsigned owner); /* notes it, or retires it */
+/* True, where frees are noted: the caller no longer has p. */
+HZ3_INLINE bool hz3_page_remote_free(void *p, unsigned cls, unsigned owner)
+{
+    hz3_page_local_free(p, cls, owner);
+    return true;
+}
+
+/* Bytes of the announced runs. */
+size_t hz3_page_remote_waiting(void);
+/* Retires what was noted in the owner's runs of the class, or in those of all owners.  Any thread; returns how many. */
+size_t hz3_page_remote_collect(unsigned owner, unsigned cls);
+size_t hz3_page_remote_collect_all(unsigned cls);
+#endif

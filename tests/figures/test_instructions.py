@@ -1,0 +1,63 @@
+"""What malloc and free cost where a thread leaves its loaded magazine, counted by valgrind, which no noise changes."""
+
+import functools
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from lab import ROOT
+
+MAGAZINE = 30  # objects of 64 bytes in a magazine with all its room
+
+
+@pytest.fixture(autouse=True)
+def valgrind():
+    if not shutil.which("valgrind"):
+        pytest.skip("valgrind is missing")
+
+
+@functools.cache
+def collected(library, n, size, waves, folder):
+    """The instructions of a process that makes so many waves of n objects."""
+    counts = folder / f"{n}-{size}-{waves}"
+    command = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", ROOT / "out/bench_waves", "1",
+               str(n * waves), str(n), str(size)]
+    done = subprocess.run(command, env={"LD_PRELOAD": str(library)}, capture_output=True, text=True, check=True)
+    assert f"alloc={library.name}" in done.stdout
+    return int(re.search(r"^totals: (\d+)$", counts.read_text(), re.M)[1])
+
+
+def of_a_wave(preload, folder, n, size=64):
+    few, many = 40, 240
+    return (collected(preload.library, n, size, many, folder) - collected(preload.library, n, size, few, folder)) / (many - few)
+
+
+def beyond_hits(preload, folder, n, size=64):
+    """The instructions of a wave, less those of as many calls that stay in the loaded magazine."""
+    hit = MAGAZINE // 2
+    return of_a_wave(preload, folder, n, size) - n / hit * of_a_wave(preload, folder, hit, size)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("counts")
+
+
+def test_a_change_of_the_two_magazines_is_a_few_instructions(preload, folder):
+    """A wave of one magazine and a half changes them once when it allocates, and once when it frees."""
+    assert beyond_hits(preload, folder, MAGAZINE * 3 // 2) / 2 <= 80
+
+
+def test_an_exchange_with_what_threads_share_is_cheap(preload, folder):
+    """Each way; the calls of free that find a magazine full are among it."""
+    n = 600
+    exchanges = 2 * (n // MAGAZINE - 2)
+    assert beyond_hits(preload, folder, n) / exchanges <= 250
+
+
+def test_objects_that_go_back_into_their_runs_cost_at_most_twice_a_hit(preload, folder):
+    """More than the transfer cache holds of a class, as where a program builds and drops a large structure."""
+    n = 60000
+    assert beyond_hits(preload, folder, n) / n <= of_a_wave(preload, folder, MAGAZINE // 2) / (MAGAZINE // 2)

@@ -1,0 +1,103 @@
+/* Exchanges without a lock: they keep every object, touch nothing shared where two magazines are enough, and leave the
+ * rest to the slow path. */
+#include "allocated.h"
+#include "unit.h"
+
+#include "front/evict.h"
+#include "front/exchange.h"
+#include "os/gate.h"
+
+#include "earn.h"
+
+enum { WAVES = 50, MOST = 400 };
+static void *objects[MOST];
+static unsigned exchanged, slow; /* calls for which an exchange was enough, and not */
+
+static void *take(unsigned cls)
+{
+    if (!hz3_is_empty(hz3_thread.cache.top[cls])) return hz3_cache_malloc(cls);
+    void *p = hz3_exchange_malloc(cls);
+    *(p ? &exchanged : &slow) += 1;
+    return p ? p : hz3_cache_malloc(cls);
+}
+
+static void give(void *p, unsigned cls)
+{
+    bool full = hz3_is_full(hz3_thread.cache.top[cls]), done = full && hz3_exchange_free(p, cls);
+    if (full) *(done ? &exchanged : &slow) += 1;
+    if (!done) hz3_cache_free(p, cls);
+}
+
+static void waves(unsigned cls, unsigned n)
+{
+    exchanged = slow = 0;
+    for (int wave = 0; wave < WAVES; wave++) {
+        for (unsigned i = 0; i < n; i++) memset(objects[i] = take(cls), (int)i, 8);
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal(*(unsigned char *)objects[i], (unsigned char)i); /* nobody else has it */
+            give(objects[i], cls);
+        }
+    }
+}
+
+static void a_wave_that_fits_changes_magazines_only(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64), load = capacity_earned(cls);
+    size_t before = allocated();
+    waves(cls, 2 * load - 2);
+    struct hz3_cache_stats stats = hz3_thread.cache.stats;
+    waves(cls, 2 * load - 2);
+    assert_int_equal(hz3_thread.cache.stats.transfer, stats.transfer);
+    assert_int_equal(hz3_thread.cache.stats.overflow, stats.overflow);
+    assert_true(exchanged >= WAVES);
+    assert_true(slow <= exchanged / 4); /* each eighth swap counts as a miss */
+    assert_int_equal(allocated(), before);
+    hz3_cache_flush();
+}
+
+static void few_of_the_others_need_the_slow_path(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64);
+    capacity_earned(cls);
+    size_t before = allocated();
+    waves(cls, MOST);
+    assert_true(exchanged > 8 * WAVES);
+    assert_true(slow <= exchanged / 8);
+    assert_int_equal(allocated(), before);
+    hz3_cache_flush();
+    assert_int_equal(hz3_cache_objects(cls), 0);
+    assert_int_equal(allocated(), before);
+}
+
+static void nothing_is_exchanged_while_the_gate_is_closed(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64);
+    capacity_earned(cls);
+    hz3_gate_close();
+    unsigned left = 0;
+    while (left < MOST && (objects[left] = hz3_exchange_malloc(cls))) left++;
+    uint64_t taken = hz3_thread.cache.stats.transfer;
+    hz3_gate_open();
+    for (unsigned i = 0; i < left; i++) hz3_cache_free(objects[i], cls);
+    assert_int_equal(hz3_thread.cache.stats.transfer, taken);
+    hz3_cache_flush();
+}
+
+static void a_thread_without_magazines_exchanges_none(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(300);
+    hz3_cache_flush();
+    void *p = hz3_cache_malloc(cls);
+    hz3_cache_flush();
+    assert_null(hz3_exchange_malloc(cls));
+    assert_false(hz3_exchange_free(p, cls));
+    hz3_cache_free(p, cls);
+}
+
+RUN(cmocka_unit_test(a_wave_that_fits_changes_magazines_only), cmocka_unit_test(few_of_the_others_need_the_slow_path),
+    cmocka_unit_test(nothing_is_exchanged_while_the_gate_is_closed),
+    cmocka_unit_test(a_thread_without_magazines_exchanges_none))
