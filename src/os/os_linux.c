@@ -137,6 +137,8 @@ static bool purge_is_true(void)
     return !lies;
 }
 
+enum { ALWAYS_RANDOM = HZ3_SECURE };
+
 /* Whether the system places this process at random; the user may have turned that off, as gdb does.  Then the program's
  * name, the last word of the stack, ends right below a power of two.  (By chance it does in one of a million starts.)
  */
@@ -150,7 +152,7 @@ static bool is_random(void)
 static uint64_t find_random(void)
 {
     uint64_t half[2] = {0};
-    if (!HZ3_SECURE && !is_random()) return 0;
+    if (!ALWAYS_RANDOM && !is_random()) return 0;
     const void *bytes = (const void *)getauxval(AT_RANDOM);
     if (call(SYS_getrandom, (long)half, sizeof half[0], GRND_NONBLOCK, 0) != sizeof half[0] && bytes)
         memcpy(half, bytes, sizeof half);
