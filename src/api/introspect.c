@@ -4,6 +4,7 @@
 #include "api/options.h"
 #include "api/override.h"
 #include "api/report.h"
+#include "back/holes.h"
 #include "front/evict.h"
 #include "os/gate.h"
 #include "os/libc.h"
@@ -23,6 +24,7 @@ static size_t collect(bool force)
     hz3_gate_enter_at_last();
     hz3_cache_flush();
     size_t bytes = hz3_reclaim_run(force);
+    if (force) hz3_holes_make_all();
     hz3_gate_leave();
     return bytes;
 }

@@ -170,6 +170,9 @@ static bool grow_tags(struct hz3_window *window, uint32_t upto)
     size_t from = window->tags_writable * sizeof(struct hz3_tag);
     size_t to = hz3_min(hz3_round_up(upto * sizeof(struct hz3_tag), page), all);
     if (!hz3_os_writable((uintptr_t)window->tags + from, to - from)) return false;
+    /* A core has the tags of what is in use, and not 32 MiB of zeros. */
+    if (from) hz3_os_dump((uintptr_t)window->tags + from, to - from, true);
+    if (!from && to < all) hz3_os_dump((uintptr_t)window->tags + to, all - to, false);
     window->tags_writable = (uint32_t)(to / sizeof(struct hz3_tag));
     return true;
 }

@@ -95,6 +95,16 @@ struct hz3_span *hz3_spans_of_size(enum hz3_span_kind kind, size_t granules)
     return lists[kind][list_of(granules)];
 }
 
+struct hz3_span *hz3_spans_idle(enum hz3_span_kind kind, size_t granules, uint32_t age, uint32_t now)
+{
+    for (unsigned list = list_of(granules); (list = next_filled(kind, list)) < LISTS; list++)
+        for (struct hz3_span *span = lists[kind][list]; span; span = span->in_pool.next)
+            if (span->granules >= granules && hz3_ms_passed(span->in_pool.since, age, now) &&
+                !hz3_window_of((void *)span->start)->reserved)
+                return span;
+    return NULL;
+}
+
 size_t hz3_spans_count(enum hz3_span_kind kind)
 {
     size_t spans = 0;

@@ -15,7 +15,7 @@ void hz3_spans_make_last(struct hz3_span *span, enum hz3_span_kind kind);
 /* Takes a span out of its lists, and clears its kind. */
 void hz3_spans_unmake(struct hz3_span *span);
 
-/* Files granules that belong to nobody as a free span, dirty since `since` (ms), merged with its neighbours.  Unmapped
+/* Files granules that belong to nobody as a free span, free since `since` (ms), merged with its neighbours.  Unmapped
  * ones take in the guard before them. */
 struct hz3_span *hz3_spans_file(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind,
                                 uint32_t since);
@@ -31,6 +31,9 @@ struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granu
 struct hz3_span *hz3_spans_find(enum hz3_span_kind kind, size_t granules, size_t align);
 /* The first free span of the kind with exactly so many granules, up to 63, or NULL.  The others follow by `next`. */
 struct hz3_span *hz3_spans_of_size(enum hz3_span_kind kind, size_t granules);
+/* A free span of the kind with so many granules or more that was filed `age` ms ago or earlier, and is not in a
+ * reservation; or NULL. */
+struct hz3_span *hz3_spans_idle(enum hz3_span_kind kind, size_t granules, uint32_t age, uint32_t now);
 /* The first such multiple in a span. */
 HZ3_INLINE uintptr_t hz3_spans_aligned_start(const struct hz3_span *span, size_t align)
 {

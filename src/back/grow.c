@@ -12,6 +12,7 @@
 enum {
     GROW_MIN = 4,    /* granules mapped at a time: an eighth of what is in use, */
     GROW_MAX = 16,   /* within these bounds, where there are huge pages, on to the end of one */
+    HOLE_MAX = 256,  /* granules mapped at a time in a hole */
     HUGE_SHARE = 64, /* this share of what is in use is asked for in huge pages at a time */
 };
 
@@ -27,13 +28,12 @@ struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t alig
 
 /* The system makes a huge page only where all of it is mapped when it is first touched.  So steps end with a whole one,
  * and those for a reserve hold at least one.  Small processes go without. */
-static size_t step_of(const struct hz3_window *window, size_t granules, bool for_reserve)
+static size_t step_of(size_t at, size_t granules, size_t most, bool for_reserve)
 {
     if (hz3_get(hz3_pages_are_locked)) return granules;
-    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules(),
-           at = window->frontier;
+    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules();
     if (for_reserve) return hz3_round_up(hz3_round_up(at, huge_page) + hz3_max(used / HUGE_SHARE, 1), huge_page) - at;
-    size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, GROW_MAX)));
+    size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, most)));
     return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
 }
 
@@ -50,7 +50,7 @@ static int64_t grow_by(struct hz3_window *window, size_t step, bool for_reserve)
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     hz3_huge_pages_advise(window, start, step << HZ3_GRANULE_SHIFT);
     if (for_reserve) hz3_huge_pages_ask(start, start + (step << HZ3_GRANULE_SHIFT));
-    hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, 0);
+    hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, (uint32_t)hz3_os_now_ms());
     hz3_grown += step << HZ3_GRANULE_SHIFT;
     return first;
 }
@@ -58,7 +58,7 @@ static int64_t grow_by(struct hz3_window *window, size_t step, bool for_reserve)
 int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve)
 {
     learn_in_time(granules); /* the step depends on it */
-    int64_t first = grow_by(window, step_of(window, granules, for_reserve), for_reserve);
+    int64_t first = grow_by(window, step_of(window->frontier, granules, GROW_MAX, for_reserve), for_reserve);
     return first < 0 && !for_reserve ? grow_by(window, granules, false) : first;
 }
 
@@ -86,6 +86,24 @@ struct hz3_span *hz3_take_hole(struct hz3_span *span)
     return NULL;
 }
 
+/* Takes a span out of a hole, of which more is mapped again, for the next ones: an eighth of what is in use.  (Where
+ * mappings count, no more.) */
+static struct hz3_span *take_from_hole(size_t granules, size_t align, enum hz3_span_kind kind)
+{
+    struct hz3_span *hole = hz3_spans_find(HZ3_SPAN_UNMAPPED, granules, align);
+    if (!hole) return NULL;
+    struct hz3_window *window = hz3_window_of((void *)hole->start);
+    size_t end = hz3_first_granule(window, hole) + hole->granules;
+    size_t first = hz3_granule_of(window, (void *)hz3_spans_aligned_start(hole, align));
+    size_t more = hz3_get(hz3_os.counts_mapped) ? granules : step_of(first, granules, HOLE_MAX, false);
+    size_t step = hz3_min(more, end - first);
+    struct hz3_span *span = hz3_take_hole(hz3_spans_cut(hole, first, step, kind));
+    if (!span && step > granules) return hz3_take_hole(hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind));
+    if (!span || step == granules) return span;
+    hz3_spans_refile(span, HZ3_SPAN_CLEAN, (uint32_t)hz3_os_now_ms());
+    return hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
+}
+
 /* For a system that refuses purges: dirty spans stay dirty, and could not merge with clean ones between them. */
 static void merge_clean(void)
 {
@@ -97,7 +115,7 @@ struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind 
 {
     struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);
     if (!span) span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
-    if (!span) span = hz3_take_hole(hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind));
+    if (!span) span = take_from_hole(granules, align, kind);
     if (!span && kind != HZ3_SPAN_RESERVE && hz3_pages_refused()) {
         merge_clean();
         span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);

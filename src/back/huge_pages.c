@@ -35,6 +35,14 @@ void hz3_huge_pages_ask(uintptr_t start, uintptr_t end)
     for (; start < end; start += huge_page) hz3_set(hz3_span_at((void *)start)->asked, true);
 }
 
+void hz3_huge_pages_forget(uintptr_t start, uintptr_t end)
+{
+    size_t huge_page = hz3_get(hz3_os.huge_page_asked);
+    if (!huge_page) return;
+    for (start = hz3_round_up(start, huge_page); start + huge_page <= end; start += huge_page)
+        hz3_set(hz3_span_at((void *)start)->asked, false);
+}
+
 void hz3_huge_pages_withdraw(const struct hz3_span *span)
 {
     size_t huge_page = hz3_get(hz3_os.huge_page_asked);

@@ -41,6 +41,8 @@ void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, siz
 void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to);
 /* Asks for huge pages in a clean range, for a reserve; as many as lie in it whole. */
 void hz3_huge_pages_ask(uintptr_t start, uintptr_t end);
+/* To be called when a range was unmapped: what was asked for is gone. */
+void hz3_huge_pages_forget(uintptr_t start, uintptr_t end);
 /* Takes back the request in a span that becomes used: its user may touch no more than one page of each huge page. */
 void hz3_huge_pages_withdraw(const struct hz3_span *span);
 #endif

@@ -110,7 +110,7 @@ static size_t trim(uint32_t age, size_t keep, bool break_huge_pages)
         bool old = slot->span && (uint32_t)hz3_os_now_ms() - slot->since >= age;
         struct hz3_span *span = old ? clear(slot) : NULL;
         hz3_unlock(&shard->lock);
-        if (span) purged += hz3_pages_discard(span, break_huge_pages);
+        if (span) purged += hz3_pages_discard(span, age, break_huge_pages);
     }
     return purged;
 }

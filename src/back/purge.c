@@ -2,6 +2,7 @@
 
 #include "back/free_spans.h"
 #include "back/gauges.h"
+#include "back/holes.h"
 #include "back/huge_pages.h"
 #include "back/limits.h"
 #include "back/range.h"
@@ -39,14 +40,13 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    bool unmapped = hz3_range_leaves_hole(window, first, granules) && hz3_os_unmap(start, bytes);
+    bool unmapped = hz3_range_leaves_hole(window, first, granules) && hz3_range_unmap(start, bytes);
     bool purged = unmapped || hz3_range_purge(start, bytes);
-    if (!purged) unmapped = hz3_os_unmap(start, bytes);
+    if (!purged) unmapped = hz3_range_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }
-    if (unmapped) hz3_range_drop_edges(start, bytes);
     purge_tables(window, first, first + granules);
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
@@ -87,7 +87,7 @@ static void mend_edges(struct hz3_span *span)
     enum hz3_span_kind kind =
         hz3_range_map_anew(span->start, hz3_span_bytes(span)) ? HZ3_SPAN_CLEAN : hz3_range_renew(span);
     hz3_lock(&hz3_pages_lock);
-    hz3_spans_refile(span, kind, 0);
+    hz3_spans_refile(span, kind, (uint32_t)hz3_os_now_ms());
     end_purge();
     hz3_unlock(&hz3_pages_lock);
 }
@@ -144,6 +144,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_first_granule(window, span), end = first + span->granules;
     size_t from = first, to = end;
+    uint32_t since = span->in_pool.since;
     if (!break_huge_pages) {
         size_t huge_page = hz3_huge_page_granules(), bytes = hz3_span_bytes(span);
         if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, huge_page);
@@ -159,7 +160,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     if (from > first) hz3_spans_file(window, first, from - first, HZ3_SPAN_DIRTY, now);
     struct hz3_span *filed = NULL;
     if (kind != HZ3_SPAN_DIRTY) {
-        filed = hz3_spans_file(window, from, to - from, kind, 0);
+        filed = hz3_spans_file(window, from, to - from, kind, since);
         purge_shared_tables(filed, from, to);
     }
     if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
@@ -171,13 +172,15 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     return purged;
 }
 
-size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages)
+size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pages)
 {
+    uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_map_clear(span);
     hz3_lock(&hz3_pages_lock);
     begin_purge(span);
+    span->in_pool.since = now - age;
     hz3_unlock(&hz3_pages_lock);
-    return purge_span(span, (uint32_t)hz3_os_now_ms(), break_huge_pages);
+    return purge_span(span, now, break_huge_pages);
 }
 
 bool hz3_pages_zero(struct hz3_span *span)
@@ -221,7 +224,9 @@ static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_hu
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 {
     /* A span that cannot be purged is filed again, so look at no more bytes than there were. */
-    return purge_oldest(age, keep, hz3_gauge(HZ3_GAUGE_DIRTY), break_huge_pages);
+    size_t purged = purge_oldest(age, keep, hz3_gauge(HZ3_GAUGE_DIRTY), break_huge_pages);
+    if (age) hz3_holes_make(age);
+    return purged;
 }
 
 /* ---- huge pages that were broken ---- */

@@ -5,14 +5,14 @@
 
 #include "back/page_map.h"
 
-/* Frees an allocated span and purges it at once; returns the bytes purged. */
-size_t hz3_pages_discard(struct hz3_span *span, bool break_huge_pages);
+/* Frees an allocated span that nobody used for `age` ms, and purges it at once; returns the bytes purged. */
+size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pages);
 
 /* Purges an allocated span, so that it reads as zero.  False: the system refused. */
 bool hz3_pages_zero(struct hz3_span *span);
 
 /* Purges spans that have been dirty for at least `age` ms, oldest first, until at most `keep` dirty bytes are left.
- * Returns the bytes purged. */
+ * Returns the bytes purged.  Unless `age` is 0, large spans that have been clean for as long are unmapped. */
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 
 /* Called after huge pages were broken.  If that gave much back, asks the system not to make them whole again, and

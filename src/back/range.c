@@ -28,6 +28,14 @@ void hz3_range_drop_edges(uintptr_t start, size_t bytes)
     hz3_unlock(&hz3_pages_lock);
 }
 
+bool hz3_range_unmap(uintptr_t start, size_t bytes)
+{
+    if (!hz3_os_unmap(start, bytes)) return false;
+    hz3_range_drop_edges(start, bytes);
+    hz3_huge_pages_forget(start, start + bytes);
+    return true;
+}
+
 bool hz3_range_map_again(const struct hz3_span *span)
 {
     if (hz3_os_map_at(span->start, hz3_span_bytes(span)) != HZ3_MAPPED) return false;

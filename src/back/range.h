@@ -9,6 +9,8 @@
 bool hz3_range_purge(uintptr_t start, size_t bytes);
 /* Gives back the pages of a table that lie in the range as a whole.  If the system refuses they stay. */
 void hz3_range_purge_whole_pages(uintptr_t from, uintptr_t to);
+/* Unmaps a range; false: the system refused. */
+bool hz3_range_unmap(uintptr_t start, size_t bytes);
 /* To be called when a range was mapped anew or unmapped. */
 void hz3_range_drop_edges(uintptr_t start, size_t bytes);
 /* Maps a span that is not mapped.  False: the system refused, or somebody else has the place now.  With or without the

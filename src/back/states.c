@@ -63,6 +63,7 @@ static enum hz3_map_result map_part(struct hz3_window *window, unsigned table, s
     if (result == HZ3_MAP_NOMEM && !reserved && give_way(bytes)) result = hz3_os_map_at(at, bytes);
     if (result != HZ3_MAPPED) return result;
     hz3_huge_pages_refuse(at, at + bytes);
+    hz3_os_dump(at, bytes, false); /* most are zeros, and what else is known of objects says nearly the same */
     window->state_bytes += bytes;
     HZ3_ATOMIC(uint8_t) *mark = mark_of(window, part);
     hz3_store(*mark, (uint8_t)(hz3_get(*mark) | 1u << table), memory_order_release);

@@ -56,6 +56,7 @@ extern HZ3_ATOMIC(size_t) hz3_os_broken; /* bytes that were purged out of huge p
  * half-way. */
 bool hz3_os_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes);
 bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted); /* false: the system refused */
+void hz3_os_dump(uintptr_t at, size_t bytes, bool wanted);       /* whether a core is to have it */
 
 /* Whether this address is in the dynamic loader's code. */
 bool hz3_os_is_loader(const void *code);

@@ -137,6 +137,8 @@ static bool purge_is_true(void)
     return !lies;
 }
 
+enum { ALWAYS_RANDOM = HZ3_SECURE };
+
 /* Whether the system places this process at random; the user may have turned that off, as gdb does.  Then the program's
  * name, the last word of the stack, ends right below a power of two.  (By chance it does in one of a million starts.)
  */
@@ -150,7 +152,7 @@ static bool is_random(void)
 static uint64_t find_random(void)
 {
     uint64_t half[2] = {0};
-    if (!HZ3_SECURE && !is_random()) return 0;
+    if (!ALWAYS_RANDOM && !is_random()) return 0;
     const void *bytes = (const void *)getauxval(AT_RANDOM);
     if (call(SYS_getrandom, (long)half, sizeof half[0], GRND_NONBLOCK, 0) != sizeof half[0] && bytes)
         memcpy(half, bytes, sizeof half);
@@ -279,6 +281,13 @@ bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
     bool heard = madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
     errno = saved;
     return heard;
+}
+
+void hz3_os_dump(uintptr_t at, size_t bytes, bool wanted)
+{
+    int saved = errno;
+    madvise((void *)at, bytes, wanted ? MADV_DODUMP : MADV_DONTDUMP);
+    errno = saved;
 }
 
 int hz3_os_thread(void)

@@ -85,6 +85,31 @@ def test_starting_costs_under_a_mebibyte(preload):
     assert peak_kib(preload.env) - peak_kib(os.environ) < 1024
 
 
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory):
+    """Runs tests/figures/outside.c on a library, and returns the number that it prints."""
+    made = tmp_path_factory.mktemp("outside") / "outside"
+    subprocess.run(["cc", "-O2", "-fno-builtin", Path(__file__).with_name("outside.c"), "-o", made], check=True)
+
+    def outside(library, how):
+        done = subprocess.run([made, how], env={**os.environ, "LD_PRELOAD": str(library)}, capture_output=True, text=True)
+        if done.returncode == 77:
+            pytest.skip("this user may not lock so much memory")
+        return float(done.stdout.split("=")[1])
+    return outside
+
+
+def test_a_program_that_locks_its_memory_holds_little_more_than_on_mimalloc(preload, outside):
+    mimalloc = next(Path("/usr/lib").glob("*/libmimalloc.so.2.0"), None)
+    if not mimalloc:
+        pytest.skip("mimalloc is not installed")
+    assert outside(preload.library, "locked") <= 1.2 * outside(mimalloc, "locked")
+
+
+def test_a_collector_s_scan_of_an_empty_heap_is_short(preload, outside):
+    assert outside(preload.library, "scanned") <= 0.15
+
+
 def test_starting_costs_under_a_millisecond(preload):
     def milliseconds(env):
         start = time.perf_counter()

@@ -72,7 +72,7 @@ static void broken_huge_pages_stay_so(void **state)
     struct hz3_span *clean = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE), *between = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE);
     struct hz3_span *young = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE), *last = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE);
     uintptr_t start = clean->start;
-    hz3_pages_discard(clean, true);
+    hz3_pages_discard(clean, 0, true);
     hz3_pages_free(young);
     hz3_add(hz3_os_broken, HZ3_MIB(1024));
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), all = all_bytes(), purged = hz3_gauge(HZ3_GAUGE_PURGED);

@@ -214,11 +214,11 @@ static void tables_go_back_across(size_t page, size_t granules, enum hz3_span_ki
     void *bitmap = window->free[hz3_first_granule(window, second)];
     memset(bitmap, 0xff, sizeof *window->free);
     hz3_os.counts_mapped = kind == HZ3_SPAN_UNMAPPED;
-    hz3_pages_discard(first, true);
+    hz3_pages_discard(first, 0, true);
     hz3_os.counts_mapped = false;
     assert_int_equal(first->kind, kind);
     assert_int_not_equal(hz3_os_resident((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
-    hz3_pages_discard(second, true);
+    hz3_pages_discard(second, 0, true);
     assert_int_equal(hz3_os_resident((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
     hz3_pages_free(used);
 }

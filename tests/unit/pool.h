@@ -12,12 +12,12 @@
 
 #include "back/gauges.h"
 
-static size_t most_advised; /* bytes in one call */
+static size_t most_advised; /* bytes in one call, but for what cores have */
 static bool moves_fail, no_mappings;
 
 int madvise(void *at, size_t bytes, int advice)
 {
-    most_advised = hz3_max(most_advised, bytes);
+    if (advice != MADV_DONTDUMP) most_advised = hz3_max(most_advised, bytes);
     return (int)syscall(SYS_madvise, at, bytes, advice);
 }
 
