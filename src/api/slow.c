@@ -31,7 +31,7 @@ static void *large_inside(size_t size, size_t alignment, bool zero)
 {
     hz3_reclaim_tick();
     void *p = hz3_large_alloc(size, alignment, zero);
-    if (unlikely(!p) && hz3_reclaim_search()) {
+    if (unlikely(!p) && hz3_reclaim_search(size + alignment)) {
         p = hz3_large_alloc(size, alignment, zero);
         if (!p) hz3_reclaim_search_failed();
     }
@@ -93,7 +93,7 @@ static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 static HZ3_COLD void *small_at_last(unsigned cls, size_t size)
 {
     if (!hz3_gate_turned_away()) {
-        if (!hz3_reclaim_search()) return hz3_no_memory();
+        if (!hz3_reclaim_search(size)) return hz3_no_memory();
         void *p = hz3_cache_malloc(cls);
         if (p) return hz3_hand_out(p, cls, size);
     }

@@ -68,9 +68,9 @@ static void renew(uint32_t granules)
     if (span) set_aside(span);
 }
 
-bool hz3_fork_reserve_is_empty(void)
+size_t hz3_fork_reserve_bytes(void)
 {
-    return !granules_left();
+    return (size_t)granules_left() << HZ3_GRANULE_SHIFT;
 }
 
 void hz3_fork_reserve_fill(void)

@@ -32,6 +32,7 @@ static void count(const struct hz3_span *span, bool more)
     size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
     hz3_gauge_add_locked(gauge_of((enum hz3_span_kind)span->kind), change);
     if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
+    if (span->kind == HZ3_SPAN_PURGING) hz3_gauge_add_locked(HZ3_GAUGE_PURGING, change);
     if (span->kind == HZ3_SPAN_GUARD) hz3_gauge_add_locked(HZ3_GAUGE_GUARDS, change);
 }
 

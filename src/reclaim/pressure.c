@@ -1,6 +1,8 @@
 #include "reclaim/pressure.h"
 
+#include "back/fork_reserve.h"
 #include "back/gauges.h"
+#include "back/large.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "front/orphans.h"
@@ -11,6 +13,12 @@
 size_t hz3_reclaim_waiting(void)
 {
     return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_orphans_waiting();
+}
+
+size_t hz3_reclaim_at_most(void)
+{
+    size_t used = hz3_gauge(HZ3_GAUGE_USED), live = hz3_min(hz3_get(hz3_large_bytes), used);
+    return used - live + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_fork_reserve_bytes();
 }
 
 bool hz3_reclaim_pressed(void)
