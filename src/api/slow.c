@@ -187,7 +187,7 @@ static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
 {
     if (cls == HZ3_CLASS_LARGE) return hz3_large_is_block(p) ? HZ3_FREED : HZ3_INTERIOR;
     const struct hz3_span *run = hz3_run_of(p);
-    if (hz3_run_is_object(run, p)) return HZ3_FREED;
+    if (hz3_run_is_object(run, p) && !hz3_is_fresh(p, cls)) return HZ3_FREED;
     return hz3_run_is_slot(run, p) ? HZ3_NEVER_ALLOCATED : HZ3_INTERIOR;
 }
 
