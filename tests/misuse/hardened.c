@@ -1,6 +1,7 @@
 /* Proves about lane secure: the usable size is the size that was asked for; a freed object is used again only after 64
- * further frees; two processes get objects in different orders; in 64 processes 28 bits of the heap's address vary; and
- * the memory before a run is inaccessible. */
+ * further frees; two processes get objects in different orders; in 64 processes 28 bits of the heap's address vary; the
+ * memory before a run is inaccessible; so are freed large blocks; and freed large blocks, however
+ * many, cost the process few mappings. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -113,6 +114,71 @@ static void runs_have_guards(void)
     }
 }
 
+/* ---- large blocks ---- */
+
+enum { LARGE = 300000, WAIT_LARGE = 100 };
+
+static void what_was_large_is_unreadable(void)
+{
+    char *p = malloc(LARGE);
+    fill(p, LARGE, 1);
+    CHECK(may_be_read(p + LARGE - 1));
+    free(forget(p));
+    for (int frees = 0; frees < WAIT_LARGE; frees++) {
+        CHECK(!may_be_read(p) && !may_be_read(p + LARGE / 2) && !may_be_read(p + LARGE - 1));
+        free(forget(malloc(LARGE)));
+    }
+}
+
+/* What realloc gives up is unreadable, too. */
+static void what_was_moved_is_unreadable(void)
+{
+    char *p = malloc(MIB(8)), *other = malloc(MIB(1));
+    fill_sparsely(p, MIB(8), KIB(64), 2);
+    char *less = realloc(forget(p), MIB(1));
+    CHECK(less != NULL && !may_be_read(p + MIB(7)));
+    char *more = realloc(forget(less), MIB(64));
+    CHECK(more != NULL && (more == less || !may_be_read(less)));
+    free(more);
+    free(other);
+}
+
+static void no_large_block_has_old_contents(void)
+{
+    static char *blocks[64];
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            size_t size = KIB(70) + KIB(16) * ((i + (size_t)round) % 7);
+            blocks[i] = malloc(size);
+            CHECK(blocks[i] != NULL && is_zero(blocks[i], size));
+            fill(blocks[i], size, i);
+        }
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) free(blocks[i]);
+    }
+}
+
+static size_t mappings(void)
+{
+    size_t lines = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps != NULL);
+    for (int c; (c = getc(maps)) != EOF;) lines += c == '\n';
+    fclose(maps);
+    return lines;
+}
+
+/* 20,000 blocks; of each two the first is freed. */
+static void freed_blocks_cost_few_mappings(void)
+{
+    static char *blocks[20000];
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) CHECK((blocks[i] = malloc(KIB(65))) != NULL);
+    size_t before = mappings();
+    for (size_t i = 0; i < COUNT_OF(blocks); i += 2) free(blocks[i]);
+    CHECK(mappings() <= before + 600);
+    for (size_t i = 1; i < COUNT_OF(blocks); i += 2) free(blocks[i]);
+    CHECK(mappings() <= before + 600);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -124,6 +190,10 @@ int main(int argc, char **argv)
                  {"order", orders_differ},
                  {"base", bases_vary},
                  {"guards", runs_have_guards},
+                 {"large", what_was_large_is_unreadable},
+                 {"moved", what_was_moved_is_unreadable},
+                 {"refilled", no_large_block_has_old_contents},
+                 {"mappings", freed_blocks_cost_few_mappings},
                  {"print_order", print_order},
                  {"print_place", print_place}};
     for (size_t i = 0; i < COUNT_OF(cases); i++)
