@@ -4,6 +4,7 @@
 #include "api/override.h"
 #include "back/fork_reserve.h"
 #include "base/sizeclass.h"
+#include HZ3_EMPTY_H
 #include "os/gate.h"
 #include "os/libc.h"
 #include "os/os.h"
@@ -68,6 +69,7 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     struct hz3_call call = {"realloc", __builtin_return_address(0)};
     unsigned cls = hz3_block_class(p, &call);
     if (!size) return hz3_free(p), NULL;
+    if (unlikely(hz3_empty_has(p))) return move(p, 0, size);
     if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size, &call);
     hz3_block_check_end(p, cls, &call);
     size_t usable = hz3_seal_usable(p, cls), room = hz3_seal_usable_at_most(cls, usable);

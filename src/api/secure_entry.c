@@ -9,7 +9,7 @@
 
 HZ3_API void *hz3_malloc(size_t size)
 {
-    if (unlikely(size > HZ3_SEALED_SMALL_MAX)) return hz3_malloc_large(size);
+    if (unlikely(size - 1 >= HZ3_SEALED_SMALL_MAX)) return size ? hz3_malloc_large(size) : hz3_malloc_aligned(0, 1);
     unsigned cls = hz3_class_table_of_malloc[hz3_units_of(hz3_sealed(size))];
     void **top = hz3_thread.cache.top[cls], *p = *top;
     if (unlikely(!p)) return hz3_malloc_aligned(size, 1);

@@ -13,6 +13,7 @@
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
 #include HZ3_CPU_MAGAZINES_H
+#include HZ3_EMPTY_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -170,6 +171,8 @@ void *hz3_malloc_zeroed(size_t size)
 void *hz3_malloc_aligned(size_t size, size_t alignment)
 {
     hz3_ensure_started();
+    void *empty = hz3_empty_alloc(size, alignment);
+    if (unlikely(empty != NULL)) return empty;
     unsigned cls = hz3_class_aligned(hz3_sealed(size), alignment);
     return cls ? small(cls, size, alignment) : large_or_sampled(size, alignment, false);
 }
@@ -191,11 +194,21 @@ static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
     return hz3_run_is_slot(run, p) ? HZ3_NEVER_ALLOCATED : HZ3_INTERIOR;
 }
 
+static enum hz3_misuse_kind kind_of_empty(const void *p)
+{
+    if (hz3_empty_was_live(p)) return HZ3_FREED;
+    return (uintptr_t)p % HZ3_UNIT ? HZ3_INTERIOR : HZ3_NEVER_ALLOCATED;
+}
+
 unsigned hz3_block_class(const void *p, const struct hz3_call *call)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
     if (unlikely(cls == HZ3_CLASS_NONE)) {
+        if (unlikely(hz3_empty_has(p))) {
+            if (!hz3_empty_is_live(p)) hz3_misuse_by(call, kind_of_empty(p), p, cls);
+            return cls;
+        }
         /* A granule that is free now held something that was freed. */
         if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, cls);
         if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, cls);
@@ -214,6 +227,7 @@ void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *cal
 
 static void free_foreign(void *p, const struct hz3_call *call)
 {
+    if (unlikely(hz3_empty_free(p))) return;
     void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
     if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
     next(p);
@@ -228,6 +242,7 @@ void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
 
 static size_t usable_foreign(const void *p)
 {
+    if (unlikely(hz3_empty_has(p))) return 0;
     size_t (*next)(const void *) = (size_t (*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     return next ? next(p) : 0;
 }

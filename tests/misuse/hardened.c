@@ -1,6 +1,6 @@
 /* Proves about lane secure: the usable size is the size that was asked for; a freed object is used again only after 64
  * further frees; two processes get objects in different orders; in 64 processes 28 bits of the heap's address vary; the
- * memory before a run is inaccessible; so are freed large blocks; and freed large blocks, however
+ * memory before a run is inaccessible; so are freed large blocks and blocks of 0 bytes; and freed large blocks, however
  * many, cost the process few mappings. */
 #include <errno.h>
 #include <malloc.h>
@@ -179,6 +179,37 @@ static void freed_blocks_cost_few_mappings(void)
     CHECK(mappings() <= before + 600);
 }
 
+/* ---- blocks of 0 bytes ---- */
+
+static void empty_blocks_are_inaccessible(void)
+{
+    void *aligned = NULL;
+    CHECK(posix_memalign(&aligned, 256, 0) == 0 && (uintptr_t)aligned % 256 == 0);
+    char *made[] = {malloc(0),        malloc(0),         calloc(0, 8), calloc(8, 0),
+                    realloc(NULL, 0), memalign(4096, 0), aligned,      reallocarray(NULL, 0, 9)};
+    for (size_t i = 0; i < COUNT_OF(made); i++) {
+        CHECK(made[i] != NULL && !may_be_read(made[i]) && malloc_usable_size(made[i]) == 0);
+        for (size_t j = 0; j < i; j++) CHECK(made[j] != made[i]);
+    }
+    char *more = realloc(made[0], 10);
+    CHECK(more != NULL && may_be_read(more) && malloc_usable_size(more) == 10);
+    free(more);
+    CHECK(realloc(made[1], 0) == NULL);
+    for (size_t i = 2; i < COUNT_OF(made); i++) free(made[i]);
+}
+
+/* More than there are places for. */
+static void many_blocks_may_be_empty(void)
+{
+    enum { MANY = 1200000 };
+    char **made = malloc(MANY * sizeof *made);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) CHECK((made[i] = malloc(0)) != NULL && (uintptr_t)made[i] % 16 == 0);
+        for (int i = 0; i < MANY; i++) free(made[i]);
+    }
+    free(made);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -194,6 +225,8 @@ int main(int argc, char **argv)
                  {"moved", what_was_moved_is_unreadable},
                  {"refilled", no_large_block_has_old_contents},
                  {"mappings", freed_blocks_cost_few_mappings},
+                 {"empty", empty_blocks_are_inaccessible},
+                 {"many_empty", many_blocks_may_be_empty},
                  {"print_order", print_order},
                  {"print_place", print_place}};
     for (size_t i = 0; i < COUNT_OF(cases); i++)
