@@ -20,7 +20,7 @@ HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
  * to hand it to the next allocator.  Ends the process on any other pointer. */
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
-/* Lane secure: ends the process if the program wrote beyond the end of the block p. */
+/* Lane secure: ends the process if the program wrote beyond the end of the block p, or before its start. */
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call);
 
 /* malloc_usable_size of any pointer; from: the return address of the call. */

@@ -220,7 +220,9 @@ unsigned hz3_block_class(const void *p, const struct hz3_call *call)
 
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call)
 {
-    if (unlikely(!hz3_seal_holds(p, cls))) hz3_misuse_by(call, HZ3_OVERRUN, p, cls);
+    enum hz3_seal_fault fault = hz3_seal_look(p, cls);
+    if (unlikely(fault != HZ3_SEAL_HOLDS))
+        hz3_misuse_by(call, fault == HZ3_SEAL_END ? HZ3_OVERRUN : HZ3_UNDERRUN, p, cls);
 }
 
 /* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
