@@ -194,27 +194,30 @@ static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
     return hz3_run_is_slot(run, p) ? HZ3_NEVER_ALLOCATED : HZ3_INTERIOR;
 }
 
-static enum hz3_misuse_kind kind_of_empty(const void *p)
+/* Ends the process unless p, which is not in a granule of hz3's, is the next allocator's or a live block of 0 bytes. */
+static void check_elsewhere(const void *p, const struct hz3_call *call)
 {
-    if (hz3_empty_was_live(p)) return HZ3_FREED;
-    return (uintptr_t)p % HZ3_UNIT ? HZ3_INTERIOR : HZ3_NEVER_ALLOCATED;
+    static const enum hz3_misuse_kind kinds[] = {
+        [HZ3_EMPTY_FREED] = HZ3_FREED,
+        [HZ3_EMPTY_INTERIOR] = HZ3_INTERIOR,
+        [HZ3_EMPTY_NEVER] = HZ3_NEVER_ALLOCATED,
+    };
+    enum hz3_empty_state empty = hz3_empty_look(p);
+    if (empty == HZ3_EMPTY_LIVE) return;
+    if (empty != HZ3_EMPTY_ELSEWHERE) hz3_misuse_by(call, kinds[empty], p, HZ3_CLASS_NONE);
+    /* A granule that is free now held something that was freed. */
+    if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, HZ3_CLASS_NONE);
+    if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
 }
 
 unsigned hz3_block_class(const void *p, const struct hz3_call *call)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
-    if (unlikely(cls == HZ3_CLASS_NONE)) {
-        if (unlikely(hz3_empty_has(p))) {
-            if (!hz3_empty_is_live(p)) hz3_misuse_by(call, kind_of_empty(p), p, cls);
-            return cls;
-        }
-        /* A granule that is free now held something that was freed. */
-        if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, cls);
-        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, cls);
-        return cls;
-    }
-    if (unlikely(!is_live(p, cls))) hz3_misuse_by(call, kind_of(p, cls), p, cls);
+    if (unlikely(cls == HZ3_CLASS_NONE))
+        check_elsewhere(p, call);
+    else if (unlikely(!is_live(p, cls)))
+        hz3_misuse_by(call, kind_of(p, cls), p, cls);
     return cls;
 }
 

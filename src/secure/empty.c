@@ -51,15 +51,14 @@ bool hz3_empty_has(const void *p)
     return hz3_get(area) && (uintptr_t)p - hz3_get(area) < AREA;
 }
 
-bool hz3_empty_is_live(const void *p)
+/* (A place that a larger alignment left out counts as freed.) */
+enum hz3_empty_state hz3_empty_look(const void *p)
 {
-    return (uintptr_t)p % HZ3_UNIT == 0 && (hz3_get(live[place_of(p) / WORD]) & bit_of(place_of(p)));
-}
-
-/* (Not quite: a larger alignment leaves some out.) */
-bool hz3_empty_was_live(const void *p)
-{
-    return (uintptr_t)p % HZ3_UNIT == 0 && (hz3_get(next) >= PLACES || place_of(p) < hz3_get(next));
+    if (!hz3_empty_has(p)) return HZ3_EMPTY_ELSEWHERE;
+    if ((uintptr_t)p % HZ3_UNIT) return HZ3_EMPTY_INTERIOR;
+    size_t place = place_of(p), tried = hz3_get(next);
+    if (hz3_get(live[place / WORD]) & bit_of(place)) return HZ3_EMPTY_LIVE;
+    return place < tried ? HZ3_EMPTY_FREED : HZ3_EMPTY_NEVER;
 }
 
 bool hz3_empty_free(void *p)

@@ -10,9 +10,9 @@
 void *hz3_empty_alloc(size_t size, size_t alignment);
 /* Whether p lies in the area. */
 bool hz3_empty_has(const void *p);
-/* Of such a p: whether it is live, and whether it was at some time. */
-bool hz3_empty_is_live(const void *p);
-bool hz3_empty_was_live(const void *p);
+/* What it is there, if it does. */
+enum hz3_empty_state { HZ3_EMPTY_ELSEWHERE, HZ3_EMPTY_LIVE, HZ3_EMPTY_FREED, HZ3_EMPTY_INTERIOR, HZ3_EMPTY_NEVER };
+enum hz3_empty_state hz3_empty_look(const void *p);
 /* Frees p if it lies in the area, where it is live. */
 bool hz3_empty_free(void *p);
 #endif

@@ -16,16 +16,11 @@ HZ3_INLINE bool hz3_empty_has(const void *p)
     return false;
 }
 
-HZ3_INLINE bool hz3_empty_is_live(const void *p)
+enum hz3_empty_state { HZ3_EMPTY_ELSEWHERE, HZ3_EMPTY_LIVE, HZ3_EMPTY_FREED, HZ3_EMPTY_INTERIOR, HZ3_EMPTY_NEVER };
+HZ3_INLINE enum hz3_empty_state hz3_empty_look(const void *p)
 {
     (void)p;
-    return false;
-}
-
-HZ3_INLINE bool hz3_empty_was_live(const void *p)
-{
-    (void)p;
-    return false;
+    return HZ3_EMPTY_ELSEWHERE;
 }
 
 HZ3_INLINE bool hz3_empty_free(void *p)
