@@ -158,14 +158,13 @@ HZ3_API void hz3_cfree(void *p)
 
 HZ3_API void hz3_free_sized(void *p, size_t size)
 {
-    (void)size; /* the map knows better */
+    hz3_block_check_size(p, size, 1, __builtin_return_address(0));
     hz3_free(p);
 }
 
 HZ3_API void hz3_free_aligned_sized(void *p, size_t alignment, size_t size)
 {
-    (void)alignment;
-    (void)size;
+    hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
     hz3_free(p);
 }
 

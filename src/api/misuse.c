@@ -15,6 +15,7 @@ static const char *const of_free[] = {
     [HZ3_NEVER_ALLOCATED] = "free of a pointer that was never allocated",
     [HZ3_OVERRUN] = "free of a block written beyond its end",
     [HZ3_UNDERRUN] = "free of a block behind an overwritten canary",
+    [HZ3_OTHER_SIZE] = "free of a block with another size or alignment",
 };
 static const char *const pointers[] = {
     [HZ3_FREED] = "a freed pointer",

@@ -18,6 +18,7 @@ enum hz3_misuse_kind {
     HZ3_NEVER_ALLOCATED,
     HZ3_OVERRUN,
     HZ3_UNDERRUN,
+    HZ3_OTHER_SIZE, /* of free only */
 };
 
 /* cls: the class in the tag of p's granule. */

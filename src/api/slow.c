@@ -228,6 +228,11 @@ void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *cal
         hz3_misuse_by(call, fault == HZ3_SEAL_END ? HZ3_OVERRUN : HZ3_UNDERRUN, p, cls);
 }
 
+HZ3_COLD void hz3_block_has_other_size(const void *p, const void *from)
+{
+    hz3_misuse_by(&(struct hz3_call){"free", from}, HZ3_OTHER_SIZE, p, HZ3_CLASS_NONE);
+}
+
 /* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
 
 static void free_foreign(void *p, const struct hz3_call *call)

@@ -32,6 +32,12 @@ HZ3_INLINE enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls)
     return HZ3_SEAL_HOLDS;
 }
 
+HZ3_INLINE bool hz3_seal_fits(const void *p, size_t size, size_t alignment)
+{
+    (void)p, (void)size, (void)alignment;
+    return true;
+}
+
 HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
 {
     hz3_large_set_usable(p, hz3_class_size(cls));

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/random.h"
+#include "secure/empty.h"
 
 uint64_t hz3_seal_secret[2];
 
@@ -52,6 +53,16 @@ enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls)
 size_t hz3_seal_usable(const void *p, unsigned cls)
 {
     return cls == HZ3_CLASS_LARGE ? hz3_large_usable(p) : hz3_seal_size_small(p, cls);
+}
+
+bool hz3_seal_fits(const void *p, size_t size, size_t alignment)
+{
+    unsigned cls = hz3_class_at(p);
+    bool small = cls - 1 < HZ3_CLASSES;
+    bool live = small ? hz3_is_live(p, cls) : cls == HZ3_CLASS_LARGE && hz3_large_is_block(p) && hz3_large_is_live(p);
+    if (cls == HZ3_CLASS_NONE && hz3_empty_look(p) == HZ3_EMPTY_LIVE) return !size;
+    if (!live || hz3_seal_look(p, cls) != HZ3_SEAL_HOLDS) return true; /* free says what else is wrong */
+    return hz3_seal_usable(p, cls) == size && (uintptr_t)p % hz3_max(alignment, 1) == 0;
 }
 
 /* Of a large object, pages that were never touched are left so: reading one costs no memory. */

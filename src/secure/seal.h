@@ -168,6 +168,9 @@ enum hz3_seal_fault {
 };
 enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls);
 
+/* False: p is the start of a live block, of another requested size or not at a multiple of the alignment. */
+bool hz3_seal_fits(const void *p, size_t size, size_t alignment);
+
 /* The large block p is handed out instead of an object of the class: as much of it is usable.  (With seals, as much as
  * the program asked for is.) */
 HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
