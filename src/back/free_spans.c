@@ -22,6 +22,7 @@ static enum hz3_gauge gauge_of(enum hz3_span_kind kind)
     case HZ3_SPAN_DIRTY: return HZ3_GAUGE_DIRTY;
     case HZ3_SPAN_CLEAN: return HZ3_GAUGE_CLEAN;
     case HZ3_SPAN_GUARD:
+    case HZ3_SPAN_WAITING:
     case HZ3_SPAN_UNMAPPED: return HZ3_GAUGE_UNMAPPED;
     default: return HZ3_GAUGE_USED;
     }

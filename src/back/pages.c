@@ -171,8 +171,6 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     hz3_vma_edges_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     hz3_huge_pages_advise(window_of(to), to->start, hz3_span_bytes(to));
-    size_t first = hz3_first_granule(window_of(from), from);
-    bool hole = hz3_get(hz3_pages_are_locked) || hz3_range_leaves_hole(window_of(from), first, from->granules);
-    give_up(from, !hole && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    give_up(from, !hz3_moved_stays_hole(from) && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }
