@@ -3,12 +3,12 @@
 
 #include "base/print.h"
 #include "os/vdso.h"
+#include "os/worker.h"
 #include "os/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -131,8 +131,7 @@ void hz3_os_start(void)
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
-    cpu_set_t set[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
-    if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
+    hz3_os.cpus = hz3_os_first_cpus();
     hz3_os.address_space = hz3_os_bytes_allowed(RLIMIT_AS);
     hz3_os.random = find_random();
     hz3_os.pid = getpid(); /* not later: a child of vfork, which has our memory, may be the first to ask */

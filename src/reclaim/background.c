@@ -5,6 +5,7 @@
 #include "back/purge.h"
 #include "front/threads.h"
 #include "os/gate.h"
+#include "os/worker.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
@@ -75,6 +76,7 @@ static void work(void)
 static void *background(void *unused)
 {
     sigset_t signals = program_signals;
+    hz3_os_become_worker();
     do {
         work();
         change(RUNNING, IDLE);
