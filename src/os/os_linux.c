@@ -252,14 +252,26 @@ int hz3_os_thread(void)
     return thread;
 }
 
-uint64_t hz3_os_now_ms(void)
+static struct timespec now_by(clockid_t clock)
 {
     struct timespec now = {0};
     if (vdso_clock)
-        vdso_clock(CLOCK_MONOTONIC_COARSE, &now);
+        vdso_clock(clock, &now);
     else /* what libc's would do where there is no vDSO */
-        call(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0);
+        call(SYS_clock_gettime, clock, (long)&now, 0, 0);
+    return now;
+}
+
+uint64_t hz3_os_now_ms(void)
+{
+    struct timespec now = now_by(CLOCK_MONOTONIC_COARSE);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t hz3_os_now_ns(void)
+{
+    struct timespec now = now_by(CLOCK_MONOTONIC);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms)
