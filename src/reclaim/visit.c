@@ -45,7 +45,7 @@ uint32_t hz3_reclaim_tick(void)
         for (uint32_t i = 0; i < slices && !pressed && !hz3_reclaim_in_background(); i++) hz3_reclaim_slice(first + i);
         hz3_unlock(&hz3_reclaim_lock);
     }
-    hz3_reclaim_nudge();
+    hz3_reclaim_nudge(now);
     return hz3_get(turn) / HZ3_PASS_SLICES;
 }
 
