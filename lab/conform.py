@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from lab import ROOT, Json, LabError, build, measure, peers, text_of
+from lab.closing import SKIP_STATUS, closing
 from lab.page import markdown
 from lab.plan import Arm, Cell, library_arm
 from lab.registry import read
@@ -25,7 +26,6 @@ TABLE, KIT, RESULT = ROOT / "tests/conform.toml", ROOT / "build/conform", ROOT /
 STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who makes the promise: sections of TABLE
 LEFT_OUT = "left_out"  # the section of tests that are not run
 HELD, FAILED, SKIPPED = "held", "not held", "skipped"
-SKIP_STATUS = 77
 MISUSE = "misuse."  # rows whose names begin so hold if the program is ended
 RELIABILITY = "reliability."  # rows whose names begin so say how often they tried, and how often they held
 LIBRARY = re.compile(rb"\x7fELF.{12}\x03\0", re.DOTALL)  # e_type is ET_DYN
@@ -42,7 +42,7 @@ class Row:
 class Outcome:
     row: Row
     word: str
-    how: str = ""  # why it failed
+    how: str = ""  # why it failed, or was skipped
     tried: int = 0  # 0 where the program did not say
     held: int = 0
 
@@ -170,7 +170,8 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
         caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # line 1 is its own
         return Outcome(row, HELD) if caught else Outcome(row, FAILED, how)
     if status == SKIP_STATUS or "# SKIP" in said:
-        return Outcome(row, SKIPPED)
+        why = re.search(r"^skipped: (.*)", said, re.M)
+        return Outcome(row, SKIPPED, why[1] if why else "")
     return Outcome(row, HELD, "", *times) if status == 0 else Outcome(row, FAILED, how, *times)
 
 
@@ -186,9 +187,17 @@ def count(outcomes: list[Outcome], promises: tuple[str, ...]) -> str:
     return f"{words.count(HELD)} of {len(words) - words.count(SKIPPED)}"
 
 
-def closing(name: str, outcomes: list[Outcome]) -> str:
-    standards, glibc, own = (count(outcomes, promises) for promises in (STANDARDS, GLIBC, OWN))
-    return f"{name}: {standards} rows of the standards held, {glibc} of glibc's, {own} of what only hz3 promises"
+def words(outcomes: list[Outcome]) -> tuple[int, int, int]:
+    """How many passed, failed and were skipped."""
+    every = [outcome.word for outcome in outcomes]
+    return every.count(HELD), every.count(FAILED), every.count(SKIPPED)
+
+
+def summary(name: str, outcomes: list[Outcome]) -> str:
+    kinds = {"rows of the standards": STANDARDS, "of glibc's": GLIBC, "of what only hz3 promises": OWN}
+    tried = {outcome.row.promise for outcome in outcomes}
+    held = [f"{count(outcomes, promises)} {kind} held" for kind, promises in kinds.items() if tried & {*promises}]
+    return f"{name}: {', '.join(held)}; {closing(*words(outcomes))}"
 
 
 def times(outcome: Outcome) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab import conform
+from lab.closing import closing, status
 from lab.plan import Arm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +69,7 @@ def test_each_row_that_an_allocator_does_not_hold_is_told(tmp_path):
     assert [outcome.row.name for outcome in glibc
             if outcome.word == conform.FAILED and outcome.row.promise in conform.STANDARDS] == []
     assert failing(broken) - failing(glibc) == BROKEN
+    assert re.search(rf"^{re.escape(str(toy))}: .*; \d+ passed, \d+ failed, \d+ skipped$", done.stdout, re.M)
     assert f"| {toy} |" in conform.page(table | {"allocators": {"scale": table["allocators"][str(SCALE)], **table["allocators"]}})
     said = done.stdout.splitlines()
     assert [line.partition(":")[0] for line in said if " rows of the standards held, " in line] == [str(SCALE), "glibc", str(toy)]
@@ -140,3 +142,11 @@ def test_the_page_says_of_each_lane_where_others_are_better_and_how_often_rows_h
             "| glibc | not held |\n| other | skipped |\n") in page
     assert conform.to_json({name: Arm(version="1") for name in found}, conform.from_json(table))["allocators"]["fast"][
         "found"]["reliability.soak"] == ["not held", "it ended with status 1", 9, 7]
+
+
+def test_a_closing_line_counts_and_what_was_skipped_has_a_status_of_its_own():
+    assert closing(3, 2, 1) == "3 passed, 2 failed, 1 skipped"
+    assert [status(*counts) for counts in ((0, 0), (0, 2), (1, 0), (1, 2))] == [0, 77, 1, 1]
+    done = tried("--rows", "api.release/*", "glibc")  # not every glibc has C23's names
+    assert done.returncode == (77 if "\nskipped " in f"\n{done.stdout}" else 0)
+    assert re.search(r"\d passed, 0 failed, \d skipped\n$", done.stdout)
