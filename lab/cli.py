@@ -323,8 +323,8 @@ def report_verb(file: Path, readme: bool) -> None:
 @click.option("--json", "file", type=click.Path(path_type=Path), help="also write the results to FILE")
 def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Path | None) -> None:
     """Run the tests of API, errno, threads, fork, idle owners, limits and misuse on any allocator: a LIBRARY by its
-    path, glibc, or a lane or peer by its name.  Status 1: a row did not hold; 2: a library cannot be tried;
-    77: no row failed, but some were skipped."""
+    path, glibc, or a lane or peer by its name.  Status 1: a row did not hold, or malloc was another
+    allocator's; 2: a library cannot be tried; 77: no row failed, but some were skipped."""
     from lab import closing, conform
 
     try:

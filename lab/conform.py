@@ -25,7 +25,8 @@ from lab.registry import read
 TABLE, KIT, RESULT = ROOT / "tests/conform.toml", ROOT / "build/conform", ROOT / "results/conformance.json"
 STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who makes the promise: sections of TABLE
 LEFT_OUT = "left_out"  # the section of tests that are not run
-HELD, FAILED, SKIPPED = "held", "not held", "skipped"
+HELD, FAILED, SKIPPED, VOID = "held", "not held", "skipped", "void"
+VOID_STATUS = 76  # of tests/served.c, where malloc is another allocator's
 MISUSE = "misuse."  # rows whose names begin so hold if the program is ended
 RELIABILITY = "reliability."  # rows whose names begin so say how often they tried, and how often they held
 LIBRARY = re.compile(rb"\x7fELF.{12}\x03\0", re.DOTALL)  # e_type is ET_DYN
@@ -119,8 +120,9 @@ class Kit:
         def tried(row: Row) -> Outcome:
             test, _, case = row.name.partition("/")
             command, seconds = self.tests[test]
-            env = {"CMOCKA_MESSAGE_OUTPUT": "TAP"} | ({"HZ3_TEST_ONLY": case} if case else {})
-            return judged(row, *ended(command, measure.environment(arm, Cell(command, env=env), library), seconds))
+            env = {"CMOCKA_MESSAGE_OUTPUT": "TAP", "HZ3_TEST_SERVED": str(library[0]) if library else "libc"}
+            cell = Cell(command, env=env | ({"HZ3_TEST_ONLY": case} if case else {}))
+            return judged(row, *ended(command, measure.environment(arm, cell, library), seconds))
 
         def tried_again(row: Row) -> Outcome:
             first = tried(row)
@@ -162,6 +164,8 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
         how = f"it ended by {signal.Signals(-status).name}"
     else:
         how = f"it ended with status {status}"
+    if status == VOID_STATUS:
+        return Outcome(row, VOID, said.strip().removeprefix("void: "))
     parts = re.search(r"\btried=(\d+) held=(\d+)", said)
     times = (int(parts[1]), int(parts[2])) if parts else (0, 0)
     if parts:
@@ -188,9 +192,9 @@ def count(outcomes: list[Outcome], promises: tuple[str, ...]) -> str:
 
 
 def words(outcomes: list[Outcome]) -> tuple[int, int, int]:
-    """How many passed, failed and were skipped."""
+    """How many passed, failed and were skipped.  What is void has failed: nobody knows whether it holds."""
     every = [outcome.word for outcome in outcomes]
-    return every.count(HELD), every.count(FAILED), every.count(SKIPPED)
+    return every.count(HELD), every.count(FAILED) + every.count(VOID), every.count(SKIPPED)
 
 
 def summary(name: str, outcomes: list[Outcome]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from lab import conform
 from lab.closing import closing, status
-from lab.plan import Arm
+from lab.plan import Arm, library_arm
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = ROOT / "libhakozuna_hz3_scale.so"
@@ -150,3 +150,14 @@ def test_a_closing_line_counts_and_what_was_skipped_has_a_status_of_its_own():
     done = tried("--rows", "api.release/*", "glibc")  # not every glibc has C23's names
     assert done.returncode == (77 if "\nskipped " in f"\n{done.stdout}" else 0)
     assert re.search(r"\d passed, 0 failed, \d skipped\n$", done.stdout)
+
+
+def test_a_row_is_void_where_another_allocator_serves(tmp_path):
+    kit, arm = conform.Kit(), library_arm(compile_c(TOY, tmp_path / "toy.so"), ROOT)
+    rows = conform.rows(["bite.threads", "bite.early", "misuse.wild_stack"])
+    assert [outcome.word for outcome in kit.run(arm, rows)] == ["held"] * 3
+    (tmp_path / "toy.so").unlink()
+    outcomes = list(kit.run(arm, rows))
+    assert [outcome.word for outcome in outcomes] == ["void"] * 3
+    assert "malloc is from" in outcomes[0].how and "libc.so" in outcomes[0].how
+    assert conform.words(outcomes) == (0, 3, 0)
