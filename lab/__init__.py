@@ -27,6 +27,9 @@
     headline    the figures of real programs, for the README and a page
     readme      the README's figures, and the pages made from comparisons
     conform     the tests of tests/ on any allocator
+    bound       how large a figure may be that such a test says
+    invisible   the page of these figures
+    closing     how runners of rows end, and their status
     pack        makes a folder that measures elsewhere; packed is the program in it
     cli         the subcommands
 

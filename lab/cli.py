@@ -321,10 +321,13 @@ def report_verb(file: Path, readme: bool) -> None:
 @click.argument("libraries", nargs=-1, required=True, metavar="LIBRARY...")
 @click.option("--rows", "patterns", multiple=True, metavar="PATTERN", help="only rows with names such as 'api.*'")
 @click.option("--json", "file", type=click.Path(path_type=Path), help="also write the results to FILE")
-def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Path | None) -> None:
-    """Run the tests of API, errno, threads, fork, idle owners, limits and misuse on any allocator: a LIBRARY by its
-    path, glibc, or a lane or peer by its name.  Status 1: a row did not hold; 2: a library cannot be tried."""
-    from lab import conform
+@click.option("--page", type=click.Path(path_type=Path), help="also write a table of the rows 'invisible.*' to FILE")
+def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Path | None, page: Path | None) -> None:
+    """Run the tests of API, errno, threads, fork, idle owners, limits and misuse on any allocator, and of what a
+    program could notice of it but speed and memory (--rows 'invisible.*'): a LIBRARY by its path, glibc, or a lane or
+    peer by its name.  Status 1: a row did not hold, or malloc was another allocator's; 2: a library cannot be tried;
+    77: no row failed, but some were skipped."""
+    from lab import closing, conform, invisible
 
     try:
         rows = conform.chosen(patterns)
@@ -340,10 +343,13 @@ def conform_verb(libraries: tuple[str, ...], patterns: tuple[str, ...], file: Pa
         for outcome in kit.run(arm, rows):
             found[name].append(outcome)
             click.echo(conform.line(outcome))
-        click.echo(conform.closing(name, found[name]))
+        click.echo(conform.summary(name, found[name]))
     if file:
         results.write_json(file, conform.to_json(arms, found), 4)
-    sys.exit(any(outcome.word == conform.FAILED for of in found.values() for outcome in of))
+    if page:
+        page.write_text(invisible.page(arms, found))
+    _, failed, skipped = conform.words([outcome for of in found.values() for outcome in of])
+    sys.exit(closing.status(failed, skipped))
 
 
 @main.command("goals")

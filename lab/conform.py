@@ -17,6 +17,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from lab import ROOT, Json, LabError, build, measure, peers, text_of
+from lab.bound import Bound, number
+from lab.closing import SKIP_STATUS, closing
 from lab.page import markdown
 from lab.plan import Arm, Cell, library_arm
 from lab.registry import read
@@ -24,8 +26,9 @@ from lab.registry import read
 TABLE, KIT, RESULT = ROOT / "tests/conform.toml", ROOT / "build/conform", ROOT / "results/conformance.json"
 STANDARDS, GLIBC, OWN = ("C", "C++", "POSIX"), ("glibc",), ("hz3",)  # who makes the promise: sections of TABLE
 LEFT_OUT = "left_out"  # the section of tests that are not run
-HELD, FAILED, SKIPPED = "held", "not held", "skipped"
-SKIP_STATUS = 77
+INVISIBLE = "invisible"  # the section of rows with a figure, and what their names begin with
+HELD, FAILED, SKIPPED, VOID = "held", "not held", "skipped", "void"
+VOID_STATUS = 76  # of tests/served.c, where malloc is another allocator's
 MISUSE = "misuse."  # rows whose names begin so hold if the program is ended
 RELIABILITY = "reliability."  # rows whose names begin so say how often they tried, and how often they held
 LIBRARY = re.compile(rb"\x7fELF.{12}\x03\0", re.DOTALL)  # e_type is ET_DYN
@@ -36,25 +39,34 @@ class Row:
     name: str
     promise: str
     expected: str
+    bound: Bound | None = None  # of the figure that its program says, if it does
 
 
 @dataclass(frozen=True)
 class Outcome:
     row: Row
     word: str
-    how: str = ""  # why it failed
+    how: str = ""  # why it failed, or was skipped
     tried: int = 0  # 0 where the program did not say
     held: int = 0
+    figure: float | None = None
 
 
 def sections() -> Json:
     return tomllib.loads(text_of(TABLE))
 
 
+def row(name: str, promise: str, expected: str | Json) -> Row:
+    if isinstance(expected, str):
+        return Row(name, promise, expected)
+    bound = {key: value for key, value in expected.items() if key != "expected"}
+    return Row(name, promise, expected["expected"], Bound(**bound))
+
+
 def rows(patterns: Sequence[str] = ("*",)) -> list[Row]:
     """The rows whose names match one of the patterns."""
     return [
-        Row(name, promise, expected)
+        row(name, promise, expected)
         for promise, of in sections().items()
         if promise != LEFT_OUT
         for name, expected in of.items()
@@ -112,22 +124,60 @@ class Kit:
         return KIT
 
     def run(self, arm: Arm, rows: Sequence[Row]) -> Iterator[Outcome]:
-        """Runs several rows at once, since half of their time is waiting.  A row that does not hold is tried again,
-        since other processes may have disturbed it."""
-        library = [ROOT / arm.file] if arm.file else None
-
-        def tried(row: Row) -> Outcome:
-            test, _, case = row.name.partition("/")
-            command, seconds = self.tests[test]
-            env = {"CMOCKA_MESSAGE_OUTPUT": "TAP"} | ({"HZ3_TEST_ONLY": case} if case else {})
-            return judged(row, *ended(command, measure.environment(arm, Cell(command, env=env), library), seconds))
-
-        def tried_again(row: Row) -> Outcome:
-            first = tried(row)
-            return tried(row) if first.word == FAILED else first
-
+        """Runs several rows at once, since half of their time is waiting, and then those that have to be alone.  A row
+        that does not hold is tried again, since other processes may have disturbed it."""
+        mine = [row for row in rows if not row.bound or row.bound.concerns(arm)]
+        alone = [row for row in mine if row.bound and row.bound.alone]
         with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
-            yield from pool.map(tried_again, rows)
+            yield from pool.map(lambda row: self.judge(arm, row), [row for row in mine if row not in alone])
+        yield from (self.judge(arm, row) for row in alone)
+
+    def tried(self, arm: Arm, row: Row) -> tuple[int | None, str]:
+        library = [ROOT / arm.file] if arm.file else None
+        test, _, case = row.name.partition("/")
+        command, seconds = self.tests[test]
+        env = {"CMOCKA_MESSAGE_OUTPUT": "TAP", "HZ3_TEST_SERVED": str(library[0]) if library else "libc"}
+        cell = Cell(command, env=env | ({"HZ3_TEST_ONLY": case} if case else {}))
+        return ended(command, measure.environment(arm, cell, library), seconds)
+
+    def judge(self, arm: Arm, row: Row) -> Outcome:
+        if row.bound:
+            return self.measured(arm, row, row.bound)
+        first = judged(row, *self.tried(arm, row))
+        return judged(row, *self.tried(arm, row)) if first.word == FAILED else first
+
+    def measured(self, arm: Arm, row: Row, bound: Bound) -> Outcome:
+        """Tries a row with a figure until it holds, by turns with the other allocator that it is compared with."""
+        arms = [arm]
+        if bound.other:
+            if not (other := compared(bound.other)):
+                return Outcome(row, SKIPPED, f"{bound.other} is not here")
+            arms.append(other)
+        said: list[list[float]] = [[] for _ in arms]
+        for _ in range(bound.tries):
+            for one, figures in zip(arms, said, strict=True):
+                outcome = judged(row, *self.tried(one, row))
+                if outcome.figure is None:
+                    return outcome if one is arm else Outcome(row, SKIPPED, f"{bound.other}: {outcome.how}")
+                figures.append(outcome.figure)
+            figure = bound.figure(said[0], said[-1])
+            if bound.allows(figure):
+                return Outcome(row, HELD, figure=figure)
+            if bound.is_far_from(figure):
+                break
+        return Outcome(row, FAILED, f"{number(figure)}, allowed: {bound}", figure=figure)
+
+
+def compared(name: str) -> Arm | None:
+    """glibc, or the first peer here whose name begins so."""
+    if name == "glibc":
+        return Arm()
+    try:
+        peers.find()
+        found = (peer.arm(ROOT) for peer in peers.read() if peer.name.startswith(name) and peer.file)
+        return next(found, None)
+    except LabError:
+        return None
 
 
 def listed(kit: Path) -> dict[str, tuple[list[str], float]]:
@@ -162,6 +212,8 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
         how = f"it ended by {signal.Signals(-status).name}"
     else:
         how = f"it ended with status {status}"
+    if status == VOID_STATUS:
+        return Outcome(row, VOID, said.strip().removeprefix("void: "))
     parts = re.search(r"\btried=(\d+) held=(\d+)", said)
     times = (int(parts[1]), int(parts[2])) if parts else (0, 0)
     if parts:
@@ -170,7 +222,13 @@ def judged(row: Row, status: int | None, said: str) -> Outcome:
         caught = status is not None and (status < 0 or "\n" in said.partition("\n")[2])  # line 1 is its own
         return Outcome(row, HELD) if caught else Outcome(row, FAILED, how)
     if status == SKIP_STATUS or "# SKIP" in said:
-        return Outcome(row, SKIPPED)
+        why = re.search(r"^skipped: (.*)", said, re.M)
+        return Outcome(row, SKIPPED, why[1] if why else "")
+    if row.bound:
+        value = re.search(r"^figure=(\S+)$", said, re.M)
+        if status != 0 or not value:
+            return Outcome(row, FAILED, how if status != 0 else "it said no figure")
+        return Outcome(row, HELD, figure=float(value[1]))
     return Outcome(row, HELD, "", *times) if status == 0 else Outcome(row, FAILED, how, *times)
 
 
@@ -178,7 +236,15 @@ def line(outcome: Outcome) -> str:
     """The line that is printed."""
     why = f": {outcome.row.expected} ({outcome.row.promise}; {outcome.how})" if outcome.how else ""
     times = f" ({outcome.held:,} of {outcome.tried:,} times)" if outcome.word == HELD and outcome.tried else ""
+    if outcome.word == HELD and outcome.figure is not None:
+        times = f" ({number(outcome.figure)}, allowed: {outcome.row.bound})"
     return f"{outcome.word:8}  {outcome.row.name}{times}{why}"
+
+
+def words(outcomes: list[Outcome]) -> tuple[int, int, int]:
+    """How many passed, failed and were skipped.  What is void has failed: nobody knows whether it holds."""
+    every = [outcome.word for outcome in outcomes]
+    return every.count(HELD), every.count(FAILED) + every.count(VOID), every.count(SKIPPED)
 
 
 def count(outcomes: list[Outcome], promises: tuple[str, ...]) -> str:
@@ -186,13 +252,24 @@ def count(outcomes: list[Outcome], promises: tuple[str, ...]) -> str:
     return f"{words.count(HELD)} of {len(words) - words.count(SKIPPED)}"
 
 
-def closing(name: str, outcomes: list[Outcome]) -> str:
-    standards, glibc, own = (count(outcomes, promises) for promises in (STANDARDS, GLIBC, OWN))
-    return f"{name}: {standards} rows of the standards held, {glibc} of glibc's, {own} of what only hz3 promises"
+def summary(name: str, outcomes: list[Outcome]) -> str:
+    kinds = {
+        "rows of the standards": STANDARDS,
+        "of glibc's": GLIBC,
+        "of what only hz3 promises": OWN,
+        "of what nobody should notice": (INVISIBLE,),
+    }
+    tried = {outcome.row.promise for outcome in outcomes}
+    held = [f"{count(outcomes, promises)} {kind} held" for kind, promises in kinds.items() if tried & {*promises}]
+    return f"{name}: {', '.join(held) or 'no row concerns it'}; {closing(*words(outcomes))}"
 
 
 def times(outcome: Outcome) -> list[int]:
     return [outcome.tried, outcome.held] if outcome.tried else []
+
+
+def figures(outcome: Outcome) -> list[float]:
+    return [*times(outcome)] if outcome.figure is None else [0, 0, outcome.figure]
 
 
 def to_json(arms: dict[str, Arm], found: dict[str, list[Outcome]]) -> Json:
@@ -202,7 +279,7 @@ def to_json(arms: dict[str, Arm], found: dict[str, list[Outcome]]) -> Json:
             name: {
                 "version": arms[name].said_version,
                 "sha256": arms[name].sha256,
-                "found": {outcome.row.name: [outcome.word, outcome.how, *times(outcome)] for outcome in of},
+                "found": {outcome.row.name: [outcome.word, outcome.how, *figures(outcome)] for outcome in of},
             }
             for name, of in found.items()
         },
@@ -233,7 +310,10 @@ did not hold was tried twice.
 
 
 def page(table: Json) -> str:
-    every = from_json(table)
+    """The page of rows that a standard, glibc or hz3 promises.  lab/invisible.py makes that of the others."""
+    every = {
+        name: [outcome for outcome in of if outcome.row.promise != INVISIBLE] for name, of in from_json(table).items()
+    }
     counts = []
     for name, of in every.items():
         misuse = [outcome for outcome in of if outcome.row.name.startswith(MISUSE)]

@@ -4,7 +4,7 @@ hold at most 1.1 times as much memory.
     rows.py [--lane LANE] [--row NAME]... [--page FILE]
 
 prints a row for each program, and writes them to FILE as a page.  If hz3 holds more, both are run twice more, and the
-medians count."""
+medians count.  Status 1: a program failed; 77: none failed, but some were skipped."""
 
 import argparse
 import shutil
@@ -19,6 +19,7 @@ import commands
 import servers
 
 from lab import ROOT, Json, LabError, machine
+from lab.closing import closing, status
 from lab.plan import Arm, Cell, library_arm
 from lab.programs import PREFIX, Taker, taker
 from lab.registry import read
@@ -132,7 +133,7 @@ def page(lane: str, rows: list[tuple[list[str], str]]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lane", default="scale", choices=read().lanes)
     parser.add_argument("--row", action="append", choices=ROWS)
     parser.add_argument("--page", type=Path)
@@ -149,10 +150,10 @@ def main() -> int:
             print(form.format(*row).rstrip(), *([wrong] if wrong else []), flush=True)
     skipped = sum(row[1] == "0" for row, _ in rows)
     failed = sum(bool(wrong) for _, wrong in rows) - skipped
-    print(f"{len(rows) - skipped - failed} of {len(rows)} programs held, {skipped} skipped")
+    print(closing(len(rows) - skipped - failed, failed, skipped))
     if wanted.page:
         wanted.page.write_text(page(wanted.lane, rows))
-    return 1 if failed else 0
+    return status(failed, skipped)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The judge of the programs refuses what it should."""
 
+import contextlib
 import gzip
 
 import pytest
@@ -49,3 +50,14 @@ def test_bodies_of_answers_are_found_however_they_were_sent():
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n" + chunks +
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     assert list(servers.bodies(said)) == [b"plain", b"small", b""]
+
+
+def test_programs_that_are_skipped_have_a_status_of_their_own(monkeypatch, capsys):
+    monkeypatch.setattr(rows, "ROWS", {"there": rows.Row(None, 1, {}), "absent": rows.Row(None, 1, {"no-such-command": "x"})})
+    monkeypatch.setattr(rows, "library_arm", lambda *_: Arm())
+    monkeypatch.setattr(rows, "taker", lambda _: contextlib.nullcontext(lambda *_: GOOD | {"processes": 1.0}))
+    for names, status, said in ((["there"], 0, "1 passed, 0 failed, 0 skipped"),
+                                (["there", "absent"], 77, "1 passed, 0 failed, 1 skipped")):
+        monkeypatch.setattr("sys.argv", ["rows.py", *(word for name in names for word in ("--row", name))])
+        assert rows.main() == status
+        assert capsys.readouterr().out.splitlines()[-1] == said

@@ -3,7 +3,8 @@ and what they try are in docs/testing.md.
 
     rows.py [--long] [--seed N] [--lane LANE]... [--row NAME]...
 
-The seed is printed.  The same seed repeats what each thread does, but not the timing."""
+The seed is printed.  The same seed repeats what each thread does, but not the timing.  Status 1: a row did not hold;
+77: none failed, but some were skipped."""
 
 import argparse
 import os
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from lab.closing import SKIP_STATUS, closing, status
 from lab.registry import read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,25 +101,25 @@ def run(row: Row, lane: str, seed: int) -> Outcome:
     begun = time.monotonic()
     try:
         done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=row.seconds)
-        status, said = str(done.returncode), done.stdout + done.stderr
+        ended, said = str(done.returncode), done.stdout + done.stderr
     except subprocess.TimeoutExpired as late:
-        status, said = f"none after {row.seconds} s", str(late.stdout) + str(late.stderr)
+        ended, said = f"none after {row.seconds} s", str(late.stdout) + str(late.stderr)
     figures = dict(re.findall(r"\b(tried|held)=(\d+)", said))
     skipped, measured = (re.findall(rf"^{word}: .*", said, re.M) for word in ("skipped", "measured"))
     # A program that says no figures is one attempt.
-    tried, held = int(figures.get("tried", status != "77")), int(figures.get("held", status == "0" and not figures))
-    stood = None if skipped and status == "77" else status == "0" and tried == held > 0
+    tried, held = int(figures.get("tried", ended != str(SKIP_STATUS))), int(figures.get("held", ended == "0" and not figures))
+    stood = None if skipped and ended == str(SKIP_STATUS) else ended == "0" and tried == held > 0
     words = [f"{row.name:<24} {lane:<8} {tried:>10} {held:>10} {time.monotonic() - begun:>6.0f} s", *skipped, *measured]
     if stood is False:
         again = [f"{name}={value}" for name, value in environment.items()] + command
-        words.append(f"\nstatus {status}\n{said}again: {' '.join(again)}")
+        words.append(f"\nstatus {ended}\n{said}again: {' '.join(again)}")
     print(*words, flush=True)
     return Outcome(row, tried, stood)
 
 
 def main() -> int:
     lanes = read().lanes
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"))
     parser.add_argument("--lane", action="append", choices=lanes)
     parser.add_argument("--row", action="append", choices=list(dict.fromkeys(row.name for row in ROWS)))
@@ -136,8 +138,9 @@ def main() -> int:
     few = faults < LEAST_FAULTS and not (wanted.long or wanted.lane or wanted.row)
     if faults:
         print(f"{faults} attempts with refused calls{f', of {LEAST_FAULTS} wanted' if few else ''}")
-    print(f"{stood.count(True)} of {len(stood)} rows held, {stood.count(None)} were skipped, in {time.monotonic() - begun:.0f} s")
-    return 1 if few or False in stood else 0
+    passed, failed, skipped = (stood.count(word) for word in (True, False, None))
+    print(f"{closing(passed, failed, skipped)}, in {time.monotonic() - begun:.0f} s")
+    return status(failed + few, skipped)
 
 
 if __name__ == "__main__":
