@@ -104,10 +104,16 @@ void hz3_large_cache_put(struct hz3_span *span)
     hz3_gauge_add(HZ3_GAUGE_PURGED, hz3_span_bytes(span));
 }
 
-bool hz3_large_cache_shrink(struct hz3_span *span, size_t granules)
+void hz3_large_cache_shrink(struct hz3_span *span, size_t granules)
 {
-    (void)span, (void)granules;
-    return false; /* the program could still read what it gives up */
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t at = hz3_first_granule(window, span), more = span->granules - granules;
+    hz3_lock(&hz3_pages_lock);
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, at, granules, HZ3_SPAN_LARGE);
+    struct hz3_span *rest = hz3_spans_make(window, at + granules, more, HZ3_SPAN_LARGE);
+    hz3_unlock(&hz3_pages_lock);
+    hz3_large_cache_put(rest);
 }
 
 /* Nothing that waits has pages. */

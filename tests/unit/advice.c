@@ -87,7 +87,8 @@ static void broken_huge_pages_stay_so(void **state)
     most_advised = 0;
     hz3_pages_stay_broken();
     assert_int_equal(most_advised, 0);
-    assert_true(is_advised(move(true)));
+    uintptr_t left = move(true);
+    assert_true(HZ3_SECURE || is_advised(left)); /* there it stays a hole */
     hz3_pages_free(between);
     hz3_pages_free(last);
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) hz3_set(hz3_windows[i].broken, 0);
@@ -241,7 +242,8 @@ static void what_is_mapped_again_is_advised_again(void **state)
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
     hz3_huge_pages_never = true;
-    assert_true(is_advised(move(true)));
+    uintptr_t left = move(true);
+    assert_true(HZ3_SECURE || is_advised(left)); /* there it stays a hole */
     assert_true(is_advised(move(false)));
     hz3_pages_locked();
     uintptr_t hole = move(true);
