@@ -14,8 +14,6 @@ SOURCES = (
     "swap",
     "stash",
     "transfer",
-    "kept",
-    "central_magazine",
     "held",
     "central",
     "stolen",
@@ -33,7 +31,7 @@ _LIST_COUNT_AT = 44  # as in src/variants/list.h
 
 
 # Where free objects wait above the runs.  outgoing: in the outbox of the thread that freed them.
-PLACES = ("thread", "outgoing", "stash", "transfer", "central")
+PLACES = ("thread", "outgoing", "stash", "transfer")
 
 
 class Span(NamedTuple):
@@ -172,15 +170,6 @@ class Figures:
             self.classes[cls].load = at.field("class.load", infos, cls * at.size("class"))
             self.classes[cls].waiting = head >> 26 & _COUNT
             self.classes[cls].waiting_max = at.field("transfer.max", stacks, cls * at.size("transfer"))
-        if at.has("waiting"):
-            stacks = at.array("waiting", values)
-            for cls in range(1, values - 1):
-                base = cls * at.size("waiting")
-                first = at.field("waiting.first", stacks, base)
-                number = (first - self.area) // at.at("magazine.size") + 1 if first else 0
-                self.classes[cls].cached["central"] = self._stack(
-                    at.field("waiting.stack", stacks, base)
-                ) + self._chain(number, 500)
         if at.has("stash"):
             self._stashes()
 
@@ -289,12 +278,6 @@ class Figures:
                 first, count = at.field("spill.first", data, base), at.field("spill.count", data, base)
                 number = (first - self.area) // at.at("magazine.size") + 1
                 self.classes[cls].cached["thread"] += count if linked else self._chain(number, count)
-        if at.has("outbox.central"):
-            for cls, magazine in enumerate(at.fields("outbox.central", data, self.class_values)):
-                if magazine:
-                    self.classes[cls].cached["thread"] += self._chain(
-                        (magazine - self.area) // at.at("magazine.size") + 1, 1
-                    )
         if at.has("outbox.waiting"):
             for p in filter(None, at.fields("outbox.waiting", data, at.size("outbox.waiting") // 8)):
                 self._class(self._class_at(p)).cached["thread"] += 1
@@ -409,7 +392,6 @@ class Figures:
             "cached": cached,
             "stashed": by_place["stash"],
             "in_transfer_cache": by_place["transfer"],
-            "in_central": by_place["central"],
             "active": active,
             "resident": used + self.gauge("dirty"),
             "mapped": active + retained,
@@ -418,17 +400,11 @@ class Figures:
             "metadata": self.metadata(),
             "purged": self.gauge("purged"),
         }
-        absent = [key for key, place in (("stashed", "stash"), ("in_central", "waiting")) if not at.has(place)]
+        absent = [key for key, place in (("stashed", "stash"),) if not at.has(place)]
         return {key: value for key, value in totals.items() if key not in absent}
 
     def refills(self) -> dict[str, int]:
-        absent = [
-            source
-            for source, place in (("stash", "stash"), ("stolen", "stash"), ("central_magazine", "waiting"))
-            if not self.layout.has(place)
-        ]
-        if not self.layout.has("outbox.central"):
-            absent.append("kept")
+        absent = [source for source, place in (("stash", "stash"), ("stolen", "stash")) if not self.layout.has(place)]
         return {PUBLIC.get(name, name): n for name, n in self.sources.items() if name not in absent}
 
     def used_classes(self) -> list[Class]:

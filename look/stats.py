@@ -10,7 +10,6 @@ MEANING = {  # docs/use/statistics.md has more
     "cached": "free objects that wait for the next malloc",
     "stashed": "of these: in owner stashes",
     "in_transfer_cache": "of these: in the transfer cache",
-    "in_central": "of these: in central's magazines",
     "active": "runs and large blocks",
     "resident": "active and dirty; untouched pages count",
     "mapped": "address space of active and free spans",

@@ -40,7 +40,7 @@ def summary(stats: Stats) -> str:
     def part(name: str, *figures: str) -> str:
         return f"{name} {human(sum(stats.get(figure, 0) for figure in figures))}"
 
-    in_flight = ("stashed", "in_transfer_cache", "in_central")
+    in_flight = ("stashed", "in_transfer_cache")
     rest = stats["cached"] - sum(stats.get(name, 0) for name in in_flight)
     free = sum(c["free"] * c["size"] for c in stats["classes"])
     return "\n".join(

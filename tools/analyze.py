@@ -16,11 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILDS = {
     "scale": "",
     "fast": "",
-    "classic": "",
-    "r90": "-DHZ3_S121_PAGE_LOCAL_REMOTE=1 -DHZ3_S145_CENTRAL_LOCAL_CACHE=1 -DHZ3_S48_OWNER_STASH_SPILL=1",
+    "classic": "-DHZ3_S44_STATS=1 -DHZ3_S44_4_STATS=1 -DHZ3_S67_STATS=1 -DHZ3_S74_STATS=1 -DHZ3_S96_OWNER_STASH_PUSH_STATS=1",
+    "r90": "-DHZ3_S48_OWNER_STASH_SPILL=1",
     "secure": "",
-    "memory": "-DHZ3_S44_STATS=1 -DHZ3_S44_4_STATS=1 -DHZ3_S67_STATS=1 -DHZ3_S74_STATS=1"
-    " -DHZ3_S96_OWNER_STASH_PUSH_STATS=1 -DHZ3_ATOMIC_STATS=1",
+    "memory": "-DHZ3_ATOMIC_STATS=1",
 }
 GCC = ["-fanalyzer", "-c", "-o", os.devnull]
 

@@ -8,12 +8,14 @@ enum hz3_span_kind {
     HZ3_SPAN_NONE, /* not the first granule of anything (nor the last of a free span) */
     HZ3_SPAN_DIRTY,
     HZ3_SPAN_CLEAN,
-    HZ3_SPAN_UNMAPPED, /* a hole, mapped again on use: mremap left it, or purging its pages failed or saved nothing */
+    HZ3_SPAN_UNMAPPED, /* a hole, mapped again on use: mremap left it, back/holes made it, or purging its pages failed
+                        */
     HZ3_SPAN_RUN,
     HZ3_SPAN_LARGE,
     HZ3_SPAN_RESERVE, /* a heap makes runs of it */
     HZ3_SPAN_PURGING, /* a free span while its pages go back: in no list */
-    HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: variants/run_plot */
+    HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: secure/run_plot */
+    HZ3_SPAN_WAITING, /* a freed large block that nobody may touch: secure/large_quarantine */
 };
 
 enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };

@@ -9,6 +9,7 @@
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
+#include HZ3_COUNTERS_H
 
 enum {
     SLOW_CALLS_PER_VISIT = 16,

@@ -4,6 +4,7 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include HZ3_CENTRAL_LOCAL_H
 #include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
 #include HZ3_SPARSE_H
@@ -82,7 +83,9 @@ unsigned hz3_outgoing_flush(struct hz3_outbox *outbox, unsigned budget, void **r
 
 HZ3_RACY size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
-    size_t objects = hz3_ring_objects(outbox, cls);
+    /* The list of threads asks for nothing else in an outbox. */
+    size_t objects =
+        hz3_ring_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
     for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING; i++) {
         void **top = outbox->outgoing[i];
         if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);

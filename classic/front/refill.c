@@ -8,6 +8,7 @@
 #include HZ3_CENTRAL_LOCAL_H
 #include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
+#include HZ3_COUNTERS_H
 
 /* How many objects a refill asks for; if that is more than a magazine holds, both are filled. */
 static unsigned batch(const struct hz3_thread *self, unsigned cls)
@@ -82,12 +83,12 @@ static bool take_whole(struct hz3_thread *self, unsigned cls)
         self->cache.stats.transfer++;
         HZ3_COUNT(s42, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_kept_take(cls))) {
-        self->cache.stats.kept++;
+        self->cache.stats.central++;
         HZ3_COUNT(kept, hz3_magazine_count(magazine));
     } else if ((magazine = hz3_orphans_pop(cls))) {
         self->cache.stats.transfer++;
     } else if ((magazine = hz3_central_get_magazine(cls))) {
-        self->cache.stats.central_magazine++;
+        self->cache.stats.central++;
         HZ3_COUNT(central, hz3_magazine_count(magazine));
     }
     if (magazine) hz3_refill_load(&self->cache, cls, magazine);

@@ -3,6 +3,8 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 
 /* How much the bins of one owner may hold beyond what is booked.  The bound counts it as held. */
 #define UNBOOKED_BYTES HZ3_KIB(512)
@@ -65,7 +67,7 @@ size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; owner < owners(); owner++) bytes += hz3_owner_stash_in_flight(owner);
-    return bytes;
+    return bytes + hz3_page_remote_waiting() + hz3_central_waiting();
 }
 
 /* ---- pushes ---- */
@@ -195,6 +197,7 @@ static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
 
 void hz3_owner_stash_trim(unsigned cls, bool all)
 {
+    hz3_page_remote_collect_all(cls);
     for (unsigned owner = 0; owner < owners(); owner++)
         for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, cls, all);
 }
@@ -227,7 +230,7 @@ static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 
 size_t hz3_owner_stash_objects(unsigned cls)
 {
-    size_t objects = 0;
+    size_t objects = hz3_page_remote_collect_all(cls); /* they were waiting until now */
     for (unsigned owner = 0; owner < owners(); owner++)
         for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, cls);
     return objects;

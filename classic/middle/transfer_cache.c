@@ -2,6 +2,7 @@
 
 #include "base/sizeclass.h"
 #include "middle/central.h"
+#include HZ3_CENTRAL_MAGAZINES_H
 
 enum { MAGAZINES_MIN = 4, FULL_CLASSES = 16 };
 #define SETTLE_BYTES HZ3_MIB(1)
@@ -94,6 +95,7 @@ size_t hz3_transfer_trim(unsigned cls, bool all)
     for (; trimmed < excess && (magazine = hz3_stack_pop(&cache[cls].stack)); trimmed++)
         hz3_central_take_apart(cls, magazine);
     hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
+    hz3_central_trim(cls, all);
     return trimmed * magazine_bytes(cls);
 }
 
@@ -114,7 +116,7 @@ size_t hz3_transfer_beyond(unsigned cls, size_t bytes)
 
 size_t hz3_transfer_objects(unsigned cls)
 {
-    return hz3_stack_objects(&cache[cls].stack);
+    return hz3_stack_objects(&cache[cls].stack) + hz3_central_cached(cls);
 }
 
 const struct hz3_place hz3_transfer_places[] = {

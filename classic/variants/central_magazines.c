@@ -81,14 +81,3 @@ size_t hz3_central_cached(unsigned cls)
     return objects;
 }
 
-void hz3_central_magazines_visit(void (*visit)(struct hz3_lock *lock))
-{
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) visit(&all_waiting[cls].lock);
-}
-
-const struct hz3_place hz3_waiting_places[] = {
-    HZ3_PLACES("waiting", all_waiting),
-    HZ3_FIELD("waiting.stack", struct waiting, stack),
-    HZ3_FIELD("waiting.first", struct waiting, first),
-    HZ3_PLACES_END,
-};

@@ -11,11 +11,7 @@ bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
 /* Takes apart half of the class's magazines, or all. */
 void hz3_central_trim(unsigned cls, bool all);
-void hz3_central_magazines_visit(void (*visit)(struct hz3_lock *lock)); /* each lock, for fork */
 size_t hz3_central_cached(unsigned cls);                                /* objects in them */
 size_t hz3_central_waiting(void); /* bytes of all classes, magazines counted as full */
 
-/* For readers outside (base/layout): a list and a comma. */
-extern const struct hz3_place hz3_waiting_places[];
-#define HZ3_WAITING_PLACES hz3_waiting_places,
 #endif

@@ -1,7 +1,53 @@
 #include "variants/counters.h"
 
-_Thread_local struct hz3_counters hz3_counters;
-static struct hz3_counters dead;
+#include "back/arena.h"
+#include "middle/magazine.h"
+#include "os/os.h"
+
+_Thread_local struct hz3_counters *hz3_counters_mine;
+
+static struct record {
+    struct hz3_counters counters;
+    struct record *next;                     /* in the list of all */
+    struct record *unused;                   /* the next of those whose threads ended */
+} last_resort, *all = &last_resort, *unused; /* last_resort: for all threads that find no memory */
+static struct hz3_lock lock;
+enum { RECORD_BYTES = 512 };
+_Static_assert(sizeof(struct record) <= RECORD_BYTES, "a record fits");
+
+static struct record *make(void)
+{
+    hz3_lock(&hz3_magazine_lock);
+    struct record *record = (struct record *)hz3_arena_magazines(RECORD_BYTES);
+    hz3_unlock(&hz3_magazine_lock);
+    if (!record) return &last_resort;
+    *record = (struct record){.next = all};
+    return all = record;
+}
+
+HZ3_COLD struct hz3_counters *hz3_counters_claim(void)
+{
+    hz3_lock(&lock);
+    if (all == &last_resort) hz3_os_keep_stderr(); /* programs close it before the process ends */
+    struct record *record = unused;
+    if (record)
+        unused = record->unused;
+    else
+        record = make();
+    hz3_unlock(&lock);
+    return hz3_counters_mine = &record->counters;
+}
+
+void hz3_counters_leave(void)
+{
+    struct record *mine = (struct record *)hz3_counters_mine;
+    hz3_counters_mine = NULL;
+    if (!mine || mine == &last_resort) return;
+    hz3_lock(&lock);
+    mine->unused = unused;
+    unused = mine;
+    hz3_unlock(&lock);
+}
 
 static void add(struct hz3_counters *sum, const struct hz3_counters *more)
 {
@@ -10,31 +56,6 @@ static void add(struct hz3_counters *sum, const struct hz3_counters *more)
     HZ3_COUNTERS(ADD) HZ3_COUNTER_MAXIMA(MAX)
 #undef ADD
 #undef MAX
-}
-
-void hz3_counting_start(struct hz3_counting *mine)
-{
-    mine->counters = &hz3_counters;
-    mine->rmw = &hz3_rmw_count;
-}
-
-void hz3_counters_of_dead(struct hz3_counters *sum)
-{
-    *sum = dead;
-}
-
-HZ3_RACY void hz3_counters_add(struct hz3_counters *sum, const struct hz3_counting *thread)
-{
-    thread->counters->rmw = *thread->rmw;
-    add(sum, thread->counters);
-}
-
-void hz3_counters_bury(const struct hz3_counting *thread)
-{
-    thread->counters->rmw = *thread->rmw;
-    *thread->rmw = 0;
-    add(&dead, thread->counters);
-    *thread->counters = (struct hz3_counters){.pushed = 0};
 }
 
 /* ---- the lines ---- */
@@ -71,7 +92,7 @@ static void s96(struct hz3_text *text, const struct hz3_counters *c)
               (size_t)c->list_calls, (size_t)c->list_objs, (size_t)c->list_retries, (size_t)c->list_retry_max);
 }
 
-void hz3_counters_text(struct hz3_text *text, const struct hz3_counters *c)
+static void print_boxes(struct hz3_text *text, const struct hz3_counters *c)
 {
     if (HZ3_S44_STATS)
         hz3_print(text, "[HZ3_S44] pushed=%zu refused=%zu popped=%zu stolen=%zu trimmed=%zu\n", (size_t)c->pushed,
@@ -87,5 +108,15 @@ void hz3_counters_text(struct hz3_text *text, const struct hz3_counters *c)
                   (size_t)c->refills, (size_t)c->s44_calls, (size_t)c->s44, (size_t)c->s42_calls, (size_t)c->s42,
                   (size_t)c->kept, (size_t)c->central, (size_t)c->run);
     if (HZ3_S96_OWNER_STASH_PUSH_STATS) s96(text, c);
-    if (HZ3_ATOMIC_STATS) hz3_print(text, "[HZ3_ATOMIC] rmw=%zu\n", (size_t)c->rmw);
+}
+
+/* Other threads may still count. */
+__attribute__((destructor)) HZ3_RACY static void print_at_the_end(void)
+{
+    char buf[2048];
+    struct hz3_text text = {buf, sizeof buf, 0};
+    struct hz3_counters sum = {.pushed = 0};
+    for (const struct record *record = all; record; record = record->next) add(&sum, &record->counters);
+    print_boxes(&text, &sum);
+    hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }

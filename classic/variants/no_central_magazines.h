@@ -21,11 +21,6 @@ HZ3_INLINE void hz3_central_trim(unsigned cls, bool all)
     (void)cls, (void)all;
 }
 
-HZ3_INLINE void hz3_central_magazines_visit(void (*visit)(struct hz3_lock *lock))
-{
-    (void)visit;
-}
-
 HZ3_INLINE size_t hz3_central_cached(unsigned cls)
 {
     (void)cls;
@@ -36,6 +31,4 @@ HZ3_INLINE size_t hz3_central_waiting(void)
 {
     return 0;
 }
-
-#define HZ3_WAITING_PLACES
 #endif

@@ -1,5 +1,7 @@
 /* HZ3_S44_OWNER_STASH=0: there is no owner stash.  Every push is refused, and there is nothing to pop. */
 #include "middle/owner_stash.h"
+#include HZ3_CENTRAL_MAGAZINES_H
+#include HZ3_PAGE_LOCAL_H
 
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 {
@@ -62,7 +64,8 @@ void hz3_owner_stash_start(unsigned instances)
 
 void hz3_owner_stash_trim(unsigned cls, bool all)
 {
-    (void)cls, (void)all;
+    (void)all;
+    hz3_page_remote_collect_all(cls);
 }
 
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
@@ -72,8 +75,7 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
 
 size_t hz3_owner_stash_objects(unsigned cls)
 {
-    (void)cls;
-    return 0;
+    return hz3_page_remote_collect_all(cls);
 }
 
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
@@ -90,7 +92,7 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
 
 size_t hz3_owner_stash_waiting(void)
 {
-    return 0;
+    return hz3_page_remote_waiting() + hz3_central_waiting();
 }
 
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))

@@ -5,6 +5,7 @@
 #include "back/fork_reserve.h"
 #include "back/limits.h"
 #include "base/sizeclass.h"
+#include HZ3_EMPTY_H
 #include "os/gate.h"
 #include "os/libc.h"
 #include "os/os.h"
@@ -70,6 +71,7 @@ HZ3_API void *hz3_realloc(void *p, size_t size)
     struct hz3_call call = {"realloc", __builtin_return_address(0)};
     unsigned cls = hz3_block_class(p, &call);
     if (!size) return hz3_free(p), NULL;
+    if (unlikely(hz3_empty_has(p))) return move(p, 0, size);
     if (cls == HZ3_CLASS_NONE) return hz3_realloc_foreign(p, size, &call);
     hz3_block_check_end(p, cls, &call);
     size_t usable = hz3_seal_usable(p, cls), room = hz3_seal_usable_at_most(cls, usable);
@@ -158,14 +160,13 @@ HZ3_API void hz3_cfree(void *p)
 
 HZ3_API void hz3_free_sized(void *p, size_t size)
 {
-    (void)size; /* the map knows better */
+    hz3_block_check_size(p, size, 1, __builtin_return_address(0));
     hz3_free(p);
 }
 
 HZ3_API void hz3_free_aligned_sized(void *p, size_t alignment, size_t size)
 {
-    (void)alignment;
-    (void)size;
+    hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
     hz3_free(p);
 }
 

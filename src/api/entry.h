@@ -20,8 +20,15 @@ HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
  * to hand it to the next allocator.  Ends the process on any other pointer. */
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
-/* Lane secure: ends the process if the program wrote beyond the end of the block p. */
+/* Lane secure: ends the process if the program wrote beyond the end of the block p, or before its start. */
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call);
+void hz3_block_has_other_size(const void *p, const void *from);
+/* Lane secure: ends the process if p, which is about to be freed with a size and an alignment (1: any), was allocated
+ * with others; from: the return address of the call. */
+HZ3_INLINE void hz3_block_check_size(const void *p, size_t size, size_t alignment, const void *from)
+{
+    if (unlikely(!hz3_seal_fits(p, size, alignment))) hz3_block_has_other_size(p, from);
+}
 
 /* malloc_usable_size of any pointer; from: the return address of the call. */
 size_t hz3_usable_slow(const void *p, const void *from);

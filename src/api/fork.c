@@ -11,7 +11,6 @@
 #include "os/libc.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
-#include HZ3_CENTRAL_MAGAZINES_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 
@@ -31,7 +30,6 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
     hz3_owner_stash_each_lock(visit);
     hz3_central_each_lock(visit);
-    hz3_central_magazines_visit(visit);
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_outbox_lock);

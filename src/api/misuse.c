@@ -14,6 +14,8 @@ static const char *const of_free[] = {
     [HZ3_FOREIGN] = "foreign pointer freed",
     [HZ3_NEVER_ALLOCATED] = "free of a pointer that was never allocated",
     [HZ3_OVERRUN] = "free of a block written beyond its end",
+    [HZ3_UNDERRUN] = "free of a block behind an overwritten canary",
+    [HZ3_OTHER_SIZE] = "free of a block with another size or alignment",
 };
 static const char *const pointers[] = {
     [HZ3_FREED] = "a freed pointer",
@@ -21,6 +23,7 @@ static const char *const pointers[] = {
     [HZ3_FOREIGN] = "a foreign pointer",
     [HZ3_NEVER_ALLOCATED] = "a pointer that was never allocated",
     [HZ3_OVERRUN] = "a block written beyond its end",
+    [HZ3_UNDERRUN] = "a block behind an overwritten canary",
 };
 
 /* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */

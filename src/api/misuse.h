@@ -11,7 +11,15 @@ struct hz3_call {
     const void *from; /* return address */
 };
 
-enum hz3_misuse_kind { HZ3_FREED, HZ3_INTERIOR, HZ3_FOREIGN, HZ3_NEVER_ALLOCATED, HZ3_OVERRUN };
+enum hz3_misuse_kind {
+    HZ3_FREED,
+    HZ3_INTERIOR,
+    HZ3_FOREIGN,
+    HZ3_NEVER_ALLOCATED,
+    HZ3_OVERRUN,
+    HZ3_UNDERRUN,
+    HZ3_OTHER_SIZE, /* of free only */
+};
 
 /* cls: the class in the tag of p's granule. */
 HZ3_NORETURN void hz3_misuse_by(const struct hz3_call *call, enum hz3_misuse_kind kind, const void *p, unsigned cls);

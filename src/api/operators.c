@@ -153,23 +153,39 @@ static void delete_any_aligned(void *p, size_t alignment)
 HZ3_OPERATOR(_ZdlPv, void, (void *), delete_any)
 HZ3_OPERATOR(_ZdlPvSt11align_val_t, void, (void *, size_t), delete_any_aligned)
 
-/* Forms that were not replaced call those that may be.  Where a form has a size or nothrow as its last argument, that
- * is in a register that these do not read. */
+/* Forms that were not replaced call those that may be.  Where a form has nothrow as its last argument, that is in a
+ * register that these do not read. */
 static void call_delete(void *p)
 {
     _ZdlPv(p);
 }
 
 HZ3_OPERATOR(_ZdaPv, void, (void *), call_delete)
-HZ3_OPERATOR(_ZdlPvm, void, (void *), call_delete)
 HZ3_OPERATOR(_ZdlPvRKSt9nothrow_t, void, (void *), call_delete)
+
+/* Lane secure looks at the size, unless the program has an operator of its own, which may ask for more than it is asked
+ * for. */
+static void call_delete_sized(void *p, size_t size)
+{
+    if (_Znwm == new_throwing && _ZdlPv == delete_any) hz3_block_check_size(p, size, 1, __builtin_return_address(0));
+    _ZdlPv(p);
+}
+
+HZ3_OPERATOR(_ZdlPvm, void, (void *, size_t), call_delete_sized)
 
 static void call_delete_array(void *p)
 {
     _ZdaPv(p);
 }
 
-HZ3_OPERATOR(_ZdaPvm, void, (void *), call_delete_array)
+static void call_delete_array_sized(void *p, size_t size)
+{
+    if (_Znam == new_array && _Znwm == new_throwing && _ZdaPv == call_delete && _ZdlPv == delete_any)
+        hz3_block_check_size(p, size, 1, __builtin_return_address(0));
+    _ZdaPv(p);
+}
+
+HZ3_OPERATOR(_ZdaPvm, void, (void *, size_t), call_delete_array_sized)
 HZ3_OPERATOR(_ZdaPvRKSt9nothrow_t, void, (void *), call_delete_array)
 
 static void call_delete_aligned(void *p, size_t alignment)
@@ -189,13 +205,16 @@ HZ3_OPERATOR(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_d
 
 static void call_delete_sized_aligned(void *p, size_t size, size_t alignment)
 {
-    (void)size;
+    if (_ZnwmSt11align_val_t == new_aligned && _ZdlPvSt11align_val_t == delete_any_aligned)
+        hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
     _ZdlPvSt11align_val_t(p, alignment);
 }
 
 static void call_delete_array_sized_aligned(void *p, size_t size, size_t alignment)
 {
-    (void)size;
+    if (_ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned &&
+        _ZdaPvSt11align_val_t == call_delete_aligned && _ZdlPvSt11align_val_t == delete_any_aligned)
+        hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
     _ZdaPvSt11align_val_t(p, alignment);
 }
 

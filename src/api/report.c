@@ -6,7 +6,6 @@
 #include "os/os.h"
 #include "os/sandbox.h"
 #include "os/write_signals.h"
-#include "watch/boxes.h"
 #include "watch/explain.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -140,7 +139,6 @@ static void flush_stdout(void)
 static void report_last(void)
 {
     flush_stdout();
-    HZ3_OBSERVE(hz3_boxes_print());
     if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE ? append_stats : hz3_os_stderr);
     if (hz3_options.PROFILE) write_profile();
 }
@@ -165,7 +163,7 @@ static void exit_begins(void *unused)
  * closes its own. */
 void hz3_report_start(void)
 {
-    bool to_file = hz3_options.STATS & HZ3_STATS_FILE, to_stderr = (hz3_options.STATS && !to_file) || HZ3_BOXES_ON;
+    bool to_file = hz3_options.STATS & HZ3_STATS_FILE, to_stderr = hz3_options.STATS && !to_file;
     if (to_file) stats_are_lost = !try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
     if (!to_file && !to_stderr && !hz3_options.PROFILE) return;

@@ -14,6 +14,7 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
+#include HZ3_EMPTY_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
@@ -31,7 +32,7 @@ static void *large_inside(size_t size, size_t alignment, bool zero)
 {
     hz3_reclaim_tick();
     void *p = hz3_large_alloc(size, alignment, zero);
-    if (unlikely(!p) && hz3_reclaim_search()) {
+    if (unlikely(!p) && hz3_reclaim_search(size + alignment)) {
         p = hz3_large_alloc(size, alignment, zero);
         if (!p) hz3_reclaim_search_failed();
     }
@@ -93,7 +94,7 @@ static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 static HZ3_COLD void *small_at_last(unsigned cls, size_t size)
 {
     if (!hz3_gate_turned_away()) {
-        if (!hz3_reclaim_search()) return hz3_no_memory();
+        if (!hz3_reclaim_search(size)) return hz3_no_memory();
         void *p = hz3_cache_malloc(cls);
         if (p) return hz3_hand_out(p, cls, size);
     }
@@ -165,6 +166,8 @@ void *hz3_malloc_zeroed(size_t size)
 void *hz3_malloc_aligned(size_t size, size_t alignment)
 {
     hz3_ensure_started();
+    void *empty = hz3_empty_alloc(size, alignment);
+    if (unlikely(empty != NULL)) return empty;
     unsigned cls = hz3_class_aligned(hz3_sealed(size), alignment);
     return cls ? small(cls, size, alignment) : large_or_sampled(size, alignment, false);
 }
@@ -182,33 +185,54 @@ static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
 {
     if (cls == HZ3_CLASS_LARGE) return hz3_large_is_block(p) ? HZ3_FREED : HZ3_INTERIOR;
     const struct hz3_span *run = hz3_run_of(p);
-    if (hz3_run_is_object(run, p)) return HZ3_FREED;
+    if (hz3_run_is_object(run, p) && !hz3_is_fresh(p, cls)) return HZ3_FREED;
     return hz3_run_is_slot(run, p) ? HZ3_NEVER_ALLOCATED : HZ3_INTERIOR;
+}
+
+/* Ends the process unless p, which is not in a granule of hz3's, is the next allocator's or a live block of 0 bytes. */
+static void check_elsewhere(const void *p, const struct hz3_call *call)
+{
+    static const enum hz3_misuse_kind kinds[] = {
+        [HZ3_EMPTY_FREED] = HZ3_FREED,
+        [HZ3_EMPTY_INTERIOR] = HZ3_INTERIOR,
+        [HZ3_EMPTY_NEVER] = HZ3_NEVER_ALLOCATED,
+    };
+    enum hz3_empty_state empty = hz3_empty_look(p);
+    if (empty == HZ3_EMPTY_LIVE) return;
+    if (empty != HZ3_EMPTY_ELSEWHERE) hz3_misuse_by(call, kinds[empty], p, HZ3_CLASS_NONE);
+    /* A granule that is free now held something that was freed. */
+    if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, HZ3_CLASS_NONE);
+    if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
 }
 
 unsigned hz3_block_class(const void *p, const struct hz3_call *call)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
-    if (unlikely(cls == HZ3_CLASS_NONE)) {
-        /* A granule that is free now held something that was freed. */
-        if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, cls);
-        if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, cls);
-        return cls;
-    }
-    if (unlikely(!is_live(p, cls))) hz3_misuse_by(call, kind_of(p, cls), p, cls);
+    if (unlikely(cls == HZ3_CLASS_NONE))
+        check_elsewhere(p, call);
+    else if (unlikely(!is_live(p, cls)))
+        hz3_misuse_by(call, kind_of(p, cls), p, cls);
     return cls;
 }
 
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call)
 {
-    if (unlikely(!hz3_seal_holds(p, cls))) hz3_misuse_by(call, HZ3_OVERRUN, p, cls);
+    enum hz3_seal_fault fault = hz3_seal_look(p, cls);
+    if (unlikely(fault != HZ3_SEAL_HOLDS))
+        hz3_misuse_by(call, fault == HZ3_SEAL_END ? HZ3_OVERRUN : HZ3_UNDERRUN, p, cls);
+}
+
+HZ3_COLD void hz3_block_has_other_size(const void *p, const void *from)
+{
+    hz3_misuse_by(&(struct hz3_call){"free", from}, HZ3_OTHER_SIZE, p, HZ3_CLASS_NONE);
 }
 
 /* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
 
 static void free_foreign(void *p, const struct hz3_call *call)
 {
+    if (unlikely(hz3_empty_free(p))) return;
     void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
     if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
     next(p);
@@ -223,6 +247,7 @@ void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
 
 static size_t usable_foreign(const void *p)
 {
+    if (unlikely(hz3_empty_has(p))) return 0;
     size_t (*next)(const void *) = (size_t (*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
     return next ? next(p) : 0;
 }
@@ -294,7 +319,7 @@ HZ3_INLINE bool free_by_exchange(void *p)
     const struct hz3_window *window = &hz3_windows[0];
     if (!hz3_window_has(window, p)) return false;
     unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
-    bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls) && hz3_seal_holds(p, cls);
+    bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls) && hz3_seal_look(p, cls) == HZ3_SEAL_HOLDS;
     if (!sound || hz3_goes_home(window, p, cls) || !hz3_exchange_free(p, cls)) return false;
     hz3_mark_freed(p, cls);
     return true;

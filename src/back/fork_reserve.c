@@ -4,6 +4,7 @@
 #include "back/large.h"
 #include "back/learn.h"
 #include "back/limits.h"
+#include "back/large_cache.h"
 #include "back/pages.h"
 #include "back/range.h"
 
@@ -68,9 +69,9 @@ static void renew(uint32_t granules)
     if (span) set_aside(span);
 }
 
-bool hz3_fork_reserve_is_empty(void)
+size_t hz3_fork_reserve_bytes(void)
 {
-    return !granules_left();
+    return (size_t)granules_left() << HZ3_GRANULE_SHIFT;
 }
 
 void hz3_fork_reserve_fill(void)
@@ -128,6 +129,6 @@ void hz3_fork_reserve_settle(void)
     hz3_unlock(&hz3_pages_lock);
     for (; gone; gone = after) {
         after = gone->in_reserve.older;
-        hz3_pages_free(gone);
+        hz3_large_cache_put(gone);
     }
 }

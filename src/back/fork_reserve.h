@@ -12,7 +12,7 @@
 void hz3_fork_reserve_fill(void);
 /* Inside the gate: gives the rest of the reserve back to the page pool. */
 void hz3_fork_reserve_empty(void);
-bool hz3_fork_reserve_is_empty(void);
+size_t hz3_fork_reserve_bytes(void); /* of the rest */
 /* Inside the gate, before a large block is freed or resized: tells the page pool what was taken and put since. */
 void hz3_fork_reserve_settle(void);
 

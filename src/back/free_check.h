@@ -5,6 +5,8 @@
 
 #include "back/page_map.h"
 
+#include <string.h>
+
 /* Marks p, which is about to be handed out, as the start of a live object.  The state is 1 more than the address's low
  * byte: never 0, as p is aligned. */
 HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
@@ -13,8 +15,7 @@ HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
     return p;
 }
 
-/* The object p is no longer live.  (0 is the only state that belongs to no pointer, so freed objects and those never
- * handed out look the same.) */
+/* The object p is no longer live.  (0 belongs to no pointer.) */
 HZ3_INLINE void hz3_mark_freed(const void *p, unsigned cls)
 {
     *hz3_state_of(p, cls) = 0;
@@ -27,7 +28,32 @@ HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
     return *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);
 }
 
-/* The same, as far as any build can tell. */
+/* The state of an object that no malloc has returned since its run was made.  No pointer into the bytes that it stands
+ * for ends like that.  For those of 256 bytes there is no such state but 0, so there such objects look freed. */
+HZ3_INLINE uint8_t hz3_fresh_state(uintptr_t p, unsigned shift)
+{
+    return shift < 8 ? (uint8_t)((p & ~(((uintptr_t)1 << shift) - 1)) + 128) + 1 : 0;
+}
+
+/* Whether p, the start of an object that is not live, is known never to have been. */
+HZ3_INLINE bool hz3_is_fresh(const void *p, unsigned cls)
+{
+    uint8_t fresh = hz3_fresh_state((uintptr_t)p, hz3_state_shift[cls]);
+    return fresh && *hz3_state_of(p, cls) == fresh;
+}
+
+/* Marks all objects of a span that becomes a run of the class. */
+HZ3_INLINE void hz3_mark_fresh(const struct hz3_span *span, unsigned cls)
+{
+    enum { REPEATS = 16 }; /* states, at least */
+    unsigned shift = hz3_state_shift[cls];
+    uint8_t pattern[REPEATS], *at = hz3_state_at(span->start, shift), *end = at + (hz3_span_bytes(span) >> shift);
+    if (shift >= 8) return;
+    for (unsigned i = 0; i < REPEATS; i++) pattern[i] = hz3_fresh_state((uintptr_t)i << shift, shift);
+    for (; at < end; at += REPEATS) memcpy(at, pattern, REPEATS);
+}
+
+/* Whether p is the start of a live object, as far as any build can tell. */
 HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)
 {
     return hz3_is_live(p, cls);

@@ -22,6 +22,7 @@ static enum hz3_gauge gauge_of(enum hz3_span_kind kind)
     case HZ3_SPAN_DIRTY: return HZ3_GAUGE_DIRTY;
     case HZ3_SPAN_CLEAN: return HZ3_GAUGE_CLEAN;
     case HZ3_SPAN_GUARD:
+    case HZ3_SPAN_WAITING:
     case HZ3_SPAN_UNMAPPED: return HZ3_GAUGE_UNMAPPED;
     default: return HZ3_GAUGE_USED;
     }
@@ -32,6 +33,7 @@ static void count(const struct hz3_span *span, bool more)
     size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
     hz3_gauge_add_locked(gauge_of((enum hz3_span_kind)span->kind), change);
     if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
+    if (span->kind == HZ3_SPAN_PURGING) hz3_gauge_add_locked(HZ3_GAUGE_PURGING, change);
     if (span->kind == HZ3_SPAN_GUARD) hz3_gauge_add_locked(HZ3_GAUGE_GUARDS, change);
 }
 

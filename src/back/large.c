@@ -135,7 +135,7 @@ void *hz3_large_realloc(void *p, size_t size)
 {
     struct hz3_span *span = hz3_span_at(p);
     size_t granules = granules_of(size), bytes = hz3_round_up(size, hz3_os.page);
-    if (granules < span->granules) hz3_pages_shrink(span, granules);
+    if (granules < span->granules && !hz3_large_cache_shrink(span, granules)) return NULL;
     bool fits = granules <= span->granules || hz3_pages_grow(span, granules, false);
     bool moves = !fits && span->bytes >= MOVE_MIN && hz3_pages_may_move(span);
     struct hz3_span *to = moves ? new_block(size, 1) : NULL;

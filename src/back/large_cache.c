@@ -99,6 +99,12 @@ void hz3_large_cache_put(struct hz3_span *span)
     if (displaced) hz3_pages_free(displaced);
 }
 
+bool hz3_large_cache_shrink(struct hz3_span *span, size_t granules)
+{
+    hz3_pages_shrink(span, granules);
+    return true;
+}
+
 /* Purges blocks that have been here for `age` ms, until at most `keep` bytes are left; returns the bytes purged. */
 static size_t trim(uint32_t age, size_t keep, bool break_huge_pages)
 {

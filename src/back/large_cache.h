@@ -12,6 +12,8 @@
 struct hz3_span *hz3_large_cache_take(size_t granules, size_t align);
 /* Takes a freed block, or gives it to the page pool where it has no room. */
 void hz3_large_cache_put(struct hz3_span *span);
+/* Shrinks a live block in place.  False: it has to be moved. */
+bool hz3_large_cache_shrink(struct hz3_span *span, size_t granules);
 /* Purges the blocks that have been here for `age` ms or more; returns the bytes. */
 size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages);
 /* hz3_pages_make_room, for the blocks here. */

@@ -15,6 +15,7 @@ enum {
 
 static bool soft_limit_by_group;
 static HZ3_ATOMIC(bool) have_read, limited_by_group;
+static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
 
 void hz3_learn_start(size_t soft_limit)
 {
@@ -34,13 +35,10 @@ static void read_charge(void)
 
 void hz3_learn_again(uint32_t now)
 {
-    static uint32_t last;
     if (likely(!hz3_get(limited_by_group)) || hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / LITTLE) return;
-    if (!hz3_trylock(&hz3_pages_lock)) return;
-    if (hz3_ms_passed(last, AGAIN_MS, now) && !hz3_sandboxed()) {
-        read_charge();
-        last = now;
-    }
+    if (!hz3_ms_passed(hz3_get(read_at), AGAIN_MS, now) || hz3_sandboxed() || !hz3_trylock(&hz3_pages_lock)) return;
+    hz3_set(read_at, now);
+    read_charge();
     hz3_unlock(&hz3_pages_lock);
 }
 

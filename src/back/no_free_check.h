@@ -2,7 +2,7 @@
 #ifndef HZ3_BACK_NO_FREE_CHECK_H
 #define HZ3_BACK_NO_FREE_CHECK_H
 
-#include "base/types.h"
+#include "back/span.h"
 
 HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
 {
@@ -19,6 +19,17 @@ HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
 {
     (void)p, (void)cls;
     return true;
+}
+
+HZ3_INLINE bool hz3_is_fresh(const void *p, unsigned cls)
+{
+    (void)p, (void)cls;
+    return false;
+}
+
+HZ3_INLINE void hz3_mark_fresh(const struct hz3_span *span, unsigned cls)
+{
+    (void)span, (void)cls;
 }
 
 HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)

@@ -19,27 +19,26 @@ static struct hz3_window *window_of(const struct hz3_span *span)
 static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind,
                               struct hz3_span **reserve)
 {
-    for (bool purged = false;;) {
+    uint32_t waits = 0; /* a purge by others is waited for only if it was under way at first */
+    for (bool again = false;; again = true) {
         hz3_lock(&hz3_pages_lock);
         size_t before = hz3_grown;
         struct hz3_span *span =
             reserve ? hz3_run_span_take(granules, reserve) : hz3_take_any(granules, align_granules, kind);
         bool fresh = hz3_grown != before;
-        uint32_t purging = hz3_get(hz3_pages_being_purged);
+        size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING);
+        if (!again) waits = hz3_pages_being_purged();
         hz3_unlock(&hz3_pages_lock);
         if (span && span->zeroed && !fresh) hz3_pages_retook(hz3_span_bytes(span));
         /* Growth makes room.  (Not for a run of one granule: it would have taken any dirty span.) */
         if (span && span->zeroed && !(reserve && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
-        /* Spans that other threads are purging are in no list: wait for them. */
-        if (purging) {
-            hz3_os_wait(&hz3_pages_being_purged, purging, 1);
-            continue;
-        }
-        /* A purged span merges with its clean neighbours, so there may be room after all.  Try once only where purges
-         * are refused, since there clean spans are made dirty again. */
-        if ((purged && hz3_pages_refused()) || !hz3_pages_purge(0, 0, true)) return NULL;
-        purged = true;
+        /* A purged span merges with its clean neighbours, so there may be room after all. */
+        bool over = (again && !waits) || !more;
+        if (over || !hz3_pages_may_help((granules + align_granules - 1) << HZ3_GRANULE_SHIFT, more)) return NULL;
+        bool purged = !again && hz3_pages_purge(0, 0, true);
+        if (!waits && !purged) return NULL;
+        if (waits && waits--) hz3_pages_await_purge();
     }
 }
 
@@ -172,8 +171,6 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     hz3_vma_edges_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     hz3_huge_pages_advise(window_of(to), to->start, hz3_span_bytes(to));
-    size_t first = hz3_first_granule(window_of(from), from);
-    bool hole = hz3_get(hz3_pages_are_locked) || hz3_range_leaves_hole(window_of(from), first, from->granules);
-    give_up(from, !hole && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    give_up(from, !hz3_moved_stays_hole(from) && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }

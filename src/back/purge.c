@@ -12,13 +12,16 @@
 enum {
     BROKEN_SHARE = 16, /* huge pages are to stay broken once this share of what is in use went out of them */
     REFUSED_MS = 1000,
-    CUT_MIN = 32, /* granules; the least that is cut off a long span to be purged */
+    CUT_MIN = 32,   /* granules; the least that is cut off a long span to be purged */
+    WAIT_MS = 1000, /* for another thread's purge, which may be gone: in a child not made by fork */
 };
 
-HZ3_ATOMIC(uint32_t) hz3_pages_being_purged;
-static _Thread_local bool purging_here; /* this thread is purging one of them */
-static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
-static HZ3_ATOMIC(size_t) heeded;       /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
+static HZ3_ATOMIC(uint32_t) being_purged; /* how many spans are; under the page pool's lock */
+static _Thread_local bool purging_here;   /* this thread is purging one of them */
+static bool awaited;                      /* somebody waits for the end of one; under that lock */
+static HZ3_ATOMIC(uint32_t) ended;        /* how many ended that were awaited */
+static HZ3_ATOMIC(uint32_t) refused_at;   /* ms, when the system last refused to purge; a hint, 0: never */
+static HZ3_ATOMIC(size_t) heeded;         /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
 
 bool hz3_pages_refused(void)
 {
@@ -59,15 +62,33 @@ static void begin_purge(struct hz3_span *span)
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
     purging_here = true;
-    hz3_add(hz3_pages_being_purged, 1);
+    hz3_add(being_purged, 1);
 }
 
 /* To be called before the lock is released under which the span was filed.  If a fork came in between, the child would
  * have a purge that nobody ends. */
 static void end_purge(void)
 {
-    hz3_sub(hz3_pages_being_purged, 1);
+    hz3_sub(being_purged, 1);
     purging_here = false;
+    if (likely(!awaited)) return;
+    awaited = false;
+    hz3_add(ended, 1);
+    hz3_os_wake(&ended);
+}
+
+uint32_t hz3_pages_being_purged(void)
+{
+    return hz3_get(being_purged);
+}
+
+void hz3_pages_await_purge(void)
+{
+    hz3_lock(&hz3_pages_lock);
+    uint32_t before = hz3_get(ended);
+    bool some = awaited = hz3_get(being_purged);
+    hz3_unlock(&hz3_pages_lock);
+    if (some) hz3_os_wait(&ended, before, WAIT_MS);
 }
 
 /* Takes out of the lists the part of a clean span that is to be mapped anew, if that leaves fewer mappings; or NULL. */
@@ -307,5 +328,5 @@ void hz3_pages_heed_limits(void)
 
 void hz3_pages_after_fork(void)
 {
-    if (hz3_get(hz3_pages_being_purged) != purging_here) hz3_set(hz3_pages_being_purged, purging_here);
+    if (hz3_get(being_purged) != purging_here) hz3_set(being_purged, purging_here);
 }

@@ -30,5 +30,8 @@ void hz3_pages_after_fork(void);
 /* To be called when `bytes` of new pages were taken: purges as many, if more is free than the growth bound allows. */
 void hz3_pages_make_room(size_t bytes);
 
-extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* how many spans are being purged */
+/* How many spans are being purged, and so are in no list. */
+uint32_t hz3_pages_being_purged(void);
+/* Waits until another thread has ended a purge, if there is one. */
+void hz3_pages_await_purge(void);
 #endif

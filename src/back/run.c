@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "os/mappings.h"
+#include HZ3_FREE_CHECK_H
 
 enum { WORD = 64 };
 
@@ -71,6 +72,7 @@ struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **res
     const struct hz3_class_info *info = &hz3_class_info[cls];
     struct hz3_span *run = take_span(cls, reserve);
     if (!run) return NULL;
+    hz3_mark_fresh(run, cls);
     run->cls = (uint8_t)cls;
     run->owner = (uint8_t)owner;
     hz3_set(run->bump, 0);

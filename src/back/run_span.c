@@ -5,6 +5,7 @@
 #include "back/grow.h"
 #include "back/huge_pages.h"
 #include "back/limits.h"
+#include "back/range.h"
 
 enum {
     OPEN_SHARE = 8, /* no more reserves if more than this share of small objects' runs is not in use yet */
@@ -50,4 +51,11 @@ struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
     if (!*reserve && wanted && is_dense(huge_page) && !hz3_spans_find(HZ3_SPAN_DIRTY, 1, 1))
         *reserve = take_reserve(huge_page);
     return *reserve ? take_from_reserve(reserve) : hz3_take_any(1, 1, HZ3_SPAN_RUN);
+}
+
+bool hz3_moved_stays_hole(const struct hz3_span *from)
+{
+    struct hz3_window *window = hz3_window_of((void *)from->start);
+    return hz3_get(hz3_pages_are_locked) ||
+           hz3_range_leaves_hole(window, hz3_first_granule(window, from), from->granules);
 }

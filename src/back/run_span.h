@@ -7,4 +7,7 @@
 
 /* NULL: no memory.  The caller holds the page pool's lock, and that of the heap whose *reserve it is. */
 struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve);
+
+/* Whether the place whose pages were moved away is to stay unmapped.  The page pool's lock is not held. */
+bool hz3_moved_stays_hole(const struct hz3_span *from);
 #endif

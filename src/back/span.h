@@ -15,6 +15,7 @@ enum hz3_span_kind {
     HZ3_SPAN_RESERVE, /* a heap makes runs of it */
     HZ3_SPAN_PURGING, /* a free span while its pages go back: in no list */
     HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: secure/run_plot */
+    HZ3_SPAN_WAITING, /* a freed large block that nobody may touch: secure/large_quarantine */
 };
 
 enum hz3_holder { HZ3_HELD_BY_NOBODY, HZ3_HELD_BY_HEAP, HZ3_HELD_BY_PURGER };
@@ -27,14 +28,7 @@ struct hz3_span_lists {
     struct hz3_span *older, *newer;
 };
 
-/* Remote frees noted in the run, where pages are local.  Stays when the span changes its use, since a list may still
- * lead here. */
-enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 };
-struct hz3_span_notes {
-    HZ3_ATOMIC(bool) announced;                 /* it is in an owner's list, or about to be */
-    struct hz3_span *next;                      /* in that list; written by the thread that set `announced` */
-    HZ3_ATOMIC(uint64_t) noted[HZ3_SPAN_WORDS]; /* bit i: object i is to be retired */
-};
+enum { HZ3_SPAN_WORDS = HZ3_GRANULE / HZ3_UNIT / 64 }; /* of the largest bitmap of a run */
 
 /* One for each granule.  That of a span's first granule describes the span; that of a free span's last granule repeats
  * `kind` and `start` for the right neighbour.  The unions have what only one kind has.  Aligned, since neighbours may
@@ -81,7 +75,6 @@ struct hz3_span {
         struct hz3_span_lists in_reserve;
     };
     HZ3_ATOMIC(uint8_t) states; /* bit t: the part of table t of state bytes that begins with this granule is mapped */
-    struct hz3_span_notes notes[HZ3_S121_PAGE_LOCAL_REMOTE]; /* one or none */
 } HZ3_CACHE_ALIGNED;
 
 HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)

@@ -12,7 +12,8 @@
 /* Maps the state bytes of a span that becomes a run of the class.  TAKEN: something else is mapped in their place.
  * The page pool's lock is not held. */
 enum hz3_map_result hz3_states_cover(const struct hz3_span *span, unsigned cls);
-/* Gives back the pages of the state bytes, all 0, of granules [first, end).  Pages that describe more stay. */
+/* Gives back the pages of the state bytes, none of a live object, of granules [first, end).  Pages that describe more
+ * stay. */
 void hz3_states_purge(const struct hz3_window *window, size_t first, size_t end);
 /* Asks for no huge pages among what is mapped, since every purge would break one.  (Later parts are advised as they are
  * mapped.)  The page pool's lock is held. */

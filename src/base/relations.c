@@ -8,7 +8,6 @@ enum {
     FULL_DRAIN = HZ3_S112_FULL_DRAIN_EXCHANGE,
     SPILL = HZ3_S48_OWNER_STASH_SPILL,
     EPF = HZ3_S44_4_EARLY_PREFETCH,
-    GOES_HOME = HZ3_ADOPT_MIN != 0,
     POWER_OF_TWO_INSTANCES = (HZ3_OWNER_STASH_INSTANCES & (HZ3_OWNER_STASH_INSTANCES - 1)) == 0,
     POWER_OF_TWO_CLASSES = (HZ3_SMALL_NUM_SC & (HZ3_SMALL_NUM_SC - 1)) == 0,
 };
@@ -63,29 +62,9 @@ _Static_assert(IMPLIES(SPILL && !LIST, FULL_DRAIN),
                "(lane classic)");
 
 /* The sender. */
-_Static_assert(
-    IMPLIES(HZ3_REMOTE_STASH_SPARSE || HZ3_REMOTE_FLUSH_BUDGET || HZ3_S121_PAGE_LOCAL_REMOTE, GOES_HOME),
-    "HZ3_REMOTE_STASH_SPARSE, HZ3_REMOTE_FLUSH_BUDGET and HZ3_S121_PAGE_LOCAL_REMOTE are about objects that go "
-    "home; needs HZ3_ADOPT_MIN");
 _Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT &&
                    (HZ3_ADOPT_MIN <= 128 || HZ3_ADOPT_MIN == HZ3_SMALL_MAX),
                "HZ3_ADOPT_MIN is 0, a multiple of 16 from 32, since no object is smaller than 16, to 128, or 65536");
-_Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
-               "HZ3_S97_REMOTE_STASH_BUCKET: a dense outbox is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1 (lane "
-               "classic)");
-_Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE && !HZ3_S97_REMOTE_STASH_BUCKET),
-               "HZ3_S146_OVERFLOW_BATCH: a dense outbox has no ring to overflow, and a sorted flush empties a full "
-               "one; needs HZ3_REMOTE_STASH_SPARSE=1 (lane classic) and HZ3_S97_REMOTE_STASH_BUCKET=0");
-_Static_assert(
-    IMPLIES(HZ3_REMOTE_STASH_SPARSE && !LIST, HZ3_S97_REMOTE_STASH_BUCKET),
-    "HZ3_REMOTE_STASH_SPARSE with magazines would send one object in each; needs HZ3_S97_REMOTE_STASH_BUCKET=1");
-_Static_assert(IMPLIES(HZ3_S121_PAGE_LOCAL_REMOTE, !HZ3_REMOTE_STASH_SPARSE && !HZ3_REMOTE_FLUSH_BUDGET),
-               "HZ3_S121_PAGE_LOCAL_REMOTE leaves nothing with the sender; needs HZ3_REMOTE_STASH_SPARSE=0 and "
-               "HZ3_REMOTE_FLUSH_BUDGET=0");
 
 _Static_assert(POWER_OF_TWO_INSTANCES, "HZ3_OWNER_STASH_INSTANCES is a power of two");
 _Static_assert(POWER_OF_TWO_CLASSES, "HZ3_SMALL_NUM_SC is a power of two");
-_Static_assert(IMPLIES(HZ3_S145_CACHE_BATCH != 16, HZ3_S145_CENTRAL_LOCAL_CACHE),
-               "HZ3_S145_CACHE_BATCH needs HZ3_S145_CENTRAL_LOCAL_CACHE=1");
-_Static_assert(IMPLIES(HZ3_S142_CENTRAL_LOCKFREE, HZ3_CENTRAL_MAGAZINES),
-               "HZ3_S142_CENTRAL_LOCKFREE is how central keeps magazines; needs HZ3_CENTRAL_MAGAZINES=1");

@@ -29,6 +29,7 @@
  *   clean        a free span whose pages read as zero and cost no memory
  *   large cache  where freed large blocks wait, whole, for the next request of about their size
  *   to purge     to give pages back to the system and keep their addresses
+ *   credit       bytes that may go back at once, in a program with one thread (reclaim/at_once)
  *   pass         one round of reclaim through all that may go back
  *   epoch        a quarter of the decay time, 10 ms at least; there is one pass in each */
 #ifndef HZ3_BASE_TYPES_H

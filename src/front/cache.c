@@ -3,7 +3,6 @@
 #include "base/sizeclass.h"
 #include "front/budget.h"
 #include "front/evict.h"
-#include "front/outgoing.h"
 #include "front/refill.h"
 #include "front/spares.h"
 #include "front/threads.h"
@@ -97,25 +96,6 @@ static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
         *++self->cache.top[cls] = p;
 }
 
-void hz3_cache_adopt(void **objects, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        unsigned cls = hz3_class_at(objects[i]);
-        if (hz3_thread.state == HZ3_THREAD_JOINED)
-            free_inside(&hz3_thread, objects[i], cls);
-        else
-            hz3_central_retire(cls, &objects[i], 1);
-    }
-}
-
-/* Sends home as much of what waits as a slow malloc has to send. */
-static void send_some(void)
-{
-    void *refused[HZ3_REFUSED_MAX];
-    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_outbox)
-        hz3_cache_adopt(refused, hz3_outgoing_flush(hz3_outbox, HZ3_REMOTE_FLUSH_BUDGET, refused));
-}
-
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
     if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
@@ -127,10 +107,7 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     }
     hz3_budget_earn(self, cls);
     if (!self->cache.capacity[cls]) return take_one(self, cls);
-    HZ3_COUNT(refills, 1);
-    send_some();
-    bool loaded = !hz3_is_empty(self->cache.top[cls]) /* what was refused */ || hz3_refill(self, cls);
-    if (loaded) return pop(self, cls);
+    if (hz3_refill(self, cls)) return pop(self, cls);
     /* Refill may have failed for lack of a magazine: then there may still be an object. */
     return hz3_is_stub(self->cache.top[cls]) ? take_one(self, cls) : NULL;
 }

@@ -45,6 +45,4 @@ bool hz3_cache_free_during_fork(void *p, unsigned cls);
  * has no cache yet, or no longer. */
 bool hz3_cache_enter(void);
 void hz3_cache_leave(void);
-/* Between these: puts objects of any class, which the owner stash refused, into this thread's magazines. */
-void hz3_cache_adopt(void **objects, unsigned n);
 #endif

@@ -4,7 +4,6 @@
 #include "front/outgoing.h"
 #include "front/spares.h"
 #include "middle/owner_stash.h"
-#include HZ3_CENTRAL_LOCAL_H
 #include HZ3_QUARANTINE_H
 
 /* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
@@ -36,12 +35,6 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
     hz3_spares_put(cache, cls, magazine);
 }
 
-/* Retires objects of any class. */
-static void retire(void **objects, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) hz3_central_retire(hz3_class_at(objects[i]), &objects[i], 1);
-}
-
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
 {
     void **loaded = cache->top[cls], **previous = cache->previous[cls];
@@ -57,10 +50,8 @@ void hz3_evict_classes(struct hz3_cache *cache)
 
 void hz3_evict_outbox(struct hz3_outbox *outbox)
 {
-    void *refused[HZ3_REFUSED_MAX];
-    retire(refused, hz3_outgoing_flush(outbox, UINT32_MAX, refused));
+    hz3_outgoing_flush(outbox);
     hz3_owner_stash_flush_spill(outbox);
-    hz3_kept_flush(outbox);
 }
 
 void hz3_evict_all(struct hz3_thread *thread)

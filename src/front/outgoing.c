@@ -4,9 +4,6 @@
 #include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
-#include HZ3_SPARSE_H
 
 enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object at least */
 
@@ -14,13 +11,12 @@ bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 {
     return (owner != HZ3_NO_OWNER && hz3_heap_is_in_use((unsigned)owner) &&
             hz3_owner_stash_push_magazine((unsigned)owner, cls, magazine)) ||
-           hz3_transfer_push(cls, magazine) || hz3_central_put_magazine(cls, magazine);
+           hz3_transfer_push(cls, magazine);
 }
 
 static unsigned capacity_of(unsigned cls)
 {
-    unsigned dense = (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
-    return hz3_ring_batch(cls, dense);
+    return (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
 }
 
 /* Sends the outgoing magazine of a slot, if there is one, or retires its objects. */
@@ -38,7 +34,7 @@ static void send(void ***slot)
     }
 }
 
-static void gather(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner)
+void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner)
 {
     outbox->remote_hint = true;
     unsigned key = hz3_outgoing_key(cls, owner);
@@ -56,34 +52,18 @@ static void gather(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned ow
     *++*slot = p;
 }
 
-unsigned hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner, void **refused)
+void hz3_outgoing_flush(struct hz3_outbox *outbox)
 {
-    unsigned count = 0;
-    void *out = hz3_ring_overflow(outbox);
-    if (out) gather(outbox, out, hz3_class_at(out), hz3_owner_at(out));
-    if (!hz3_ring_put(outbox, p, refused, &count) && !hz3_page_remote_free(p, cls, owner))
-        gather(outbox, p, cls, owner);
-    return count;
-}
-
-unsigned hz3_outgoing_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
-{
-    if (!outbox->remote_hint) return 0;
-    unsigned waited = hz3_ring_count(outbox), count = hz3_ring_flush(outbox, budget, refused);
-    unsigned left = budget - (waited - hz3_ring_count(outbox));
-    for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING && left; i++) {
-        if (outbox->outgoing[i] == HZ3_STUB_TOP) continue;
-        send(&outbox->outgoing[i]);
-        left--;
-    }
-    outbox->remote_hint = left == 0;
-    return count;
+    if (!outbox->remote_hint) return;
+    for (unsigned i = 0; i < HZ3_OUTGOING; i++)
+        if (outbox->outgoing[i] != HZ3_STUB_TOP) send(&outbox->outgoing[i]);
+    outbox->remote_hint = false;
 }
 
 HZ3_RACY size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
-    size_t objects = hz3_ring_objects(outbox, cls);
-    for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING; i++) {
+    size_t objects = 0;
+    for (unsigned i = 0; i < HZ3_OUTGOING; i++) {
         void **top = outbox->outgoing[i];
         if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);
     }

@@ -5,44 +5,20 @@
 #include "front/orphans.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include HZ3_CENTRAL_LOCAL_H
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
-/* How many objects a refill asks for; if that is more than a magazine holds, both are filled. */
-static unsigned batch(const struct hz3_thread *self, unsigned cls)
+/* Replaces the stub by an empty magazine. */
+static bool have_magazine(struct hz3_thread *self, unsigned cls)
 {
-    unsigned room = self->cache.capacity[cls] * (HZ3_SMALL_V2_REFILL_BATCH > HZ3_MAGAZINE_LAST - 1 ? 2u : 1u);
-    return hz3_min(room, (unsigned)HZ3_SMALL_V2_REFILL_BATCH);
+    void **top = self->cache.top[cls];
+    struct hz3_magazine *magazine = hz3_is_stub(top) ? hz3_spares_get(&self->cache, cls) : hz3_magazine_of(top);
+    if (magazine) self->cache.top[cls] = hz3_cache_open(&self->cache, cls, magazine);
+    return magazine;
 }
 
-/* Puts n objects into the empty magazine at *top; malloc will take the first one first. */
-static void fill(struct hz3_thread *self, unsigned cls, void ***top, void **objects, unsigned n)
+/* Puts n objects into the empty loaded magazine; malloc will take the first one first. */
+static void fill(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
 {
-    void **last = hz3_cache_open(&self->cache, cls, hz3_magazine_of(*top));
-    while (n) *++last = objects[--n];
-    *top = last;
-}
-
-/* Fills the loaded magazine, then the previous; both are empty, and together have room for n objects. */
-static void fill_both(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
-{
-    unsigned first = hz3_min(n, self->cache.capacity[cls]);
-    fill(self, cls, &self->cache.top[cls], objects, first);
-    if (n > first) fill(self, cls, &self->cache.previous[cls], objects + first, n - first);
-}
-
-/* Replaces stubs by empty magazines: the loaded one and, if n objects need it, the previous one. */
-static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
-{
-    void ***tops[] = {&self->cache.top[cls], &self->cache.previous[cls]};
-    for (int i = 0; i < (n > self->cache.capacity[cls] ? 2 : 1); i++) {
-        struct hz3_magazine *magazine =
-            hz3_is_stub(*tops[i]) ? hz3_spares_get(&self->cache, cls) : hz3_magazine_of(*tops[i]);
-        if (!magazine) return false;
-        *tops[i] = hz3_cache_open(&self->cache, cls, magazine);
-    }
-    return true;
+    while (n) *++self->cache.top[cls] = objects[--n];
 }
 
 /* Takes up to `want` objects that other threads left for this heap, or, to steal, for any heap. */
@@ -56,57 +32,40 @@ static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **object
 static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
 {
     if (!HZ3_STASH_POPS) return false;
-    HZ3_COUNT(s44_calls, 1);
     if (HZ3_S44_TRANSPORT_LIST) {
-        void *objects[HZ3_SMALL_V2_REFILL_BATCH];
-        unsigned want = batch(self, cls), n;
-        if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
-        fill_both(self, cls, objects, n);
-        HZ3_COUNT(s44, n);
+        void *objects[HZ3_MAGAZINE_LAST];
+        unsigned n;
+        if (!have_magazine(self, cls) || !(n = take_linked(self, cls, objects, self->cache.capacity[cls], steal)))
+            return false;
+        fill(self, cls, objects, n);
         return true;
     }
     struct hz3_magazine *magazine =
         steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
     if (!magazine) return false;
-    HZ3_COUNT(s44, hz3_magazine_count(magazine));
     hz3_refill_load(&self->cache, cls, magazine);
     return true;
 }
 
-/* Loads a whole magazine from the transfer cache, this thread's outbox, what a fork left behind, or central. */
+/* Loads a whole magazine from the transfer cache, or from what a fork left behind. */
 static bool take_whole(struct hz3_thread *self, unsigned cls)
 {
-    struct hz3_magazine *magazine;
-    HZ3_COUNT(s42_calls, 1);
-    if ((magazine = hz3_transfer_pop(cls))) {
-        self->cache.stats.transfer++;
-        HZ3_COUNT(s42, hz3_magazine_count(magazine));
-    } else if ((magazine = hz3_kept_take(cls))) {
-        self->cache.stats.kept++;
-        HZ3_COUNT(kept, hz3_magazine_count(magazine));
-    } else if ((magazine = hz3_orphans_pop(cls))) {
-        self->cache.stats.transfer++;
-    } else if ((magazine = hz3_central_get_magazine(cls))) {
-        self->cache.stats.central_magazine++;
-        HZ3_COUNT(central, hz3_magazine_count(magazine));
-    }
-    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
-    return magazine;
+    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
+    if (!magazine) magazine = hz3_orphans_pop(cls);
+    if (!magazine) return false;
+    self->cache.stats.transfer++;
+    hz3_refill_load(&self->cache, cls, magazine);
+    return true;
 }
 
 /* Fills the loaded magazine from runs; `fresh`: from a new one if need be. */
 static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 {
-    unsigned more = hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
-    void *objects[HZ3_SMALL_V2_REFILL_BATCH + HZ3_CENTRAL_MORE];
+    void *objects[HZ3_MAGAZINE_LAST];
     enum hz3_refill_source source;
-    unsigned want = batch(self, cls);
-    if (!have_magazines(self, cls, want)) return false;
-    unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, fresh, &source);
-    unsigned now = hz3_min(got, want);
-    fill_both(self, cls, objects, now);
-    hz3_kept_put(cls, objects + now, got - now);
-    HZ3_COUNT(run, got);
+    if (!have_magazine(self, cls)) return false;
+    unsigned got = hz3_central_refill(self->heap, cls, objects, self->cache.capacity[cls], fresh, &source);
+    fill(self, cls, objects, got);
     self->cache.stats.held += source == HZ3_REFILL_HELD;
     self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
     self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
@@ -127,7 +86,6 @@ bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
 /* Each source is read before it is written, so that empty ones cost little. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
-    hz3_page_remote_collect(self->cache.owner, cls);
     if (take_from_stash(self, cls, false)) {
         self->cache.stats.stash++;
         return true;
@@ -137,6 +95,5 @@ bool hz3_refill(struct hz3_thread *self, unsigned cls)
         self->cache.stats.stolen++;
         return true;
     }
-    hz3_page_remote_collect_all(cls);
     return carve(self, cls, true);
 }

@@ -12,11 +12,10 @@ static void free_inside(void *p, unsigned cls, unsigned owner)
         return;
     }
     struct hz3_outbox *outbox = hz3_outbox_get();
-    void *refused[HZ3_REFUSED_MAX];
     if (outbox)
-        hz3_cache_adopt(refused, hz3_outgoing_put(outbox, p, cls, owner, refused));
+        hz3_outgoing_put(outbox, p, cls, owner);
     else
-        hz3_cache_adopt(&p, 1);
+        hz3_central_retire(cls, &p, 1);
     hz3_cache_leave();
 }
 

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
-#include HZ3_COUNTERS_H
 #include "middle/outbox.h"
 
 #include <pthread.h>
@@ -20,7 +19,7 @@ enum hz3_thread_state {
 
 struct hz3_cache_stats {
     /* Mallocs that found the loaded magazine empty, by what served them. */
-    uint64_t swap, stash, transfer, kept, central_magazine, held, central, stolen, fresh;
+    uint64_t swap, stash, transfer, held, central, stolen, fresh;
     uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 
@@ -56,7 +55,6 @@ struct hz3_thread {
     struct hz3_heap *heap;
     pthread_t self;
     struct hz3_outbox **outbox;   /* lets other threads find this thread's outbox: statistics, and a forked child */
-    struct hz3_counting counting; /* the same for its counters, where a box counts */
     size_t reserved;              /* bytes that its classes earned; they count in both budgets */
     HZ3_ATOMIC(size_t) lent;      /* the part of these that hz3_cache_lend lent; the thread takes it back */
     struct hz3_roll_entry *entry; /* its entry in the list of threads (front/roll), while it has joined */

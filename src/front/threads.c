@@ -13,7 +13,6 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
-#include HZ3_CENTRAL_LOCAL_H
 #include HZ3_QUARANTINE_H
 
 #include <limits.h>
@@ -41,15 +40,6 @@ static void add_stats(struct hz3_cache_stats *sum, const struct hz3_cache_stats 
     uint64_t *to = (uint64_t *)sum;
     const uint64_t *from = (const uint64_t *)more;
     for (size_t i = 0; i < sizeof *sum / sizeof *to; i++) to[i] += from[i];
-}
-
-void hz3_cache_bury_counters(void)
-{
-    struct hz3_counting mine;
-    hz3_counting_start(&mine);
-    hz3_lock(&hz3_threads_lock);
-    hz3_counters_bury(&mine);
-    hz3_unlock(&hz3_threads_lock);
 }
 
 /* Gives up what a cache has besides magazines of objects.  hz3_threads_lock is held, as for the three below. */
@@ -102,7 +92,6 @@ static void strike_off(struct hz3_thread *thread)
     hz3_budget_forget(thread);
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
-    HZ3_OBSERVE(hz3_counters_bury(&thread->counting));
     joined--;
 }
 
@@ -202,7 +191,6 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     take_handoff(self, heap);
     self->self = pthread_self();
     self->outbox = &hz3_outbox;
-    HZ3_OBSERVE(hz3_counting_start(&self->counting));
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
     crowd = hz3_max(crowd, joined);
@@ -230,7 +218,6 @@ static void forget_others(struct hz3_thread *self, bool whole)
         }
         if (whole && HZ3_STORES_IN_ORDER && !hz3_get(gone->inside)) hz3_orphans_note(gone);
         add_stats(&dead, &gone->cache.stats);
-        HZ3_OBSERVE(hz3_counters_bury(&gone->counting));
     }
     hz3_orphans_noted();
     hz3_roll_keep(own);
@@ -311,8 +298,7 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
 {
     if (!outbox) return;
     cached->outgoing += hz3_outgoing_objects(outbox, cls);
-    cached->thread +=
-        hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls);
+    cached->thread += hz3_owner_stash_spilled(outbox, cls) + hz3_quarantine_objects(outbox, cls);
 }
 
 struct count_of {
@@ -366,16 +352,6 @@ size_t hz3_cache_bytes(void)
     return bytes;
 }
 
-void hz3_cache_counters_sum(struct hz3_counters *sum)
-{
-    hz3_lock(&hz3_threads_lock);
-    call_roll();
-    hz3_counters_of_dead(sum);
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
-        hz3_counters_add(sum, &entry->thread->counting);
-    hz3_unlock(&hz3_threads_lock);
-}
-
 const struct hz3_place hz3_threads_places[] = {
     HZ3_PLACE("threads", hz3_roll),
     HZ3_FIELD("entry.next", struct hz3_roll_entry, next),
@@ -393,8 +369,6 @@ const struct hz3_place hz3_threads_places[] = {
     HZ3_FIELD("stats.swap", struct hz3_cache_stats, swap),
     HZ3_FIELD("stats.stash", struct hz3_cache_stats, stash),
     HZ3_FIELD("stats.transfer", struct hz3_cache_stats, transfer),
-    HZ3_FIELD("stats.kept", struct hz3_cache_stats, kept),
-    HZ3_FIELD("stats.central_magazine", struct hz3_cache_stats, central_magazine),
     HZ3_FIELD("stats.held", struct hz3_cache_stats, held),
     HZ3_FIELD("stats.central", struct hz3_cache_stats, central),
     HZ3_FIELD("stats.stolen", struct hz3_cache_stats, stolen),

@@ -56,8 +56,5 @@ HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
 }
 /* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
-/* HZ3_BOXES_ON: adds this thread's counts to those of ended threads, and clears them; it may be on no list. */
-void hz3_cache_bury_counters(void);
-void hz3_cache_counters_sum(struct hz3_counters *sum);
 extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */
 #endif

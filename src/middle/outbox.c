@@ -35,8 +35,8 @@ struct hz3_outbox *hz3_outbox_get(void)
     if (likely(hz3_outbox != NULL)) return hz3_outbox;
     struct hz3_outbox *outbox = take();
     if (!outbox) return NULL;
-    *outbox = (struct hz3_outbox){.ring_count = 0};
-    for (int i = 0; i < HZ3_OUTBOX_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
+    *outbox = (struct hz3_outbox){.remote_hint = false};
+    for (int i = 0; i < HZ3_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
     hz3_fence(memory_order_release); /* statistics look into other threads' outboxes */
     return hz3_outbox = outbox;
 }
@@ -53,11 +53,7 @@ void hz3_outbox_put(struct hz3_outbox *outbox)
 const struct hz3_place hz3_outbox_places[] = {
     HZ3_NUMBER("outbox.size", sizeof(struct hz3_outbox)),
     HZ3_FIELD("outbox.outgoing", struct hz3_outbox, outgoing),
-    HZ3_FIELD("outbox.ring", struct hz3_outbox, ring),
-    HZ3_FIELD("outbox.ring_first", struct hz3_outbox, ring_first),
-    HZ3_FIELD("outbox.ring_count", struct hz3_outbox, ring_count),
     HZ3_FIELD("outbox.spill", struct hz3_outbox, spill),
-    HZ3_FIELD("outbox.central", struct hz3_outbox, central),
     HZ3_FIELD("outbox.waiting", struct hz3_outbox, waiting),
     HZ3_NUMBER("spill.size", sizeof(struct hz3_spill)),
     HZ3_FIELD("spill.first", struct hz3_spill, first),

@@ -16,12 +16,10 @@ struct hz3_spill {
 };
 
 struct hz3_outbox {
-    void **outgoing[HZ3_OUTBOX_OUTGOING]; /* tops of magazines, or the stub's */
-    void *ring[HZ3_OUTBOX_RING];
-    uint32_t ring_first, ring_count;
-    bool remote_hint; /* an object waits to go home */
+    void *
+        *outgoing[HZ3_OUTGOING]; /* tops of magazines, each for the owner and class that its key names, or the stub's */
+    bool remote_hint;            /* an object waits to go home */
     struct hz3_spill spill[HZ3_OUTBOX_SPILL];
-    struct hz3_magazine *central[HZ3_OUTBOX_CENTRAL]; /* closed, or NULL */
     void *waiting[HZ3_OUTBOX_WAITING];                /* objects, or NULL */
     uint32_t waited;                                  /* how many ever began to wait, wrapping */
 };

@@ -75,13 +75,6 @@ static struct hz3_bin *bin_to_push(unsigned owner, unsigned cls)
     return &stashes[owner].bin[hz3_instance_to_push(owner, cls)][cls];
 }
 
-static bool counted(bool pushed, unsigned objects)
-{
-    HZ3_COUNT(pushed, pushed ? objects : 0);
-    HZ3_COUNT(refused, pushed ? 0 : objects);
-    return pushed;
-}
-
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 {
     return hz3_owner_stash_push_list(owner, cls, object, object, 1);
@@ -90,17 +83,15 @@ bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
 {
     unsigned items = (n + hz3_bin_item(cls) - 1) / hz3_bin_item(cls);
-    return counted(has_room(owner, cls, items) &&
-                       hz3_transport_push_list(&stashes[owner], bin_to_push(owner, cls), cls, head, tail, n),
-                   n);
+    return has_room(owner, cls, items) &&
+           hz3_transport_push_list(&stashes[owner], bin_to_push(owner, cls), cls, head, tail, n);
 }
 
 bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
     unsigned n = hz3_magazine_count(magazine);
-    return counted(has_room(owner, cls, hz3_bin_items_of_magazine(n)) &&
-                       hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, cls), cls, magazine),
-                   n);
+    return has_room(owner, cls, hz3_bin_items_of_magazine(n)) &&
+           hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, cls), cls, magazine);
 }
 
 /* ---- pops ---- */
@@ -113,14 +104,12 @@ static struct hz3_bin *bin_to_pop(unsigned owner, unsigned cls)
 unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want)
 {
     unsigned got = hz3_transport_pop_batch(&stashes[owner], bin_to_pop(owner, cls), cls, out, want);
-    HZ3_COUNT(popped, got);
     return got;
 }
 
 struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
 {
     struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, cls), cls);
-    if (magazine) HZ3_COUNT(popped, hz3_magazine_count(magazine));
     return magazine;
 }
 
@@ -143,7 +132,6 @@ unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
     struct hz3_bin *bin;
     unsigned at = 0, got = 0;
     while (!got && (bin = next_pending(cls, &at, &stash))) got = hz3_transport_pop_batch(stash, bin, cls, out, want);
-    HZ3_COUNT(stolen, got);
     return got;
 }
 
@@ -154,7 +142,6 @@ struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
     struct hz3_magazine *magazine = NULL;
     unsigned at = 0;
     while (!magazine && (bin = next_pending(cls, &at, &stash))) magazine = hz3_transport_pop_magazine(stash, bin, cls);
-    if (magazine) HZ3_COUNT(stolen, hz3_magazine_count(magazine));
     return magazine;
 }
 
@@ -186,8 +173,7 @@ static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
     if (!hz3_bin_is_pending(bin) && !hz3_bin_is_overtaken(bin)) return;
     uint32_t head = hash(hz3_bin_head(bin));
     if (all || head == hz3_get(*last)) {
-        size_t objects = hz3_transport_retire(&stashes[owner], bin, cls);
-        HZ3_COUNT(trimmed, objects);
+        hz3_transport_retire(&stashes[owner], bin, cls);
     } else {
         hz3_set(*last, head);
     }
@@ -203,7 +189,6 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
 {
     for (unsigned cls = 1; cls < HZ3_OUTBOX_SPILL; cls++)
         if (outbox->spill[cls].first) {
-            HZ3_COUNT(trimmed, hz3_owner_stash_spilled(outbox, cls));
             hz3_transport_flush_spill(&outbox->spill[cls], cls);
         }
 }

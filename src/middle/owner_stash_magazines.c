@@ -9,13 +9,8 @@ static bool push(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls,
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX), retries;
     /* Several threads at once may find room for one: each of them may add one. */
     if (hz3_stack_count(stack) >= hz3_max(max, 1u)) return false;
-    unsigned n = hz3_magazine_count(magazine);
     unsigned before = hz3_stack_count_of(hz3_stack_put_counted(stack, hz3_magazine_number(magazine), &retries));
     hz3_stash_book(stash, cls, before, before + 1);
-    HZ3_COUNT(list_calls, 1);
-    HZ3_COUNT(list_objs, n);
-    HZ3_COUNT(list_retries, retries);
-    HZ3_COUNT_MAX(list_retry_max, retries);
     return true;
 }
 
@@ -55,11 +50,9 @@ static void put_back(struct hz3_stash *stash, struct hz3_stack *stack, unsigned 
 static void keep(struct hz3_stash *stash, struct hz3_stack *stack, unsigned cls, struct hz3_magazine *rest)
 {
     for (struct hz3_magazine *next; rest; rest = next) {
-        unsigned count = hz3_magazine_count(rest);
         next = hz3_magazine_below(rest);
         if (hz3_spill_put(cls, rest)) continue;
         put_back(stash, stack, cls, rest);
-        HZ3_COUNT(spill_put_back, count);
     }
 }
 
@@ -74,29 +67,15 @@ static struct hz3_magazine *take(struct hz3_stash *stash, struct hz3_stack *stac
     return hz3_magazine_numbered(number);
 }
 
-/* How many objects are in a magazine and those that were taken with it. */
-static unsigned objects_of(struct hz3_magazine *magazine)
-{
-    unsigned objects = 0;
-    for (; magazine; magazine = hz3_drain_next(magazine)) objects += hz3_magazine_count(magazine);
-    return objects;
-}
-
 struct hz3_magazine *hz3_transport_pop_magazine(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls)
 {
-    HZ3_COUNT(pop_calls, 1);
-    HZ3_COUNT(want, hz3_class_info[cls].load);
     struct hz3_magazine *magazine = hz3_spill_get(cls);
     if (magazine) {
-        HZ3_COUNT(spill_hits, 1);
         return magazine;
     }
     magazine = take(stash, &bin->stack, cls);
     if (!magazine) return NULL;
     struct hz3_magazine *rest = hz3_drain_next(magazine);
-    HZ3_COUNT(drains, 1);
-    HZ3_COUNT(drained, objects_of(magazine));
-    HZ3_COUNT_MAX(drained_max, objects_of(magazine));
     keep(stash, &bin->stack, cls, rest);
     return magazine;
 }

@@ -3,7 +3,6 @@
 #ifndef HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 #define HZ3_MIDDLE_OWNER_STASH_TRANSPORT_H
 
-#include HZ3_COUNTERS_H
 #include "middle/outbox.h"
 #include "variants/instances.h"
 

@@ -11,9 +11,13 @@
 
 /* glibc has this since 2.32: whether no second thread was ever started. */
 extern char __libc_single_threaded __attribute__((weak));
+static inline bool hz3_libc_counts_threads(void)
+{
+    return &__libc_single_threaded;
+}
 static inline bool hz3_libc_single_threaded(void)
 {
-    return &__libc_single_threaded && __libc_single_threaded;
+    return hz3_libc_counts_threads() && __libc_single_threaded;
 }
 
 /* Whether aligned_alloc refuses an alignment that is no power of two.  glibc rounded it up until 2.37; its memalign

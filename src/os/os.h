@@ -69,7 +69,9 @@ int hz3_os_thread(void);
 void hz3_os_find_syscall(void);
 long hz3_os_syscall(long number, const long words[6]);
 
-uint64_t hz3_os_now_ms(void); /* monotonic, some ms coarse; no system call where there is a vDSO */
+/* Monotonic; no system call where there is a vDSO.  ms: some ms coarse.  ns: exact, and takes longer. */
+uint64_t hz3_os_now_ms(void);
+uint64_t hz3_os_now_ns(void);
 
 /* Whether at least `age` ms passed from `then` to `now`, both cut to 32 bits.  They wrap after 49 days; a difference in
  * the last hour of these means that `then` is later than `now`. */

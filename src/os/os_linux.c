@@ -3,12 +3,12 @@
 
 #include "os/sandbox.h"
 #include "os/vdso.h"
+#include "os/worker.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -165,8 +165,7 @@ void hz3_os_start(void)
     hz3_os.page = getauxval(AT_PAGESZ);
     find_clock();
     find_loader();
-    cpu_set_t set[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
-    if (sched_getaffinity(0, sizeof set, set) == 0) hz3_os.cpus = (unsigned)CPU_COUNT_S(sizeof set, set);
+    hz3_os.cpus = hz3_os_first_cpus();
     hz3_os.address_space = hz3_os_bytes_allowed(RLIMIT_AS);
     hz3_os.random = find_random();
     hz3_os.pid = getpid(); /* not later: a child of vfork, which has our memory, may be the first to ask */
@@ -296,14 +295,26 @@ int hz3_os_thread(void)
     return thread;
 }
 
-uint64_t hz3_os_now_ms(void)
+static struct timespec now_by(clockid_t clock)
 {
     struct timespec now = {0};
     if (vdso_clock)
-        vdso_clock(CLOCK_MONOTONIC_COARSE, &now);
+        vdso_clock(clock, &now);
     else /* what libc's would do where there is no vDSO */
-        call(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0);
+        call(SYS_clock_gettime, clock, (long)&now, 0, 0);
+    return now;
+}
+
+uint64_t hz3_os_now_ms(void)
+{
+    struct timespec now = now_by(CLOCK_MONOTONIC_COARSE);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t hz3_os_now_ns(void)
+{
+    struct timespec now = now_by(CLOCK_MONOTONIC);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms)

@@ -5,7 +5,10 @@
 #include "back/purge.h"
 #include "front/threads.h"
 #include "os/gate.h"
+#include "os/libc.h"
 #include "os/sandbox.h"
+#include "os/worker.h"
+#include "reclaim/at_once.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
@@ -76,6 +79,7 @@ static void work(void)
 static void *background(void *unused)
 {
     sigset_t signals = program_signals;
+    hz3_os_become_worker();
     do {
         work();
         change(RUNNING, IDLE);
@@ -124,13 +128,31 @@ static HZ3_COLD void start(uint32_t now)
     errno = saved;
 }
 
-void hz3_reclaim_nudge(void)
+/* Whether the program has one thread.  Where libc does not say, as far as hz3 knows. */
+static bool is_alone(void)
 {
+    return hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !hz3_get(hz3_heap_highest);
+}
+
+/* Free memory may wait where it is looked after: by the background thread, or, in a program with one thread, by the
+ * thread itself. */
+static void attend_alone(bool alone)
+{
+    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_attended) != alone) hz3_set(hz3_pages_attended, alone);
+}
+
+void hz3_reclaim_nudge(uint32_t now)
+{
+    bool alone = is_alone();
+    attend_alone(alone);
+    if (alone) {
+        hz3_reclaim_at_once(now);
+        return;
+    }
     /* glibc frees what threads leave behind while it holds a lock that pthread_create takes. */
     if (hz3_thread.by_loader || likely(!is_worth_it())) return;
     hz3_fence(memory_order_seq_cst);
     if (hz3_get(state) != IDLE) return;
-    uint32_t now = (uint32_t)hz3_os_now_ms();
     if (hz3_ms_passed(hz3_get(not_before), 0, now)) start(now);
 }
 

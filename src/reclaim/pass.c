@@ -8,8 +8,6 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
 enum {
     SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
@@ -21,29 +19,47 @@ enum {
 struct hz3_lock hz3_reclaim_lock;
 uint32_t hz3_reclaim_decay = 1000, hz3_reclaim_interval = 250;
 
-/* Gives back what has been idle for `age` ms, in every `slices`th class from `slice` on and in the same share of the
- * rest.  Returns the bytes. */
-static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
+/* What follows concerns every `slices`th class from `slice` on, and the same share of the rest. */
+
+/* Retires what the shared caches and the stashes did not need, or all of it. */
+static void trim(unsigned slice, unsigned slices, bool all)
 {
     hz3_fork_reserve_settle();
-    hz3_cache_clear_handoffs(slice, slices, age == 0);
+    hz3_cache_clear_handoffs(slice, slices, all);
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
-        hz3_page_remote_collect_all(cls);
-        hz3_owner_stash_trim(cls, age == 0);
-        hz3_transfer_trim(cls, age == 0);
-        hz3_central_trim(cls, age == 0);
+        hz3_owner_stash_trim(cls, all);
+        hz3_transfer_trim(cls, all);
     }
     hz3_transfer_recount();
     for (unsigned i = slice; i < hz3_heap_count; i += slices) hz3_central_release_heap(&hz3_heaps[i]);
-    size_t purged = hz3_large_cache_trim(age, break_huge_pages);
+}
+
+/* Purges pages of runs that have been idle for `age` ms; returns the bytes. */
+static size_t purge_runs(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
+{
+    size_t purged = 0;
     for (unsigned cls = 1 + slice; cls <= HZ3_CLASSES; cls += slices) {
         purged += hz3_central_purge(cls, age, break_huge_pages);
         if (break_huge_pages) hz3_pages_stay_broken(); /* now: by the end the system would have made some whole again */
     }
+    return purged;
+}
+
+static size_t purge_spans(uint32_t age, unsigned slices, bool break_huge_pages)
+{
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
-    purged += hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
+    size_t purged = hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
-    HZ3_OBSERVE(hz3_cache_bury_counters()); /* this thread may be on no list: it may not have joined */
+    return purged;
+}
+
+/* Gives back what has been idle for `age` ms.  Returns the bytes. */
+static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_huge_pages)
+{
+    trim(slice, slices, age == 0);
+    size_t purged = hz3_large_cache_trim(age, break_huge_pages);
+    purged += purge_runs(age, slice, slices, break_huge_pages);
+    purged += purge_spans(age, slices, break_huge_pages);
     return purged;
 }
 
@@ -84,6 +100,21 @@ size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
     hz3_reclaim_look_after_sleepers();
     vain = 0;
     return pass(all ? 0 : hz3_reclaim_decay, 0, 1, all || break_huge_pages);
+}
+
+void hz3_reclaim_retire_all(void)
+{
+    trim(0, 1, true);
+}
+
+size_t hz3_reclaim_purge_all_runs(bool break_huge_pages)
+{
+    return purge_runs(0, 0, 1, break_huge_pages);
+}
+
+size_t hz3_reclaim_purge_all_spans(bool break_huge_pages)
+{
+    return hz3_large_cache_trim(0, break_huge_pages) + purge_spans(0, 1, break_huge_pages);
 }
 
 void hz3_reclaim_as_many(size_t grown)

@@ -23,6 +23,11 @@ void hz3_reclaim_look_after_sleepers(void);
 void hz3_reclaim_slice(uint32_t slice);
 /* Makes a pass for the background thread; returns the bytes given back. */
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages);
+/* The parts of a pass that ignores all ages.  The last two return the bytes given back; those of runs include what had
+ * gone before. */
+void hz3_reclaim_retire_all(void);
+size_t hz3_reclaim_purge_all_runs(bool break_huge_pages);
+size_t hz3_reclaim_purge_all_spans(bool break_huge_pages);
 /* Whether a pass (slices: 1), or a slice, that gave back so many bytes was in vain. */
 bool hz3_reclaim_in_vain(size_t bytes, unsigned slices);
 /* To be called when `grown` bytes of new pages were taken: retires so many bytes of objects from the transfer cache,

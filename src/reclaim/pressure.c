@@ -1,19 +1,24 @@
 #include "reclaim/pressure.h"
 
+#include "back/fork_reserve.h"
 #include "back/gauges.h"
+#include "back/large.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "front/orphans.h"
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 
 size_t hz3_reclaim_waiting(void)
 {
-    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_central_waiting() +
-           hz3_page_remote_waiting() + hz3_orphans_waiting();
+    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_orphans_waiting();
+}
+
+size_t hz3_reclaim_at_most(void)
+{
+    size_t used = hz3_gauge(HZ3_GAUGE_USED), live = hz3_min(hz3_get(hz3_large_bytes), used);
+    return used - live + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_fork_reserve_bytes();
 }
 
 bool hz3_reclaim_pressed(void)

@@ -1,6 +1,7 @@
 #include "reclaim/search.h"
 
 #include "back/fork_reserve.h"
+#include "back/limits.h"
 #include "front/evict.h"
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
@@ -36,9 +37,9 @@ static size_t beyond(size_t now, size_t before)
 }
 
 /* Other threads may have purged meanwhile what waited.  So less than before is a change, too. */
-static bool is_pointless(void)
+static bool is_too_soon(void)
 {
-    if (!hz3_get(failed) || !hz3_fork_reserve_is_empty()) return false;
+    if (!hz3_get(failed) || hz3_fork_reserve_bytes()) return false;
     size_t now = waiting(), before = hz3_get(left_waiting), here = hz3_cache_bytes();
     bool changed = now != before || here != left_here;
     if (beyond(now, before) + beyond(here, left_here) >= ENOUGH || (changed && hz3_cache_flush_may_help()))
@@ -46,9 +47,9 @@ static bool is_pointless(void)
     return !hz3_ms_passed(hz3_get(failed_at), changed ? PAUSE_MS : DOUBT_MS, (uint32_t)hz3_os_now_ms());
 }
 
-bool hz3_reclaim_search(void)
+bool hz3_reclaim_search(size_t bytes)
 {
-    if (is_pointless()) return false;
+    if (is_too_soon() || !hz3_pages_may_help(bytes, hz3_reclaim_at_most())) return false;
     hz3_set(failed, false);
     hz3_gate_enter_at_last();
     hz3_fork_reserve_empty();

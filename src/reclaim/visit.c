@@ -45,7 +45,7 @@ uint32_t hz3_reclaim_tick(void)
         for (uint32_t i = 0; i < slices && !pressed && !hz3_reclaim_in_background(); i++) hz3_reclaim_slice(first + i);
         hz3_unlock(&hz3_reclaim_lock);
     }
-    hz3_reclaim_nudge();
+    hz3_reclaim_nudge(now);
     return hz3_get(turn) / HZ3_PASS_SLICES;
 }
 
@@ -93,6 +93,5 @@ void hz3_reclaim_departed(const struct hz3_departure *departure)
     if (departure->last) hz3_cache_clear_handoffs(0, 1, true);
     if (departure->dispersed) hz3_reclaim_run(true);
     hz3_reclaim_tick();
-    HZ3_OBSERVE(hz3_cache_bury_counters());
     hz3_gate_leave();
 }

@@ -1,14 +1,23 @@
 #include "secure/quarantine.h"
 
 #include "back/page_map.h"
+#include "base/check.h"
 #include "middle/central.h"
+#include "secure/seal.h"
+
+void hz3_quarantine_look(const void *p, unsigned cls)
+{
+    if (!hz3_seal_is_wiped(p, hz3_class_size(cls))) hz3_misuse(HZ3_SEAL_OVERWRITTEN_LATE, p);
+}
 
 void hz3_quarantine_flush(struct hz3_outbox *outbox)
 {
     for (unsigned i = 0; outbox && i < HZ3_WAITING; i++) {
         void *p = outbox->waiting[i];
         outbox->waiting[i] = NULL;
-        if (p) hz3_central_retire(hz3_class_at(p), &p, 1);
+        if (!p) continue;
+        hz3_quarantine_look(p, hz3_class_at(p));
+        hz3_central_retire(hz3_class_at(p), &p, 1);
     }
 }
 

@@ -14,7 +14,9 @@ HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
     return out;
 }
 
-/* Retires all that wait.  The outbox may be NULL. */
+/* Ends the process if the free object p was written to. */
+void hz3_quarantine_look(const void *p, unsigned cls);
+/* Looks at all that wait, and retires them.  The outbox may be NULL. */
 void hz3_quarantine_flush(struct hz3_outbox *outbox);
 /* Objects of the class that wait. */
 size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls);

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "os/random.h"
+#include "secure/empty.h"
 
 uint64_t hz3_seal_secret[2];
 
@@ -11,21 +12,42 @@ void hz3_seal_start(void)
     hz3_seal_secret[1] = hz3_random_mix(hz3_os.random + 2) | 1;
 }
 
+/* While a live object's seal changes it is marked as free, since other threads look at seals of live objects. */
 void *hz3_seal(void *p, unsigned cls, size_t size)
 {
     if (cls == HZ3_CLASS_LARGE) {
         hz3_seal_store(p, size, hz3_seal_canary(p));
         hz3_large_set_usable(p, size);
-    } else {
-        hz3_seal_put_small(p, cls, size);
+        return p;
     }
-    return p;
+    hz3_mark_freed(p, cls);
+    hz3_seal_put_small(p, cls, size);
+    return hz3_mark_live(p, cls);
 }
 
-bool hz3_seal_holds(const void *p, unsigned cls)
+/* A free marks the object as free first and wipes it then, a malloc seals it first and marks it then.  So a live
+ * object's seal is broken only to a look in between, and again only if 64 frees came between the looks. */
+HZ3_COLD bool hz3_seal_holds_if_live(const void *p, unsigned cls)
 {
-    if (cls != HZ3_CLASS_LARGE) return hz3_seal_holds_small(p, cls);
-    return hz3_seal_load(p, hz3_large_usable(p)) == hz3_seal_canary(p);
+    enum { LOOKS = 1000 }; /* so many for processors that write in another order */
+    for (int i = 0; i < LOOKS; i++) {
+        hz3_fence(memory_order_seq_cst);
+        if (!hz3_is_live(p, cls) || hz3_seal_holds_small(p, cls)) return true;
+    }
+    return false;
+}
+
+static bool front_holds(const void *p, unsigned cls)
+{
+    return hz3_seal_front_looks_good(p, cls) || hz3_seal_holds_if_live((const char *)p - hz3_class_size(cls), cls);
+}
+
+enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls)
+{
+    if (cls == HZ3_CLASS_LARGE)
+        return hz3_seal_load(p, hz3_large_usable(p)) == hz3_seal_canary(p) ? HZ3_SEAL_HOLDS : HZ3_SEAL_END;
+    if (!hz3_seal_holds_small(p, cls)) return HZ3_SEAL_END;
+    return front_holds(p, cls) ? HZ3_SEAL_HOLDS : HZ3_SEAL_FRONT;
 }
 
 size_t hz3_seal_usable(const void *p, unsigned cls)
@@ -33,7 +55,59 @@ size_t hz3_seal_usable(const void *p, unsigned cls)
     return cls == HZ3_CLASS_LARGE ? hz3_large_usable(p) : hz3_seal_size_small(p, cls);
 }
 
+bool hz3_seal_fits(const void *p, size_t size, size_t alignment)
+{
+    unsigned cls = hz3_class_at(p);
+    bool small = cls - 1 < HZ3_CLASSES;
+    bool live = small ? hz3_is_live(p, cls) : cls == HZ3_CLASS_LARGE && hz3_large_is_block(p) && hz3_large_is_live(p);
+    if (cls == HZ3_CLASS_NONE && hz3_empty_look(p) == HZ3_EMPTY_LIVE) return !size;
+    if (!live || hz3_seal_look(p, cls) != HZ3_SEAL_HOLDS) return true; /* free says what else is wrong */
+    return hz3_seal_usable(p, cls) == size && (uintptr_t)p % hz3_max(alignment, 1) == 0;
+}
+
+/* Of a large object, pages that were never touched are left so: reading one costs no memory. */
+void hz3_seal_wipe(void *p, unsigned cls)
+{
+    enum { PIECE = 4096 };
+    size_t bytes = hz3_class_size(cls);
+    for (size_t at = 0, piece; at < bytes; at += piece) {
+        piece = hz3_min(bytes - at, (size_t)PIECE);
+        char *from = (char *)p + at;
+        if (bytes <= HZ3_PREPARED || !hz3_seal_is_wiped(from, piece)) memset(from, 0, piece);
+    }
+}
+
+bool hz3_seal_is_wiped(const void *p, size_t bytes)
+{
+    const hz3_seal_vector *at = (const hz3_seal_vector *)p, *end = at + bytes / HZ3_VECTOR;
+    for (; end - at >= 4; at += 4) {
+        hz3_seal_vector found = at[0] | at[1] | at[2] | at[3];
+        if (found[0] | found[1]) return false;
+    }
+    for (; at < end; at++)
+        if ((*at)[0] | (*at)[1]) return false;
+    return true;
+}
+
 void hz3_seal_overwritten(const void *p)
 {
     hz3_misuse("freed object overwritten, found by malloc", p);
+}
+
+/* In a page that was never used the first read costs a fault, and the first write another one.  So this writes first to
+ * all pages that will be read: 0 over 0. */
+static void touch(void *p)
+{
+    for (size_t at = 0; at < HZ3_GLIMPSE; at += HZ3_GLIMPSE - sizeof(uint64_t)) {
+        uint64_t zero = 0;
+        hz3_cas(*(HZ3_ATOMIC(uint64_t) *)((uintptr_t)p + at), &zero, 0, memory_order_relaxed, memory_order_relaxed);
+    }
+}
+
+void hz3_seal_first(void *p, unsigned cls, size_t size)
+{
+    size_t bytes = hz3_class_size(cls);
+    if (bytes > HZ3_PREPARED) touch(p);
+    if (!hz3_seal_is_wiped(p, bytes > HZ3_PREPARED ? HZ3_GLIMPSE : bytes)) hz3_seal_overwritten(p);
+    hz3_seal_put_small(p, cls, size);
 }

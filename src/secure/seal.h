@@ -8,19 +8,21 @@
  * the room between `size` and itself is.  If that is less than 8 bytes, the canary ends where the seal starts.  A large
  * block has no seal, since its descriptor has the size.  (Canaries of heap blocks: Robertson et al., LISA 2003.)
  *
- * What is freed is zeroed, up to HZ3_WIPED bytes of it, and must still be zero when it is handed out. */
+ * What is freed is zeroed, and must still be zero when it is handed out.  Of an object above HZ3_PREPARED bytes malloc
+ * looks at the first HZ3_GLIMPSE: its other pages may never have been touched.  The quarantine looks at all of it. */
 #ifndef HZ3_SECURE_SEAL_H
 #define HZ3_SECURE_SEAL_H
 
 #include "back/large.h"
 #include "base/sizeclass.h"
+#include HZ3_FREE_CHECK_H
 
 #include <string.h>
 
 enum {
     HZ3_SEAL_BYTES = 8,
     HZ3_SEALED_SMALL_MAX = HZ3_SMALL_MAX - HZ3_SEAL_BYTES, /* the largest request that a size class has room for */
-    HZ3_WIPED = 1024,
+    HZ3_GLIMPSE = 1024,
     HZ3_PREPARED = 4096, /* larger objects may be in pages that were never used (wiped_fresh.c) */
     HZ3_LITTLE_ENDIAN = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 };
@@ -28,6 +30,9 @@ enum {
 extern HZ3_HIDDEN uint64_t hz3_seal_secret[2];
 void hz3_seal_start(void);
 HZ3_NORETURN void hz3_seal_overwritten(const void *p);
+/* What is said of blocks that were looked at by the way. */
+#define HZ3_SEAL_OVERRUN_LATE     "block written beyond its end, found later"
+#define HZ3_SEAL_OVERWRITTEN_LATE "freed object overwritten, found later"
 
 /* ---- live objects ---- */
 
@@ -82,6 +87,22 @@ HZ3_INLINE bool hz3_seal_holds_small(const void *p, unsigned cls)
     return !(hz3_seal_before(seal ^ canary, 6) | changed);
 }
 
+/* Whether the seal of p holds, as long as p is live; another thread may hand p out or free it meanwhile. */
+bool hz3_seal_holds_if_live(const void *p, unsigned cls);
+
+/* False: a live object of p's run lies right before p, and its last 8 bytes do not look like a seal; another thread may
+ * be handing it out or freeing it.  p is live, so its run stays. */
+HZ3_INLINE bool hz3_seal_front_looks_good(const void *p, unsigned cls)
+{
+    const char *before = (const char *)p - hz3_class_size(cls);
+    bool crosses = ((uintptr_t)p ^ (uintptr_t)before) >> HZ3_GRANULE_SHIFT;
+    if (unlikely(crosses) && (uintptr_t)before < hz3_run_of(p)->start) return true;
+    if (!hz3_is_live(before, cls)) return true;
+    size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
+    uint64_t canary = hz3_seal_canary(before), seal = hz3_seal_load(before, end);
+    return !(hz3_seal_before(seal ^ canary, 6) | (hz3_seal_room(seal, canary) > end));
+}
+
 /* The requested size, if the seal holds. */
 HZ3_INLINE size_t hz3_seal_size_small(const void *p, unsigned cls)
 {
@@ -94,31 +115,25 @@ HZ3_INLINE size_t hz3_seal_size_small(const void *p, unsigned cls)
 typedef uint64_t hz3_seal_vector __attribute__((vector_size(16)));
 enum { HZ3_VECTOR = sizeof(hz3_seal_vector), HZ3_VECTORS = 4 * HZ3_VECTOR };
 
-HZ3_INLINE size_t hz3_seal_wiped_bytes(unsigned cls)
-{
-    return hz3_min(hz3_class_size(cls), (size_t)HZ3_WIPED);
-}
-
 /* The i-th vector from the end of the bytes; the first one if there are fewer. */
 HZ3_INLINE hz3_seal_vector *hz3_seal_last(const void *p, size_t bytes, size_t i)
 {
     return (hz3_seal_vector *)((uintptr_t)p + (bytes > i * HZ3_VECTOR ? bytes - i * HZ3_VECTOR : 0));
 }
 
-/* Four vectors at a time, then the last four.  Smaller objects take the same code, which is faster than a branch. */
-HZ3_INLINE void hz3_seal_wipe(void *p, unsigned cls)
+/* For objects of up to HZ3_GLIMPSE bytes.  Four vectors at a time, then the last four.  Smaller objects take the same
+ * code, which is faster than a branch. */
+HZ3_INLINE void hz3_seal_wipe_little(void *p, size_t bytes)
 {
     const hz3_seal_vector zero = {0};
-    size_t bytes = hz3_seal_wiped_bytes(cls);
     hz3_seal_vector *at = (hz3_seal_vector *)p;
     for (size_t left = bytes; left > HZ3_VECTORS; left -= HZ3_VECTORS, at += 4) at[0] = at[1] = at[2] = at[3] = zero;
     *hz3_seal_last(p, bytes, 4) = *hz3_seal_last(p, bytes, 3) = zero;
     *hz3_seal_last(p, bytes, 2) = *hz3_seal_last(p, bytes, 1) = zero;
 }
 
-HZ3_INLINE bool hz3_seal_is_wiped(const void *p, unsigned cls)
+HZ3_INLINE bool hz3_seal_little_is_wiped(const void *p, size_t bytes)
 {
-    size_t bytes = hz3_seal_wiped_bytes(cls);
     const hz3_seal_vector *at = (const hz3_seal_vector *)p;
     hz3_seal_vector found = *hz3_seal_last(p, bytes, 4) | *hz3_seal_last(p, bytes, 3);
     found |= *hz3_seal_last(p, bytes, 2) | *hz3_seal_last(p, bytes, 1);
@@ -126,15 +141,9 @@ HZ3_INLINE bool hz3_seal_is_wiped(const void *p, unsigned cls)
     return !(found[0] | found[1]);
 }
 
-/* In a page that was never used the first read costs a fault, and the first write another one.  So this writes first to
- * all pages that will be read: 0 over 0. */
-HZ3_INLINE void hz3_seal_touch(void *p)
-{
-    for (size_t at = 0; at < HZ3_WIPED; at += HZ3_WIPED - sizeof(uint64_t)) {
-        uint64_t zero = 0;
-        hz3_cas(*(HZ3_ATOMIC(uint64_t) *)((uintptr_t)p + at), &zero, 0, memory_order_relaxed, memory_order_relaxed);
-    }
-}
+/* For all objects.  bytes: a multiple of 16. */
+void hz3_seal_wipe(void *p, unsigned cls);
+bool hz3_seal_is_wiped(const void *p, size_t bytes);
 
 /* ---- both ---- */
 
@@ -148,15 +157,19 @@ HZ3_INLINE size_t hz3_sealed(size_t size)
 void *hz3_seal(void *p, unsigned cls, size_t size);
 
 /* Seals an object of a size class that was free.  Ends the process if it is no longer wiped. */
-HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
-{
-    if (unlikely(hz3_class_size(cls) > HZ3_PREPARED)) hz3_seal_touch(p);
-    if (unlikely(!hz3_seal_is_wiped(p, cls))) hz3_seal_overwritten(p);
-    hz3_seal_put_small(p, cls, size);
-}
+void hz3_seal_first(void *p, unsigned cls, size_t size);
 
-/* Whether the live block p was not written beyond its end. */
-bool hz3_seal_holds(const void *p, unsigned cls);
+/* What was overwritten about the live block p: */
+enum hz3_seal_fault {
+    HZ3_SEAL_HOLDS,
+    HZ3_SEAL_END,   /* its canary */
+    HZ3_SEAL_FRONT, /* that of the live object before it in the run: that one wrote beyond its end, or p before its
+                       start */
+};
+enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls);
+
+/* False: p is the start of a live block, of another requested size or not at a multiple of the alignment. */
+bool hz3_seal_fits(const void *p, size_t size, size_t alignment);
 
 /* The large block p is handed out instead of an object of the class: as much of it is usable.  (With seals, as much as
  * the program asked for is.) */

@@ -11,7 +11,6 @@ struct hz3_magazine *hz3_full_drain_get(unsigned cls)
     struct hz3_magazine *magazine = spill->first;
     spill->first = hz3_magazine_below(magazine);
     spill->count--;
-    HZ3_COUNT(spill_served, hz3_magazine_count(magazine));
     return magazine;
 }
 
@@ -23,7 +22,6 @@ bool hz3_full_drain_put(unsigned cls, struct hz3_magazine *magazine)
     hz3_set(magazine->header.next, spill->first ? hz3_magazine_number(spill->first) : 0);
     spill->first = magazine;
     spill->count++;
-    HZ3_COUNT(spill_kept, hz3_magazine_count(magazine));
     return true;
 }
 

@@ -6,7 +6,7 @@
 #include "middle/owner_stash_transport.h"
 
 enum {
-    DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : HZ3_SMALL_V2_REFILL_BATCH,
+    DRAIN_LIMIT = HZ3_S44_DRAIN_LIMIT ? HZ3_S44_DRAIN_LIMIT : 30,
     BEYOND_NEED = HZ3_S48_OWNER_STASH_SPILL || HZ3_S44_DRAIN_LIMIT, /* a drain may take more than it needs */
     TAKE_HOME = 64,
 };
@@ -29,15 +29,7 @@ bool hz3_transport_push_list(struct hz3_stash *stash, struct hz3_bin *bin, unsig
     bool pushed = push(stash, &bin->list, cls, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries);
     if (!pushed) return false;
     if (n == 1) {
-        HZ3_COUNT(one_calls, 1);
-        HZ3_COUNT(one_objs, 1);
-        HZ3_COUNT(one_retries, retries);
-        HZ3_COUNT_MAX(one_retry_max, retries);
     } else {
-        HZ3_COUNT(list_calls, 1);
-        HZ3_COUNT(list_objs, n);
-        HZ3_COUNT(list_retries, retries);
-        HZ3_COUNT_MAX(list_retry_max, retries);
     }
     return true;
 }
@@ -154,7 +146,6 @@ static unsigned fill_spill(void *object, void **rest, unsigned cls)
         spill->count = go_on(object, most, &last, rest, cls);
         if (last) hz3_link_set(last, NULL);
     }
-    HZ3_COUNT(spill_kept, spill->count);
     return spill->count;
 }
 
@@ -175,13 +166,10 @@ static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned cl
     unsigned retries;
     uint32_t before;
     void *last = NULL, *end;
-    HZ3_COUNT(spill_put_back, n);
-    HZ3_COUNT(fastpop_tries, HZ3_S44_OWNER_STASH_FASTPOP);
     if (HZ3_S44_OWNER_STASH_FASTPOP && hz3_list_restore(list, object, n, &before)) {
         hz3_stash_book(stash, cls, before, before + n);
         return;
     }
-    HZ3_COUNT(fastpop_misses, HZ3_S44_OWNER_STASH_FASTPOP);
     n = go_on(object, HZ3_LIST_MAX, &last, &end, cls);
     if (push(stash, list, cls, object, last, n, HZ3_LIST_MAX, &retries)) return;
     hz3_link_set(last, end); /* the push may have linked it to others before it found no room */
@@ -189,13 +177,6 @@ static void put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned cl
 }
 
 /* ---- pops ---- */
-
-static void count_drain(unsigned drained)
-{
-    HZ3_COUNT(drains, 1);
-    HZ3_COUNT(drained, drained);
-    HZ3_COUNT_MAX(drained_max, drained);
-}
 
 static void keep_or_put_back(struct hz3_stash *stash, struct hz3_list *list, unsigned cls, void *rest, unsigned n)
 {
@@ -210,7 +191,6 @@ static unsigned drain_all(struct hz3_stash *stash, struct hz3_list *list, unsign
     void *rest = hz3_list_take_all(list, &count);
     hz3_stash_book(stash, cls, count, 0);
     if (!rest) return 0;
-    count_drain(count);
     unsigned got = walk(rest, out, want, &rest, cls);
     keep_or_put_back(stash, list, cls, rest, count - hz3_min(count, got));
     return got;
@@ -233,7 +213,6 @@ static unsigned drain_some(struct hz3_stash *stash, struct hz3_list *list, unsig
     } while (!hz3_cas_weak(list->head, &head, left, memory_order_acquire, memory_order_acquire));
     if (HZ3_S44_OWNER_STASH_COUNT) count = hz3_sub(list->count[0], got + more);
     hz3_stash_book(stash, cls, count, count - (got + more));
-    count_drain(got + more);
     if (more) {
         hz3_link_set(last, NULL);
         keep_or_put_back(stash, list, cls, rest, more);
@@ -268,14 +247,9 @@ static bool looks_empty(struct hz3_list *list, const void *hint)
 unsigned hz3_transport_pop_batch(struct hz3_stash *stash, struct hz3_bin *bin, unsigned cls, void **out, unsigned want)
 {
     struct hz3_list *list = &bin->list;
-    HZ3_COUNT(pop_calls, 1);
-    HZ3_COUNT(want, want);
-    HZ3_COUNT(want_32, want == 32);
     bool taker = !HZ3_STASH_ONE_TAKER || hz3_trylock(&stash->taker);
     void *hint = taker ? early_prefetch(list) : NULL;
     unsigned got = take_spilled(cls, out, want);
-    HZ3_COUNT(spill_served, got);
-    HZ3_COUNT(spill_hits, got > 0);
     if (taker && got < want && !looks_empty(list, hint)) got += drain(stash, list, cls, out + got, want - got);
     if (HZ3_STASH_ONE_TAKER && taker) hz3_unlock(&stash->taker);
     return got;

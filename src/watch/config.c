@@ -1,4 +1,3 @@
 #include "watch/layout.h"
 
-const char hz3_config_text[] =
-    "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT HZ3_FLAGS_TEXT;
+const char hz3_config_text[] = "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT HZ3_FLAGS_TEXT;

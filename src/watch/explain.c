@@ -91,7 +91,7 @@ static void add_classes(struct explained *sum)
         sum->earned += of.earned * hz3_class_size(cls);
         size_t transfer = part(of.transfer, cls, &left);
         sum->transfer += transfer;
-        sum->in_flight += transfer + part(of.outgoing + of.stashed + of.central, cls, &left);
+        sum->in_flight += transfer + part(of.outgoing + of.stashed, cls, &left);
         sum->live += left;
         sum->free += sum->holes[cls];
     }
@@ -215,7 +215,8 @@ static size_t transfer_bound(size_t transfer)
     return bound;
 }
 
-/* Advice of the decay time is given only where the background thread runs: else an idle process gives nothing back. */
+/* Advice of the decay time is given only where the background thread runs, or the program has one thread: else an idle
+ * process gives nothing back. */
 static void print_advice(struct hz3_text *text, const struct explained *sum)
 {
     struct advice to = {text, sum->rss / WORTH, 0};

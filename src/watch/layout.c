@@ -10,15 +10,13 @@
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include HZ3_CENTRAL_MAGAZINES_H
 #include "watch/profile.h"
 
 /* Lists of sources that take no part in this build are left out. */
 static const struct hz3_place *const places[] = {
-    hz3_sizeclass_places, hz3_gauge_places,   hz3_limits_places,   hz3_large_places,
-    hz3_map_places,       hz3_arena_places,   hz3_magazine_places, hz3_central_places,
-    hz3_transfer_places,  hz3_outbox_places,  hz3_threads_places,  hz3_handoff_places,
-    hz3_orphans_places,   hz3_profile_places, hz3_stash_places,    HZ3_WAITING_PLACES};
+    hz3_sizeclass_places, hz3_gauge_places,    hz3_limits_places,  hz3_large_places,    hz3_map_places,
+    hz3_arena_places,     hz3_magazine_places, hz3_central_places, hz3_transfer_places, hz3_outbox_places,
+    hz3_threads_places,   hz3_handoff_places,  hz3_orphans_places, hz3_profile_places,  hz3_stash_places};
 
 const struct hz3_layout hz3_layout = {
     .magic = "\177hz3 layout\n\r\n\032",

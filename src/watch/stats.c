@@ -11,13 +11,10 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/os.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 #include "watch/layout.h"
 
 struct hz3_class_stats hz3_stats_of_class(unsigned cls)
 {
-    hz3_page_remote_collect_all(cls);
     uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
     for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
     struct hz3_cached cached = hz3_cache_look(cls);
@@ -26,8 +23,7 @@ struct hz3_class_stats hz3_stats_of_class(unsigned cls)
                                     .outgoing = cached.outgoing,
                                     .earned = cached.earned,
                                     .stashed = hz3_owner_stash_objects(cls),
-                                    .transfer = hz3_transfer_objects(cls),
-                                    .central = hz3_central_cached(cls)};
+                                    .transfer = hz3_transfer_objects(cls)};
 }
 
 void hz3_stats_read(struct hz3_stats *stats)
@@ -41,7 +37,6 @@ void hz3_stats_read(struct hz3_stats *stats)
         small += of.out * size;
         stats->stashed += of.stashed * size;
         stats->transfer += of.transfer * size;
-        stats->central += of.central * size;
         stats->cached += hz3_stats_cached(&of) * size;
         stats->cached_objects += hz3_stats_cached(&of);
     }
@@ -74,13 +69,12 @@ size_t hz3_stats_free_ranges(void)
 /* One row per figure, so that text and JSON cannot differ. */
 #define FIGURES(row) \
     row(allocated, s.allocated) row(cached, s.cached) row(stashed, s.stashed) row(in_transfer_cache, s.transfer) \
-        row(in_central, s.central) row(active, s.active) row(resident, s.resident) row(mapped, s.mapped) \
-            row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) row(purged, s.purged)
+        row(active, s.active) row(resident, s.resident) row(mapped, s.mapped) row(retained, s.retained) \
+            row(dirty, s.dirty) row(metadata, s.metadata) row(purged, s.purged)
 #define SOURCES(row) \
-    row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) row(kept, s.cache.kept) \
-        row(central_magazine, s.cache.central_magazine) row(held_run, s.cache.held) row(central, s.cache.central) \
-            row(stolen, s.cache.stolen) row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) \
-                row(retired, s.cache.retired)
+    row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) \
+        row(held_run, s.cache.held) row(central, s.cache.central) row(stolen, s.cache.stolen) \
+            row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) row(retired, s.cache.retired)
 
 void hz3_stats_text_process(struct hz3_text *text)
 {

@@ -12,7 +12,6 @@ struct hz3_stats {
     size_t cached;    /* objects that wait for the next malloc: in threads' caches and in the next three */
     size_t stashed;   /* in owner stashes */
     size_t transfer;  /* in the transfer cache */
-    size_t central;   /* in central's magazines */
     size_t active;    /* in runs and large blocks */
     size_t resident;  /* active and dirty spans: an upper bound, since untouched pages count */
     size_t mapped;    /* address space that is mapped, without metadata */
@@ -29,13 +28,13 @@ size_t hz3_stats_free_ranges(void);
 /* Objects of a class.  The caller is inside the gate. */
 struct hz3_class_stats {
     size_t out; /* of its runs: with the program, or in the next five */
-    size_t thread, outgoing, stashed, transfer, central;
+    size_t thread, outgoing, stashed, transfer;
     size_t earned; /* a part of thread: struct hz3_cached */
 };
 struct hz3_class_stats hz3_stats_of_class(unsigned cls);
 HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
 {
-    return of->thread + of->outgoing + of->stashed + of->transfer + of->central;
+    return of->thread + of->outgoing + of->stashed + of->transfer;
 }
 
 /* Lines, each starting "hz3: ".  The config string alone has 1.5 KiB. */

@@ -125,4 +125,4 @@ def test_the_table_of_work_orders_has_every_flag_that_is_named_after_one():
     assert len(flags) > 20 and flags <= set(re.findall(r"`(HZ3_S\d\w+)`", "\n".join(rows)))
     assert all(row.count(" | ") == 6 for row in rows)
     files = [file for row in rows for file in re.findall(r"`(.+?)`", row.split(" | ")[3])]
-    assert len(files) >= len(rows) and all((ROOT / "src" / file).is_file() or (ROOT / file).is_file() for file in files)
+    assert len(files) >= len(rows) and all((ROOT / file).is_file() for file in files)

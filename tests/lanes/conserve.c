@@ -27,8 +27,6 @@
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pass.h"
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 #include "audit.h"
 #include "support.h"
 #include "watch/stats.h"
@@ -212,21 +210,19 @@ static void check_balance(size_t threads)
 {
     size_t live[HZ3_CLASS_VALUES] = {0}, bytes = 0, heaps = 0, waiting = 0;
     hz3_lock(&hz3_reclaim_lock);
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_page_remote_collect_all(cls);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_owner_stash_objects(cls); /* may retire some, with S121 */
     count_live(live, threads);
     count_runs();
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         size_t out = 0, cached = hz3_cache_objects(cls), stashed = hz3_owner_stash_objects(cls);
-        size_t transfer = hz3_transfer_objects(cls), central = hz3_central_cached(cls);
+        size_t transfer = hz3_transfer_objects(cls);
         for (unsigned i = 0; i < hz3_heap_count; i++) out += hz3_get(hz3_heaps[i].taken[cls]);
         out -= hz3_central_retired(cls);
         bytes += out * hz3_class_size(cls);
-        waiting += (cached + stashed + transfer + central) * hz3_class_size(cls);
-        if (out == live[cls] + cached + stashed + transfer + central && out == out_of_runs[cls]) continue;
-        fprintf(stderr,
-                "class %u: taken - retired %zu, runs say %zu; live %zu cached %zu stashed %zu transfer %zu "
-                "central %zu\n",
-                cls, out, out_of_runs[cls], live[cls], cached, stashed, transfer, central);
+        waiting += (cached + stashed + transfer) * hz3_class_size(cls);
+        if (out == live[cls] + cached + stashed + transfer && out == out_of_runs[cls]) continue;
+        fprintf(stderr, "class %u: taken - retired %zu, runs say %zu; live %zu cached %zu stashed %zu transfer %zu\n",
+                cls, out, out_of_runs[cls], live[cls], cached, stashed, transfer);
         exit(1);
     }
     for (unsigned i = 0; i < hz3_heap_count; i++) heaps += hz3_get(hz3_heaps[i].live);

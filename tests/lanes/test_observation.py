@@ -16,13 +16,8 @@ FORMS = {
     "S74_STATS": ("HZ3_S74", f"refills{N} s44_calls{N} s44_objs{N} s42_calls{N} s42_objs{N} s145_objs{N} "
                              f"central_objs{N} run_objs{N}"),
     "S96_OWNER_STASH_PUSH_STATS": ("HZ3_S96_OWNER_STASH_PUSH", f"{PUSHES} push_one: {PUSHES} push_list: {PUSHES}"),
-    "ATOMIC_STATS": ("HZ3_ATOMIC", f"rmw{N}"),
 }
-RETURNING = {"ADOPT_MIN": 65536}
 HOME = [
-    ("scale", RETURNING),
-    ("scale", RETURNING | {"S112_FULL_DRAIN_EXCHANGE": 1, "S48_OWNER_STASH_SPILL": 1}),
-    ("scale", RETURNING | {"S44_TRANSPORT_LIST": 1}),
     ("classic", {}),
     ("classic", {"S112_FULL_DRAIN_EXCHANGE": 0}),
     ("classic", {"S67_SPILL_ARRAY": 0, "S44_OWNER_STASH_COUNT": 1}),
@@ -59,7 +54,6 @@ def test_figures_of_a_known_workload_add_up(lane, changes, trim):
     assert pushes["objs"] == FREED and pushes["cas_retry_total"] == 0  # no other thread pushed
     assert 0 < box["HZ3_S44_4"]["drained_avg"] <= box["HZ3_S44_4"]["drained_max"] <= FREED
     assert box["HZ3_S44_4"]["pop_calls"] > 0 and 0 < box["HZ3_S44_4"]["want_avg"] <= 60
-    assert box["HZ3_ATOMIC"]["rmw"] > 0
 
 
 @pytest.mark.parametrize("lane, changes", HOME)

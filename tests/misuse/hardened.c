@@ -1,6 +1,7 @@
 /* Proves about lane secure: the usable size is the size that was asked for; a freed object is used again only after 64
- * further frees; two processes get objects in different orders; in 64 processes 28 bits of the heap's address vary; and
- * the memory before a run is inaccessible. */
+ * further frees; two processes get objects in different orders; in 64 processes 28 bits of the heap's address vary; the
+ * memory before a run is inaccessible; so are freed large blocks and blocks of 0 bytes; and freed large blocks, however
+ * many, cost the process few mappings. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -113,6 +114,102 @@ static void runs_have_guards(void)
     }
 }
 
+/* ---- large blocks ---- */
+
+enum { LARGE = 300000, WAIT_LARGE = 100 };
+
+static void what_was_large_is_unreadable(void)
+{
+    char *p = malloc(LARGE);
+    fill(p, LARGE, 1);
+    CHECK(may_be_read(p + LARGE - 1));
+    free(forget(p));
+    for (int frees = 0; frees < WAIT_LARGE; frees++) {
+        CHECK(!may_be_read(p) && !may_be_read(p + LARGE / 2) && !may_be_read(p + LARGE - 1));
+        free(forget(malloc(LARGE)));
+    }
+}
+
+/* What realloc gives up is unreadable, too. */
+static void what_was_moved_is_unreadable(void)
+{
+    char *p = malloc(MIB(8)), *other = malloc(MIB(1));
+    fill_sparsely(p, MIB(8), KIB(64), 2);
+    char *less = realloc(forget(p), MIB(1));
+    CHECK(less != NULL && !may_be_read(p + MIB(7)));
+    char *more = realloc(forget(less), MIB(64));
+    CHECK(more != NULL && (more == less || !may_be_read(less)));
+    free(more);
+    free(other);
+}
+
+static void no_large_block_has_old_contents(void)
+{
+    static char *blocks[64];
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+            size_t size = KIB(70) + KIB(16) * ((i + (size_t)round) % 7);
+            blocks[i] = malloc(size);
+            CHECK(blocks[i] != NULL && is_zero(blocks[i], size));
+            fill(blocks[i], size, i);
+        }
+        for (size_t i = 0; i < COUNT_OF(blocks); i++) free(blocks[i]);
+    }
+}
+
+static size_t mappings(void)
+{
+    size_t lines = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps != NULL);
+    for (int c; (c = getc(maps)) != EOF;) lines += c == '\n';
+    fclose(maps);
+    return lines;
+}
+
+/* 20,000 blocks; of each two the first is freed. */
+static void freed_blocks_cost_few_mappings(void)
+{
+    static char *blocks[20000];
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) CHECK((blocks[i] = malloc(KIB(65))) != NULL);
+    size_t before = mappings();
+    for (size_t i = 0; i < COUNT_OF(blocks); i += 2) free(blocks[i]);
+    CHECK(mappings() <= before + 600);
+    for (size_t i = 1; i < COUNT_OF(blocks); i += 2) free(blocks[i]);
+    CHECK(mappings() <= before + 600);
+}
+
+/* ---- blocks of 0 bytes ---- */
+
+static void empty_blocks_are_inaccessible(void)
+{
+    void *aligned = NULL;
+    CHECK(posix_memalign(&aligned, 256, 0) == 0 && (uintptr_t)aligned % 256 == 0);
+    char *made[] = {malloc(0),        malloc(0),         calloc(0, 8), calloc(8, 0),
+                    realloc(NULL, 0), memalign(4096, 0), aligned,      reallocarray(NULL, 0, 9)};
+    for (size_t i = 0; i < COUNT_OF(made); i++) {
+        CHECK(made[i] != NULL && !may_be_read(made[i]) && malloc_usable_size(made[i]) == 0);
+        for (size_t j = 0; j < i; j++) CHECK(made[j] != made[i]);
+    }
+    char *more = realloc(made[0], 10);
+    CHECK(more != NULL && may_be_read(more) && malloc_usable_size(more) == 10);
+    free(more);
+    CHECK(realloc(made[1], 0) == NULL);
+    for (size_t i = 2; i < COUNT_OF(made); i++) free(made[i]);
+}
+
+/* More than there are places for. */
+static void many_blocks_may_be_empty(void)
+{
+    enum { MANY = 1200000 };
+    char **made = malloc(MANY * sizeof *made);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) CHECK((made[i] = malloc(0)) != NULL && (uintptr_t)made[i] % 16 == 0);
+        for (int i = 0; i < MANY; i++) free(made[i]);
+    }
+    free(made);
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -124,6 +221,12 @@ int main(int argc, char **argv)
                  {"order", orders_differ},
                  {"base", bases_vary},
                  {"guards", runs_have_guards},
+                 {"large", what_was_large_is_unreadable},
+                 {"moved", what_was_moved_is_unreadable},
+                 {"refilled", no_large_block_has_old_contents},
+                 {"mappings", freed_blocks_cost_few_mappings},
+                 {"empty", empty_blocks_are_inaccessible},
+                 {"many_empty", many_blocks_may_be_empty},
                  {"print_order", print_order},
                  {"print_place", print_place}};
     for (size_t i = 0; i < COUNT_OF(cases); i++)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,7 +134,30 @@ static void stderr_is_reached_while_it_can_be(void **state)
     expect_success(in_child(close_stderr, NULL), 10);
 }
 
+static void ask_for_limits(void *unused)
+{
+    int ends[2];
+    char said[256] = "";
+    (void)unused;
+    CHECK(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    size_t none = SIZE_MAX / 1024;
+    hz3_os_verbose = true;
+    CHECK(setrlimit(RLIMIT_DATA, &(struct rlimit){1, RLIM_INFINITY}) == 0 && hz3_os_bytes_allowed(RLIMIT_DATA) == none);
+    gate_refuse(&(const int){SYS_prlimit64}, 1, EPERM);
+    errno = 42;
+    CHECK(hz3_os_bytes_allowed(RLIMIT_AS) == none && errno == 42);
+    CHECK(read(ends[0], said, sizeof said - 1) > 0);
+    CHECK(!strcmp(said, "hz3: RLIMIT_DATA is ignored: it makes no sense\n"
+                        "hz3: RLIMIT_AS is ignored: Operation not permitted\n"));
+}
+
+static void limits_that_cannot_be_are_none_and_are_named(void **state)
+{
+    (void)state;
+    expect_success(in_child(ask_for_limits, NULL), 5);
+}
+
 RUN(cmocka_unit_test(without_a_vdso_the_kernel_tells_the_time),
     cmocka_unit_test(without_a_loader_its_part_of_libc_is_known),
     cmocka_unit_test(without_getrandom_libc_s_words_serve), IN_FOLDER(texts_are_appended_whole_or_it_is_said_why),
-    cmocka_unit_test(stderr_is_reached_while_it_can_be))
+    cmocka_unit_test(stderr_is_reached_while_it_can_be), cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))

@@ -55,9 +55,8 @@ static void end(struct owner *owner)
 
 static void what_waits_here_goes_on(void)
 {
-    void *refused[HZ3_REFUSED_MAX];
     if (hz3_outbox && hz3_cache_enter()) {
-        hz3_cache_adopt(refused, hz3_outgoing_flush(hz3_outbox, UINT32_MAX, refused));
+        hz3_outgoing_flush(hz3_outbox);
         hz3_cache_leave();
     }
 }
@@ -72,7 +71,7 @@ static void objects_come_back_to_their_owner(void **state)
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
     what_waits_here_goes_on();
     assert_int_equal(hz3_outbox ? hz3_outgoing_objects(hz3_outbox, owner.cls) : 0, 0);
-    if (HZ3_STASH_PUSHES && !HZ3_S121_PAGE_LOCAL_REMOTE)
+    if (HZ3_STASH_PUSHES)
         assert_int_equal(hz3_owner_stash_objects(owner.cls), stashed + N);
     end(&owner);
     for (int i = 0, there; i < N; i++) {
@@ -116,9 +115,8 @@ static void the_quick_way_needs_a_magazine_with_room(void **state)
         else
             hz3_remote_free(owner.objects[i], owner.cls, owner.number);
     }
-    bool dense = !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
-    assert_int_equal(quick > 0, dense);
-    if (dense) assert_in_range(hz3_outgoing_objects(hz3_outbox, owner.cls), 1, HZ3_MAGAZINE_LAST);
+    assert_true(quick > 0);
+    assert_in_range(hz3_outgoing_objects(hz3_outbox, owner.cls), 1, HZ3_MAGAZINE_LAST);
     assert_false(hz3_remote_free_quick(owner.objects[0], owner.cls, owner.number ^ 1));
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
     what_waits_here_goes_on();

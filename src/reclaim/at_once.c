@@ -1,0 +1,134 @@
+#include "reclaim/at_once.h"
+
+#include "back/gauges.h"
+#include "back/limits.h"
+#include "back/purge.h"
+#include "middle/central.h"
+#include "middle/transfer_cache.h"
+#include "os/os.h"
+#include "os/price.h"
+#include "reclaim/pass.h"
+#include "reclaim/pressure.h"
+
+enum {
+    TIME_SHARE = 100, /* of the time that the program runs giving back may take this share, with the faults it causes */
+    PAUSE_MS = 4,     /* so much of the time between two looks counts at most: the program may have slept */
+    LATER_MS = 1000,  /* where credit is missing that is looked at again so soon: less may wait by then */
+    STEPS = 64,       /* a program that frees all it has makes about so many passes, unless they would be too large */
+    RISE = 8,         /* so many bytes more are to wait for each that was taken since the last pass */
+    DECAY_MS = 1000,  /* a longer decay time asks for memory to be kept, as the program may want it again */
+    IDLE_SHARE = 3,   /* runs are purged when so many times as much was freed in them as they have in use */
+};
+#define STEP_MAX HZ3_MIB(16)
+#define LEAST    HZ3_KIB(128) /* a pass costs as much as to give back so much, even if it finds nothing */
+
+/* Hints: two threads at once, which there should not be, may lose a change. */
+static HZ3_ATOMIC(uint32_t) looked;  /* when the last look was (ms) */
+static HZ3_ATOMIC(uint32_t) ran;     /* ms that the program ran, as far as the looks tell */
+static HZ3_ATOMIC(bool) rested;      /* it made no call for a decay time */
+static HZ3_ATOMIC(uint32_t) no_look; /* before this time on the clock `ran` there is no credit */
+static HZ3_ATOMIC(size_t) seen;      /* bytes that waited at the last look, */
+static HZ3_ATOMIC(size_t) left;      /* and after the last pass; */
+static HZ3_ATOMIC(size_t) resident;  /* and what was resident then */
+/* Under hz3_reclaim_lock. */
+static size_t spent;      /* bytes of credit, */
+static uint32_t spent_at; /* at this time on the clock `ran` */
+static size_t hollow;     /* bytes that went back out of runs; when these are freed they count as dirty all the same */
+
+/* Keeps the clock. */
+static void look(uint32_t now)
+{
+    uint32_t pause = now - hz3_get(looked);
+    if (likely(!pause)) return;
+    hz3_set(looked, now);
+    hz3_set(ran, hz3_get(ran) + hz3_min(pause, (uint32_t)PAUSE_MS));
+    if (pause >= hz3_reclaim_decay) hz3_set(rested, true);
+}
+
+/* Bytes of address space that hz3 has mapped: to have taken these pages cost as much as the credit is worth. */
+static size_t mapped(void)
+{
+    return hz3_pages_resident() + hz3_gauge(HZ3_GAUGE_CLEAN) + hz3_gauge(HZ3_GAUGE_UNMAPPED);
+}
+
+/* Bytes of objects in runs that the program has, or that are cached. */
+static size_t live(void)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i <= hz3_get(hz3_heap_highest); i++) bytes += hz3_get(hz3_heaps[i].live);
+    return bytes;
+}
+
+/* A purge of runs looks at all of them, so while a program frees in any order there are to be few. */
+static bool runs_are_idle(void)
+{
+    return hz3_gauge(HZ3_GAUGE_IDLE) / IDLE_SHARE >= live();
+}
+
+/* Of the bytes that wait, those that a pass would give back now. */
+static size_t ready(size_t waiting)
+{
+    return waiting - (runs_are_idle() ? 0 : hz3_gauge(HZ3_GAUGE_IDLE));
+}
+
+/* So many bytes are to wait, beyond those that the last pass left.  While the program frees the last of what it has,
+ * that becomes less and less, since few objects keep many pages.  If it took pages since, that may be its next wave:
+ * then it is as much as is worth a thread elsewhere. */
+static size_t step(size_t waits)
+{
+    size_t now = hz3_pages_resident(), rise = now - hz3_min(now, hz3_get(resident)), much = hz3_pages_much();
+    bool spans = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED) > waits / 2;
+    size_t in_use = spans ? now - hz3_min(now, waits) : live();
+    size_t part = hz3_max(hz3_min(mapped() / STEPS, in_use / 2), (size_t)HZ3_GRANULE);
+    return hz3_min(hz3_min(part, STEP_MAX) + RISE * hz3_min(rise, much), much);
+}
+
+/* How many bytes may go back, and be taken again, in so many ms. */
+static size_t worth_of(uint32_t ms)
+{
+    return (size_t)((uint64_t)ms * 1000000 / TIME_SHARE / hz3_os_page_price()) * hz3_os.page;
+}
+
+/* Whether there is credit for so many bytes.  If not, says when. */
+static bool may_give(size_t bytes)
+{
+    size_t earned = worth_of(hz3_get(ran) - spent_at), most = mapped();
+    if (hz3_exchange(rested, false, memory_order_relaxed)) earned = spent;
+    if (earned) spent_at = hz3_get(ran);
+    spent -= hz3_min(spent, earned);
+    bytes -= hz3_min(bytes, hollow);
+    if (spent + bytes <= most) return true;
+    size_t missing = spent + bytes - most, a_second = hz3_max(worth_of(LATER_MS), missing);
+    hz3_set(no_look, hz3_get(ran) + (uint32_t)(missing * LATER_MS / a_second));
+    return false;
+}
+
+static void give(void)
+{
+    hz3_reclaim_retire_all();
+    bool break_huge_pages = hz3_reclaim_waiting() >= hz3_pages_resident() / 2; /* then little in them is in use */
+    size_t idle = hz3_gauge(HZ3_GAUGE_IDLE), gaps = runs_are_idle() ? hz3_reclaim_purge_all_runs(break_huge_pages) : 0;
+    hollow = hz3_max(hollow, gaps);
+    size_t spans = hz3_reclaim_purge_all_spans(break_huge_pages), again = hz3_min(spans, hollow);
+    hollow -= again;
+    spent += hz3_max(hz3_min(gaps, idle) + spans - again, LEAST);
+    size_t waits = hz3_reclaim_waiting();
+    hz3_set(seen, waits);
+    hz3_set(left, ready(waits));
+    hz3_set(resident, hz3_pages_resident());
+}
+
+void hz3_reclaim_at_once(uint32_t now)
+{
+    if (hz3_reclaim_decay > DECAY_MS) return;
+    look(now);
+    hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
+    size_t all = hz3_reclaim_waiting(), before = hz3_get(seen), waits = ready(all);
+    hz3_set(seen, all);
+    if (waits < hz3_get(left)) hz3_set(left, waits);
+    if (all <= before || likely(waits < hz3_get(left) + HZ3_GRANULE)) return; /* nothing was freed, or little */
+    if (waits < hz3_get(left) + step(waits) || !hz3_ms_passed(hz3_get(no_look), 0, hz3_get(ran))) return;
+    if (hz3_pages_refused() || !hz3_trylock(&hz3_reclaim_lock)) return;
+    if (may_give(waits)) give();
+    hz3_unlock(&hz3_reclaim_lock);
+}

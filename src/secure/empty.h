@@ -1,0 +1,18 @@
+/* HZ3_SECURE: what malloc(0) and its like return: pointers into an area that cannot be accessed, each with a bit that
+ * says whether it is live.  They are handed out in turn, so one is used again after many others only. */
+#ifndef HZ3_SECURE_EMPTY_H
+#define HZ3_SECURE_EMPTY_H
+
+#include "base/types.h"
+
+/* For a request of 0 bytes, at a multiple of the alignment (a power of two): a pointer, or NULL: none is left, or the
+ * alignment is large.  NULL for other requests. */
+void *hz3_empty_alloc(size_t size, size_t alignment);
+/* Whether p lies in the area. */
+bool hz3_empty_has(const void *p);
+/* What it is there, if it does. */
+enum hz3_empty_state { HZ3_EMPTY_ELSEWHERE, HZ3_EMPTY_LIVE, HZ3_EMPTY_FREED, HZ3_EMPTY_INTERIOR, HZ3_EMPTY_NEVER };
+enum hz3_empty_state hz3_empty_look(const void *p);
+/* Frees p if it lies in the area, where it is live. */
+bool hz3_empty_free(void *p);
+#endif

@@ -1,0 +1,133 @@
+#include "secure/sweep.h"
+
+#include "back/free_spans.h"
+#include "back/run.h"
+#include "base/check.h"
+#include "middle/central.h"
+#include "os/gate.h"
+#include "os/random.h"
+#include "secure/seal.h"
+
+enum {
+    MOST = 16 << 20, /* bytes of runs that are looked at in the end */
+    STEPS = 16,      /* spans that are passed to find a run */
+};
+
+struct finding {
+    const char *misuse; /* NULL: nothing was found */
+    const void *p;
+};
+
+/* The span that starts at the granule, or NULL.  The page pool's lock is held here and below, so that no run ends. */
+static struct hz3_span *span_at(struct hz3_window *window, size_t granule)
+{
+    struct hz3_span *span = &window->spans[granule];
+    return span->kind != HZ3_SPAN_NONE && hz3_first_granule(window, span) == granule ? span : NULL;
+}
+
+static size_t end_of(const struct hz3_window *window)
+{
+    return hz3_min(window->frontier, window->spans_mapped);
+}
+
+/* ---- one object ---- */
+
+static struct hz3_span *next_run(struct hz3_window *window)
+{
+    static size_t at; /* the granule where the next look begins */
+    for (int i = 0; i < STEPS; i++) {
+        struct hz3_span *span = at < end_of(window) ? span_at(window, at) : NULL;
+        at = at < end_of(window) ? at + (span ? span->granules : 1) : 0;
+        if (span && span->kind == HZ3_SPAN_RUN) return span;
+    }
+    return NULL;
+}
+
+static const void *find_broken(struct hz3_window *window)
+{
+    const struct hz3_span *run = next_run(window);
+    unsigned bump = run ? hz3_get(run->bump) : 0;
+    if (!bump) return NULL;
+    const void *p = (void *)(run->start + hz3_random_below(bump) * hz3_class_size(run->cls));
+    bool sound = !hz3_is_live(p, run->cls) || hz3_seal_holds_small(p, run->cls) || hz3_seal_holds_if_live(p, run->cls);
+    return sound ? NULL : p;
+}
+
+void hz3_sweep_some(void)
+{
+    if (!hz3_trylock(&hz3_pages_lock)) return;
+    const void *p = find_broken(&hz3_windows[0]);
+    hz3_unlock(&hz3_pages_lock);
+    if (unlikely(p != NULL)) hz3_misuse(HZ3_SEAL_OVERRUN_LATE, p);
+}
+
+/* ---- all objects ---- */
+
+/* A forked child may have lost a thread that was sealing or wiping a free object. */
+static bool is_sound(const struct hz3_span *run, const void *p, bool live)
+{
+    if (live) return hz3_seal_holds_small(p, run->cls);
+    return hz3_os.parent || hz3_seal_is_wiped(p, hz3_class_size(run->cls));
+}
+
+static struct finding look_at_object(const struct hz3_span *run, const void *p)
+{
+    bool live = hz3_is_live(p, run->cls), sound = is_sound(run, p, live);
+    return (struct finding){sound ? NULL : live ? HZ3_SEAL_OVERRUN_LATE : HZ3_SEAL_OVERWRITTEN_LATE, p};
+}
+
+static struct finding look_at_run(const struct hz3_span *run)
+{
+    struct finding found = {NULL, NULL};
+    unsigned bump = hz3_get(run->bump);
+    for (unsigned i = 0; i < bump && !found.misuse; i++)
+        found = look_at_object(run, (void *)(run->start + i * hz3_class_size(run->cls)));
+    return found;
+}
+
+static struct finding look_at_large(const void *p)
+{
+    bool live = hz3_class_at(p) == HZ3_CLASS_LARGE && hz3_large_is_live(p);
+    bool sound = !live || hz3_seal_look(p, HZ3_CLASS_LARGE) == HZ3_SEAL_HOLDS;
+    return (struct finding){sound ? NULL : HZ3_SEAL_OVERRUN_LATE, p};
+}
+
+static struct finding look_at_window(struct hz3_window *window, size_t *left)
+{
+    struct finding found = {NULL, NULL};
+    for (size_t g = 0; g < end_of(window) && *left && !found.misuse;) {
+        const struct hz3_span *span = span_at(window, g);
+        g += span ? span->granules : 1;
+        if (!span || (span->kind != HZ3_SPAN_RUN && span->kind != HZ3_SPAN_LARGE)) continue;
+        found = span->kind == HZ3_SPAN_RUN ? look_at_run(span) : look_at_large((void *)span->start);
+        if (span->kind == HZ3_SPAN_RUN) *left -= hz3_min(*left, hz3_span_bytes(span));
+    }
+    return found;
+}
+
+static struct finding look_at_all(void)
+{
+    struct finding found = {NULL, NULL};
+    size_t left = MOST;
+    hz3_lock(&hz3_pages_lock);
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count) && !found.misuse; i++)
+        found = look_at_window(&hz3_windows[i], &left);
+    hz3_unlock(&hz3_pages_lock);
+    return found;
+}
+
+static unsigned threads(void)
+{
+    unsigned sum = 0;
+    for (unsigned i = 0; i < hz3_heap_count; i++) sum += hz3_get(hz3_heaps[i].threads);
+    return sum;
+}
+
+/* Further threads might be sealing or wiping an object at this moment: then nothing is looked at. */
+__attribute__((destructor)) static void sweep(void)
+{
+    if (threads() > 1 || !hz3_gate_enter()) return;
+    struct finding found = look_at_all();
+    hz3_gate_leave();
+    if (found.misuse) hz3_misuse(found.misuse, found.p);
+}

@@ -1,0 +1,145 @@
+/* Remote frees: the object waits with the sender, and then goes back to its owner.  Nothing is lost, also if the owner
+ * has ended. */
+#include "allocated.h"
+#include "unit.h"
+
+#include "base/sizeclass.h"
+#include "front/cache.h"
+#include "front/evict.h"
+#include "front/remote_free.h"
+#include "middle/owner_stash.h"
+
+#include <pthread.h>
+
+enum { N = 50, LATER = 300 }; /* more than a magazine */
+
+/* A thread of another heap.  It allocates N objects at once, and LATER more when `told` opens. */
+struct owner {
+    pthread_t thread;
+    pthread_barrier_t ready, told;
+    unsigned cls, number;
+    void *objects[N], *later[LATER];
+};
+
+static void *allocate(void *arg)
+{
+    struct owner *owner = arg;
+    owner->number = (assert_non_null(owner->objects[0] = hz3_cache_malloc(owner->cls)), hz3_thread.cache.owner);
+    for (int i = 1; i < N; i++) assert_non_null(owner->objects[i] = hz3_cache_malloc(owner->cls));
+    hz3_cache_flush();
+    pthread_barrier_wait(&owner->ready);
+    pthread_barrier_wait(&owner->told);
+    for (int i = 0; i < LATER; i++) owner->later[i] = hz3_cache_malloc(owner->cls);
+    for (int i = 0; i < LATER; i++) hz3_cache_free(owner->later[i], owner->cls);
+    return NULL;
+}
+
+static void start(struct owner *owner, unsigned cls)
+{
+    owner->cls = cls;
+    pthread_barrier_init(&owner->ready, NULL, 2);
+    pthread_barrier_init(&owner->told, NULL, 2);
+    void *own = hz3_cache_malloc(cls); /* so that this thread has a heap, and capacity */
+    assert_int_equal(pthread_create(&owner->thread, NULL, allocate, owner), 0);
+    pthread_barrier_wait(&owner->ready);
+    assert_int_not_equal(owner->number, hz3_thread.cache.owner);
+    hz3_cache_free(own, cls);
+    hz3_cache_flush();
+}
+
+static void end(struct owner *owner)
+{
+    pthread_barrier_wait(&owner->told);
+    pthread_join(owner->thread, NULL);
+}
+
+static void what_waits_here_goes_on(void)
+{
+    void *refused[HZ3_REFUSED_MAX];
+    if (hz3_outbox && hz3_cache_enter()) {
+        hz3_cache_adopt(refused, hz3_outgoing_flush(hz3_outbox, UINT32_MAX, refused));
+        hz3_cache_leave();
+    }
+}
+
+static void objects_come_back_to_their_owner(void **state)
+{
+    (void)state;
+    struct owner owner;
+    start(&owner, hz3_class_of(48));
+    size_t before = allocated(), stashed = hz3_owner_stash_objects(owner.cls);
+    for (int i = 0; i < N; i++) hz3_remote_free(owner.objects[i], owner.cls, owner.number);
+    assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
+    what_waits_here_goes_on();
+    assert_int_equal(hz3_outbox ? hz3_outgoing_objects(hz3_outbox, owner.cls) : 0, 0);
+    if (HZ3_STASH_PUSHES && !HZ3_S121_PAGE_LOCAL_REMOTE)
+        assert_int_equal(hz3_owner_stash_objects(owner.cls), stashed + N);
+    end(&owner);
+    for (int i = 0, there; i < N; i++) {
+        there = 0;
+        for (int j = 0; j < LATER; j++) there += owner.later[j] == owner.objects[i];
+        assert_int_equal(there, 1);
+    }
+    assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
+}
+
+static void nothing_is_sent_to_a_heap_without_threads(void **state)
+{
+    (void)state;
+    struct owner owner;
+    start(&owner, hz3_class_of(144));
+    size_t before = allocated();
+    end(&owner);
+    assert_int_equal(hz3_get(hz3_heaps[owner.number].threads), 0);
+    size_t left = hz3_owner_stash_objects(owner.cls); /* these the owner's thread left when it ended */
+    for (int i = 0; i < N; i++) hz3_remote_free(owner.objects[i], owner.cls, owner.number);
+    what_waits_here_goes_on();
+    hz3_cache_flush();
+    assert_int_equal(hz3_owner_stash_objects(owner.cls), left);
+    assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
+}
+
+/* It needs an outgoing magazine for this owner and class that has room, and is one store then. */
+static void the_quick_way_needs_a_magazine_with_room(void **state)
+{
+    (void)state;
+    struct owner owner;
+    start(&owner, hz3_class_of(240));
+    size_t before = allocated();
+    what_waits_here_goes_on();
+    assert_false(hz3_remote_free_quick(owner.objects[0], owner.cls, owner.number));
+    hz3_remote_free(owner.objects[0], owner.cls, owner.number);
+    int quick = 0;
+    for (int i = 1; i < N; i++) {
+        if (hz3_remote_free_quick(owner.objects[i], owner.cls, owner.number))
+            quick++;
+        else
+            hz3_remote_free(owner.objects[i], owner.cls, owner.number);
+    }
+    bool dense = !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
+    assert_int_equal(quick > 0, dense);
+    if (dense) assert_in_range(hz3_outgoing_objects(hz3_outbox, owner.cls), 1, HZ3_MAGAZINE_LAST);
+    assert_false(hz3_remote_free_quick(owner.objects[0], owner.cls, owner.number ^ 1));
+    assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
+    what_waits_here_goes_on();
+    end(&owner);
+    assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
+}
+
+static void small_objects_of_others_go_home(void **state)
+{
+    (void)state;
+    struct owner owner;
+    start(&owner, hz3_class_of(32));
+    bool small_go = HZ3_HOME_CLASSES > 0;
+    assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], owner.cls), small_go);
+    assert_int_equal(hz3_goes_home(&hz3_windows[0], owner.objects[0], hz3_class_of(8192)),
+                     HZ3_ADOPT_MIN == HZ3_SMALL_MAX);
+    void *own = hz3_cache_malloc(owner.cls);
+    while (hz3_owner_at(own) != hz3_thread.cache.owner) own = hz3_cache_malloc(owner.cls);
+    assert_false(hz3_goes_home(&hz3_windows[0], own, owner.cls));
+    end(&owner);
+}
+
+RUN(cmocka_unit_test(objects_come_back_to_their_owner), cmocka_unit_test(nothing_is_sent_to_a_heap_without_threads),
+    cmocka_unit_test(the_quick_way_needs_a_magazine_with_room), cmocka_unit_test(small_objects_of_others_go_home))
