@@ -38,7 +38,7 @@ static void *allocate(void *unused)
 
 static void run(void *unused)
 {
-    static const int calls[] = {SYS_mmap, SYS_mprotect};
+    static const int calls[] = {SYS_mmap, SYS_munmap, SYS_mprotect}; /* what it trims, it could not map again */
     (void)unused;
     CHECK(signal(SIGUSR1, fork_here) != SIG_ERR && sem_init(&purging, 0, 0) == 0);
     pthread_t other = start_thread(allocate, NULL);
