@@ -6,6 +6,7 @@
 #include "front/budget.h"
 #include "front/cache.h"
 #include "front/evict.h"
+#include "front/sleepers.h"
 #include "front/threads.h"
 #include "os/lock.h"
 #include "reclaim/pass.h"
