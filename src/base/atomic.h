@@ -44,6 +44,8 @@ static inline void hz3_after_rmw(void)
 #define hz3_cas_weak(a, expected, v, success, failure) \
     HZ3_THEN(hz3_after_rmw, atomic_compare_exchange_weak_explicit(&(a), (expected), (v), success, failure))
 #define hz3_fence(order) atomic_thread_fence(order)
+/* Only the compiler keeps the order here; another thread adds the rest (hz3_os_barrier). */
+#define hz3_compiler_fence() atomic_signal_fence(memory_order_seq_cst)
 
 /* Puts `first` at the head of a list, and the head before it into `link`.  Only for lists that are emptied by one
  * exchange, never popped one by one: those would meet ABA. */

@@ -11,14 +11,14 @@ enum {
 
 HZ3_TOGETHER HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
 static size_t thread_budget;
-static intptr_t total_budget;
+intptr_t hz3_budget_total;
 
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
 {
     thread_budget = thread_bytes;
-    intptr_t before = total_budget; /* when it is set a second time some of it may be claimed already */
-    total_budget = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX / 2);
-    hz3_add(hz3_budget_unclaimed, total_budget - before);
+    intptr_t before = hz3_budget_total; /* when it is set a second time some of it may be claimed already */
+    hz3_budget_total = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX / 2);
+    hz3_add(hz3_budget_unclaimed, hz3_budget_total - before);
 }
 
 unsigned hz3_budget_start_capacity(unsigned cls)
@@ -61,7 +61,12 @@ HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
     uint32_t calls = thread->slow_calls;
     bool sleeps = calls == thread->calls_before;
     thread->calls_before = calls;
+    if (!sleeps)
+        thread->asleep = 0;
+    else if (thread->asleep < HZ3_ASLEEP_EMPTIED - 1)
+        thread->asleep++;
     size_t before = hz3_get(thread->lent), now = sleeps ? unused_bytes(thread) : before;
+    if (thread->asleep == HZ3_ASLEEP_EMPTIED) now = thread->reserved; /* all but an object of each class */
     if (now != before && hz3_cas(thread->lent, &before, now, memory_order_relaxed, memory_order_relaxed))
         hz3_add(hz3_budget_unclaimed, (intptr_t)(now - before));
 }
@@ -156,6 +161,6 @@ void hz3_budget_forget(struct hz3_thread *thread)
 void hz3_budget_after_fork(struct hz3_thread *self, bool counts)
 {
     hz3_set(self->lent, 0);
-    intptr_t unclaimed = total_budget - (counts ? (intptr_t)self->reserved : 0);
+    intptr_t unclaimed = hz3_budget_total - (counts ? (intptr_t)self->reserved : 0);
     if (hz3_get(hz3_budget_unclaimed) != unclaimed) hz3_set(hz3_budget_unclaimed, unclaimed);
 }

@@ -24,6 +24,11 @@ void hz3_budget_settle(struct hz3_thread *self);
 /* The part of the total budget that no thread claims, or that is lent: the total less `reserved - lent` of all threads.
  * Negative after sleepers took back what others had claimed meanwhile. */
 extern HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
+extern intptr_t hz3_budget_total;
+HZ3_INLINE size_t hz3_budget_claimed(void)
+{
+    return (size_t)hz3_max(hz3_budget_total - hz3_get(hz3_budget_unclaimed), (intptr_t)0);
+}
 /* Lends for a thread that made no slow call since the last time; under hz3_threads_lock.  With its next slow call a
  * sleeper takes back what is lent.  Until then it may fill its magazines; the next call here sees that. */
 void hz3_budget_lend(struct hz3_thread *thread);

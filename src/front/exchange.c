@@ -55,11 +55,13 @@ static bool load_shared(struct hz3_thread *self, unsigned cls)
 void *hz3_exchange_malloc(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    void **empty = self->cache.top[cls], **full = self->cache.previous[cls], *p = NULL;
-    if (!hz3_is_empty(empty)) return NULL;
+    if (!hz3_is_empty(self->cache.top[cls])) return NULL;
     self->cache.freed_only[cls] = false;
     hz3_thread_go_inside(self);
-    if (hz3_is_empty(full)) {
+    void **empty = self->cache.top[cls], **full = self->cache.previous[cls], *p = NULL;
+    if (!hz3_is_empty(empty)) {
+        p = pop(&self->cache, cls); /* a visitor put it back */
+    } else if (hz3_is_empty(full)) {
         if (load_shared(self, cls)) p = pop(&self->cache, cls);
     } else if (may_swap(&self->cache, cls, full)) {
         self->cache.stats.swap++;

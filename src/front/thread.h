@@ -45,13 +45,15 @@ struct hz3_cache {
 struct hz3_thread {
     struct hz3_cache cache;
     enum hz3_thread_state state;
-    bool by_loader;          /* the dynamic loader called free, and may hold locks of libc */
-    bool due;                /* it is time to call reclaim/visit */
-    uint8_t ending;          /* how often the destructor of its end has run */
-    bool has_to_answer;      /* since a fork it does not hold its entry in the list of threads */
-    HZ3_ATOMIC(bool) inside; /* its magazines may be half changed: a child forked now must not touch them */
+    bool by_loader;               /* the dynamic loader called free, and may hold locks of libc */
+    bool due;                     /* it is time to call reclaim/visit */
+    uint8_t ending;               /* how often the destructor of its end has run */
+    bool has_to_answer;           /* since a fork it does not hold its entry in the list of threads */
+    HZ3_ATOMIC(bool) inside;      /* its magazines may be half changed: a child forked now must not touch them */
+    HZ3_ATOMIC(uint32_t) visited; /* a bool: another thread is emptying its magazines (front/sleepers) */
     uint32_t slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
+    uint8_t asleep;        /* for how many looks; HZ3_ASLEEP_EMPTIED: it was emptied since; under the same lock */
     struct hz3_heap *heap;
     pthread_t self;
     struct hz3_outbox **outbox;   /* lets other threads find this thread's outbox: statistics, and a forked child */
@@ -95,12 +97,17 @@ HZ3_RACY static inline size_t hz3_cache_count(const struct hz3_cache *cache, uns
     return hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(cache->previous[cls]);
 }
 
-/* Around all changes of the magazines in a slow path.  A fork by another thread copies the cache as it is, so `inside`
+enum { HZ3_ASLEEP_EMPTIED = UINT8_MAX };
+void hz3_thread_wait_for_visitor(struct hz3_thread *self);
+
+/* Around all uses of the magazines in a slow path.  A fork by another thread copies the cache as it is, so `inside`
  * has to be seen before the first change and until after the last. */
 HZ3_INLINE void hz3_thread_go_inside(struct hz3_thread *self)
 {
     hz3_set(self->inside, true);
     hz3_fence(memory_order_release);
+    hz3_compiler_fence(); /* a visitor makes this a full fence */
+    if (unlikely(hz3_load(self->visited, memory_order_acquire))) hz3_thread_wait_for_visitor(self);
 }
 
 HZ3_INLINE void hz3_thread_go_outside(struct hz3_thread *self)

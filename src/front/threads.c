@@ -29,9 +29,10 @@ enum {
 
 struct hz3_lock hz3_threads_lock;
 HZ3_ATOMIC(uint32_t) hz3_threads_none;
-static unsigned joined;             /* how many threads have joined; under hz3_threads_lock, as the two below */
-static unsigned crowd;              /* the most there were since a crowd dispersed */
-static struct hz3_cache_stats dead; /* the counters of threads that left */
+static unsigned joined;               /* how many threads have joined; under hz3_threads_lock, as the two below */
+static unsigned crowd;                /* the most there were since a crowd dispersed */
+HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had when the last one did */
+static struct hz3_cache_stats dead;   /* the counters of threads that left */
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
@@ -66,7 +67,7 @@ static void strike_off_lost(struct hz3_roll_entry *entry)
 }
 
 /* Removes threads that are gone.  To be called before all threads are walked; hz3_threads_lock is held. */
-static void call_roll(void)
+void hz3_threads_call_roll_locked(void)
 {
     unsigned before = joined;
     for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
@@ -79,7 +80,7 @@ static void call_roll(void)
 void hz3_threads_call_roll(void)
 {
     if (!hz3_trylock(&hz3_threads_lock)) return;
-    call_roll();
+    hz3_threads_call_roll_locked();
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -193,6 +194,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     self->outbox = &hz3_outbox;
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
+    hz3_set(hz3_threads_several, joined > 1);
     crowd = hz3_max(crowd, joined);
     hz3_unlock(&hz3_threads_lock);
     self->entry->gate_slot = hz3_gate_claim_slot();
@@ -209,7 +211,7 @@ void hz3_cache_start(void (*at_end)(void *))
 static void forget_others(struct hz3_thread *self, bool whole)
 {
     struct hz3_roll_entry *own = NULL;
-    call_roll();
+    hz3_threads_call_roll_locked();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
         struct hz3_thread *gone = entry->thread;
         if (gone == self) {
@@ -249,14 +251,6 @@ void hz3_threads_answer(struct hz3_thread *self)
     if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold_again(self->entry);
 }
 
-void hz3_cache_lend(void)
-{
-    if (!hz3_trylock(&hz3_threads_lock)) return;
-    call_roll();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) hz3_budget_lend(entry->thread);
-    hz3_unlock(&hz3_threads_lock);
-}
-
 /* ---- observation ---- */
 
 HZ3_RACY static bool holds(void **top, const void *p)
@@ -272,7 +266,7 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     clockid_t clock;
     int found = 0;
     if (!hz3_trylock(&hz3_threads_lock)) return 0;
-    call_roll();
+    hz3_threads_call_roll_locked();
     for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
         const struct hz3_thread *thread = entry->thread;
         bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p) ||
@@ -287,7 +281,7 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
 HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
-    call_roll();
+    hz3_threads_call_roll_locked();
     *sum = dead;
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
         add_stats(sum, &entry->thread->cache.stats);
@@ -323,7 +317,7 @@ HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
 {
     struct hz3_cached cached = {0};
     hz3_lock(&hz3_threads_lock);
-    call_roll();
+    hz3_threads_call_roll_locked();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
         count_magazines(&entry->thread->cache, cls, &cached);
         count_outbox(*entry->thread->outbox, cls, &cached);

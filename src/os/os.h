@@ -81,6 +81,9 @@ HZ3_INLINE bool hz3_ms_passed(uint32_t then, uint32_t age, uint32_t now)
     return ms >= age && ms < UINT32_MAX - hour;
 }
 
+/* Every other thread of the process passes a full barrier, at once if it runs, before this returns.  False: the system
+ * refused, or a filter might. */
+bool hz3_os_barrier(void);
 /* Waits while *word == value, at most timeout_ms (0: for ever). */
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms);
 /* Wakes all that wait: a single one might be in a signal handler, and could not pass the wake on. */

@@ -295,6 +295,20 @@ int hz3_os_thread(void)
     return thread;
 }
 
+/* membarrier(2); not every C library's headers have its commands. */
+enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+
+bool hz3_os_barrier(void)
+{
+    if (hz3_sandboxed()) return false;
+    int saved = errno;
+    bool done = syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 ||
+                (syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+                 syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0);
+    errno = saved;
+    return done;
+}
+
 static struct timespec now_by(clockid_t clock)
 {
     struct timespec now = {0};

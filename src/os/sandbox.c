@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-HZ3_ATOMIC(uint32_t) hz3_sandbox;
+HZ3_TOGETHER HZ3_ATOMIC(uint32_t) hz3_sandbox;
 static _Thread_local bool joined_free;
 static _Thread_local int
     bound_as; /* the process in which this thread, or its child of vfork, installed a filter; or 0 */

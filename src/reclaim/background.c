@@ -3,6 +3,7 @@
 
 #include "back/limits.h"
 #include "back/purge.h"
+#include "front/sleepers.h"
 #include "front/threads.h"
 #include "os/gate.h"
 #include "os/libc.h"
@@ -38,7 +39,7 @@ static sigset_t program_signals;        /* of the thread that started it */
 
 static bool is_worth_it(void)
 {
-    return hz3_reclaim_waiting() >= hz3_pages_much() + hz3_get(hopeless);
+    return hz3_reclaim_waiting() + hz3_cache_held() >= hz3_pages_much() + hz3_get(hopeless);
 }
 
 /* Changes the state to `to` if it was `from`. */
@@ -59,20 +60,25 @@ static int make_pass(bool all, int futile)
     return hz3_reclaim_in_vain(bytes, 1) ? futile + 1 : 0;
 }
 
+/* It stays as long as threads hold much, since none of them tells when it goes to sleep. */
+static bool there_is_work(void)
+{
+    return hz3_reclaim_waiting() > DONE_BYTES || hz3_cache_held() >= hz3_pages_much();
+}
+
 static void work(void)
 {
     int futile = 0;
     bool refused = false, alone = false;
     hz3_set(hz3_pages_attended, true);
-    while (!alone && hz3_reclaim_waiting() > DONE_BYTES && !(refused && futile >= FUTILE_MAX) &&
-           hz3_get(state) != FORBIDDEN) {
+    while (!alone && there_is_work() && !(refused && futile >= FUTILE_MAX) && hz3_get(state) != FORBIDDEN) {
         hz3_os_wait(&hz3_threads_none, 0, hz3_reclaim_interval);
         alone = hz3_get(hz3_threads_none);
-        futile = make_pass(alone, futile);
+        futile = make_pass(alone, hz3_reclaim_waiting() > DONE_BYTES ? futile : 0);
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
-    hz3_set(hopeless, refused || alone ? hz3_reclaim_waiting() : 0);
+    hz3_set(hopeless, refused || alone ? hz3_reclaim_waiting() + hz3_cache_held() : 0);
     hz3_set(hz3_pages_attended, false);
 }
 

@@ -4,15 +4,17 @@
 #include "back/gauges.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
+#include "front/sleepers.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "reclaim/pressure.h"
 
 enum {
-    SLEEP_MS = 250,   /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
-    AS_MANY_AGE = 64, /* objects freed within this share of the decay time, or 10 ms, may be wanted again */
-    WORTH = 8,        /* a pass that gives back less than this share of what waits was in vain */
+    SLEEP_MS = 250,       /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
+    EMPTIED_AT_ONCE = 64, /* sleepers, by the background thread */
+    AS_MANY_AGE = 64,     /* objects freed within this share of the decay time, or 10 ms, may be wanted again */
+    WORTH = 8,            /* a pass that gives back less than this share of what waits was in vain */
 };
 #define SLICE_MIN HZ3_MIB(2)
 
@@ -74,13 +76,14 @@ bool hz3_reclaim_in_vain(size_t bytes, unsigned slices)
     return bytes <= hz3_reclaim_waiting() / WORTH / slices;
 }
 
-void hz3_reclaim_look_after_sleepers(void)
+void hz3_reclaim_look_after_sleepers(unsigned most)
 {
     static uint32_t last;
     uint32_t now = (uint32_t)hz3_os_now_ms();
     if (!hz3_ms_passed(last, SLEEP_MS, now)) return;
     last = now;
     hz3_cache_lend();
+    hz3_cache_empty_sleepers(most);
 }
 
 static uint32_t vain; /* how many slices in succession were in vain */
@@ -97,7 +100,7 @@ void hz3_reclaim_slice(uint32_t slice)
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
 {
     all |= hz3_reclaim_pressed();
-    hz3_reclaim_look_after_sleepers();
+    hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
     vain = 0;
     return pass(all ? 0 : hz3_reclaim_decay, 0, 1, all || break_huge_pages);
 }

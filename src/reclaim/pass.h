@@ -17,8 +17,9 @@ extern uint32_t hz3_reclaim_decay, hz3_reclaim_interval; /* ms: the decay time; 
 /* Makes one pass; `force`: whatever the age of memory.  Returns the bytes given back. */
 size_t hz3_reclaim_run(bool force);
 
-/* The lock is held for all that follow.  Lets threads that made no slow call for long lend what they do not use. */
-void hz3_reclaim_look_after_sleepers(void);
+/* The lock is held for all that follow.  Threads that made no slow call for long lend what they do not use; up to
+ * `most` of them are emptied. */
+void hz3_reclaim_look_after_sleepers(unsigned most);
 /* Makes a slice of a pass.  After a decay time of slices in vain, those of one pass break huge pages. */
 void hz3_reclaim_slice(uint32_t slice);
 /* Makes a pass for the background thread; returns the bytes given back. */

@@ -13,6 +13,7 @@ enum {
     PASS_MIN_MS = 10,
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
     STEPS_PER_BOUND = 8,
+    EMPTIED_AT_ONCE = 4, /* sleepers, by a thread of the program */
 };
 #define GROWTH_STEP_MAX HZ3_MIB(2)
 
@@ -40,7 +41,7 @@ uint32_t hz3_reclaim_tick(void)
         slices = hz3_min(slices, (uint32_t)HZ3_PASS_SLICES);
         if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
-        hz3_reclaim_look_after_sleepers();
+        hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
         if (pressed) hz3_reclaim_run(true);
         for (uint32_t i = 0; i < slices && !pressed && !hz3_reclaim_in_background(); i++) hz3_reclaim_slice(first + i);
         hz3_unlock(&hz3_reclaim_lock);

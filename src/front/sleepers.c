@@ -1,0 +1,128 @@
+#include "front/sleepers.h"
+
+#include "front/budget.h"
+#include "front/roll.h"
+#include "front/threads.h"
+
+enum { LOOKS_ASLEEP = 2 }; /* a thread that slept for so many looks of hz3_cache_lend is emptied */
+
+/* What was taken of one class, until it is certain that it was the visitor's to take. */
+struct taken {
+    struct hz3_magazine *from, *into; /* into: opened for 30 objects; NULL: nothing was taken */
+    uint8_t first, last;              /* word indices in *from */
+};
+
+static HZ3_ATOMIC(void *) * word_at(struct hz3_magazine *magazine, unsigned i)
+{
+    return (HZ3_ATOMIC(void *) *)&magazine->word[i];
+}
+
+/* The object that was in that word of taken->from. */
+static void **object_of(const struct taken *taken, unsigned i)
+{
+    return &taken->into->word[taken->into->header.floor + 1u + i - taken->first];
+}
+
+HZ3_RACY static struct taken take(const struct hz3_thread *sleeper, unsigned cls)
+{
+    void **top = sleeper->cache.top[cls];
+    struct hz3_magazine *from = hz3_magazine_of(top);
+    unsigned first = from->header.floor + 1u, at = (unsigned)(top - from->word);
+    struct taken taken = {.from = from, .first = (uint8_t)first, .last = (uint8_t)(at - 1)};
+    if (hz3_is_stub(top) || at <= first || !(taken.into = hz3_magazine_get(cls))) return taken;
+    hz3_magazine_open(taken.into, HZ3_MAGAZINE_LAST - 1);
+    for (unsigned i = first; i < at; i++)
+        *object_of(&taken, i) = hz3_exchange(*word_at(from, i), NULL, memory_order_relaxed);
+    return taken;
+}
+
+/* After the barrier: keeps what was the visitor's to take, and raises the floor to it.  Returns how many. */
+HZ3_RACY static unsigned keep(const struct hz3_thread *sleeper, unsigned cls, const struct taken *taken)
+{
+    unsigned at = (unsigned)(sleeper->cache.top[cls] - taken->from->word), i = taken->first;
+    while (i <= taken->last && i < at && *object_of(taken, i) && !hz3_get(*word_at(taken->from, i))) i++;
+    /* The thread came down to this one, and may have it already; then nobody reads the word. */
+    void *none = NULL;
+    if (i == at && i <= taken->last)
+        hz3_cas(*word_at(taken->from, i), &none, *object_of(taken, i), memory_order_relaxed, memory_order_relaxed);
+    taken->from->header.floor = (uint8_t)(i - 1);
+    return i - taken->first;
+}
+
+static void give_back(unsigned cls, struct hz3_magazine *magazine)
+{
+    if (hz3_magazine_count(magazine))
+        hz3_central_take_apart(cls, magazine);
+    else
+        hz3_magazine_put(cls, magazine);
+}
+
+HZ3_RACY static void take_previous(struct hz3_thread *sleeper, unsigned cls)
+{
+    void **previous = sleeper->cache.previous[cls];
+    if (hz3_is_stub(previous)) return;
+    sleeper->cache.previous[cls] = HZ3_STUB_TOP;
+    give_back(cls, hz3_magazine_close(previous));
+}
+
+static HZ3_ATOMIC(bool) refused; /* the system has no such barrier, or a filter might forbid it */
+
+bool hz3_sleepers_can_be_emptied(void)
+{
+    return HZ3_STORES_IN_ORDER && !hz3_get(refused);
+}
+
+static bool barrier(void)
+{
+    bool done = hz3_os_barrier();
+    if (!done) hz3_set(refused, true);
+    return done;
+}
+
+bool hz3_sleeper_empty(struct hz3_thread *sleeper)
+{
+    struct taken taken[HZ3_CLASS_VALUES];
+    hz3_set(sleeper->visited, 1);
+    /* Either the thread's slow path sees `visited` from now on, or its `inside` is seen here. */
+    bool outside = barrier() && !hz3_load(sleeper->inside, memory_order_acquire);
+    for (unsigned cls = 1; outside && cls <= HZ3_CLASSES; cls++) taken[cls] = take(sleeper, cls);
+    bool certain = outside && barrier();
+    for (unsigned cls = 1; outside && cls <= HZ3_CLASSES; cls++) {
+        if (taken[cls].into) {
+            unsigned kept = keep(sleeper, cls, &taken[cls]);
+            taken[cls].into->header.top = (uint8_t)(taken[cls].into->header.floor + (certain ? kept : 0));
+            give_back(cls, taken[cls].into);
+        }
+        take_previous(sleeper, cls);
+    }
+    hz3_store(sleeper->visited, 0, memory_order_release);
+    hz3_os_wake(&sleeper->visited);
+    return outside;
+}
+
+void hz3_cache_lend(void)
+{
+    if (!hz3_trylock(&hz3_threads_lock)) return;
+    hz3_threads_call_roll_locked();
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) hz3_budget_lend(entry->thread);
+    hz3_unlock(&hz3_threads_lock);
+}
+
+void hz3_cache_empty_sleepers(unsigned most)
+{
+    if (!hz3_sleepers_can_be_emptied() || !hz3_trylock(&hz3_threads_lock)) return;
+    hz3_threads_call_roll_locked();
+    for (struct hz3_roll_entry *entry = hz3_roll; entry && most; entry = entry->next) {
+        struct hz3_thread *thread = entry->thread;
+        bool due = thread->asleep >= LOOKS_ASLEEP && thread->asleep < HZ3_ASLEEP_EMPTIED;
+        if (!due || thread == &hz3_thread || !thread->reserved) continue;
+        if (hz3_sleeper_empty(thread)) thread->asleep = HZ3_ASLEEP_EMPTIED;
+        most--;
+    }
+    hz3_unlock(&hz3_threads_lock);
+}
+
+size_t hz3_cache_held(void)
+{
+    return hz3_get(hz3_threads_several) && hz3_sleepers_can_be_emptied() ? hz3_budget_claimed() : 0;
+}

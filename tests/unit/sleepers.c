@@ -1,0 +1,172 @@
+/* Sleepers: their magazines are emptied, but for an object of each class, and no object is lost or handed out twice,
+ * whatever the threads do meanwhile. */
+#include "unit.h"
+
+#include "base/sizeclass.h"
+#include "front/cache.h"
+#include "front/roll.h"
+#include "front/sleepers.h"
+#include "front/threads.h"
+#include "os/gate.h"
+
+#include "support.h"
+
+enum { SIZES = 4, OBJECTS = 40, THREADS = 3, LEAST_VISITS = 100 };
+static const size_t size_of[SIZES] = {64, 512, 3000, 20000};
+static pthread_barrier_t barrier;
+static bool stop;
+
+/* How many visits found a thread outside its slow paths. */
+static unsigned visit_all(void)
+{
+    unsigned emptied = 0;
+    hz3_gate_enter_at_last();
+    hz3_lock(&hz3_threads_lock);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+        if (entry->thread != &hz3_thread) emptied += hz3_sleeper_empty(entry->thread);
+    hz3_unlock(&hz3_threads_lock);
+    hz3_gate_leave();
+    return emptied;
+}
+
+static void take_and_free(void **held)
+{
+    for (int round = 0; round < 8; round++) {
+        for (unsigned i = 0; i < SIZES * OBJECTS; i++) held[i] = hz3_cache_malloc(hz3_class_of(size_of[i % SIZES]));
+        for (unsigned i = 0; i < SIZES * OBJECTS; i++) hz3_cache_free(held[i], hz3_class_of(size_of[i % SIZES]));
+    }
+}
+
+static size_t held_of(unsigned i)
+{
+    return hz3_cache_count(&hz3_thread.cache, hz3_class_of(size_of[i]));
+}
+
+static void *sleep_and_go_on(void *unused)
+{
+    void *held[SIZES * OBJECTS];
+    take_and_free(held);
+    for (unsigned i = 0; i < SIZES; i++) CHECK(held_of(i) > 1);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < SIZES; i++) CHECK(held_of(i) <= 1);
+    take_and_free(held);
+    return unused;
+}
+
+static void what_a_sleeper_held_goes_back(void **state)
+{
+    (void)state;
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    pthread_t thread = start_thread(sleep_and_go_on, NULL);
+    pthread_barrier_wait(&barrier);
+    assert_int_equal(visit_all(), 1);
+    size_t left = 0;
+    for (unsigned i = 0; i < SIZES; i++) left += hz3_cache_objects(hz3_class_of(size_of[i]));
+    pthread_barrier_wait(&barrier);
+    join_thread(thread);
+    assert_true(left <= SIZES);
+}
+
+/* An object that two threads hold at once does not keep the pattern of the first.  Some go from thread to thread. */
+static HZ3_ATOMIC(void *) shared[SIZES];
+struct held {
+    void *p;
+    uint64_t id;
+};
+
+static void hold(struct held *held, void *p, uint64_t id)
+{
+    *held = (struct held){p, id};
+    if (p) fill(p, 64, id);
+}
+
+static void *churn(void *number)
+{
+    uint64_t seed = (uintptr_t)number, id = seed << 32;
+    struct held held[SIZES][OBJECTS] = {0};
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        uint64_t random = next_random(&seed);
+        unsigned size = random % SIZES, cls = hz3_class_of(size_of[size]);
+        struct held *one = &held[size][(random >> 8) % OBJECTS];
+        CHECK(!one->p || is_filled(one->p, 64, one->id));
+        if (one->p) hz3_cache_free(one->p, cls);
+        hold(one, hz3_cache_malloc(cls), ++id);
+        if (random >> 32 & 1) hold(one, hz3_exchange(shared[size], one->p, memory_order_acq_rel), ++id);
+    }
+    for (unsigned size = 0; size < SIZES; size++)
+        for (int i = 0; i < OBJECTS; i++) {
+            CHECK(!held[size][i].p || is_filled(held[size][i].p, 64, held[size][i].id));
+            if (held[size][i].p) hz3_cache_free(held[size][i].p, hz3_class_of(size_of[size]));
+        }
+    return NULL;
+}
+
+/* ---- what a thread may do between the visitor's two barriers ---- */
+
+enum { FULL = 10 };
+static struct hz3_thread woken;
+static unsigned pops,
+    pushes; /* it pops so many objects, as if it had read them before the exchange, then pushes some */
+static void *popped[FULL];
+static int barriers;
+
+bool __real_hz3_os_barrier(void);
+bool __wrap_hz3_os_barrier(void);
+bool __wrap_hz3_os_barrier(void)
+{
+    void ***top = &woken.cache.top[hz3_class_of(512)];
+    if (++barriers == 2) {
+        *top -= pops;
+        for (unsigned i = 0; i < pushes; i++) *++*top = popped[pops - 1 - i];
+    }
+    return __real_hz3_os_barrier();
+}
+
+/* Fills a magazine of the woken thread, the topmost object last.  popped: the objects as it would pop them. */
+static void fill_magazine(unsigned cls)
+{
+    for (unsigned i = 0; i < HZ3_CLASS_VALUES; i++) woken.cache.top[i] = woken.cache.previous[i] = HZ3_STUB_TOP;
+    void **top = hz3_magazine_open(hz3_magazine_get(cls), FULL);
+    for (unsigned i = FULL; i-- > 0;) *++top = popped[i] = hz3_cache_malloc(cls);
+    woken.cache.top[cls] = top;
+}
+
+static void who_wakes_meanwhile_shares_no_object(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(512);
+    for (pops = 0; pops <= FULL; pops++)
+        for (pushes = 0; pushes <= pops; pushes++) {
+            fill_magazine(cls);
+            uint64_t retired = hz3_central_retired(cls);
+            barriers = 0;
+            if (!hz3_sleepers_can_be_emptied() || !hz3_sleeper_empty(&woken)) skip();
+            retired = hz3_central_retired(cls) - retired;
+            size_t left = hz3_magazine_objects(woken.cache.top[cls]);
+            for (size_t i = 0; i < left; i++) assert_non_null(woken.cache.top[cls][-(ptrdiff_t)i]);
+            assert_null(woken.cache.top[cls][-(ptrdiff_t)left]); /* the floor */
+            assert_int_equal(left + retired + pops - pushes, FULL);
+            /* The topmost object stays: the thread may be about to take it. */
+            if (pops - pushes < FULL) assert_ptr_equal(*woken.cache.top[cls], popped[pops - pushes]);
+            for (unsigned i = 0; i < pops - pushes; i++) hz3_cache_free(popped[i], cls);
+            hz3_central_take_apart(cls, hz3_magazine_close(woken.cache.top[cls]));
+        }
+}
+
+static void threads_that_run_are_visited_in_vain_or_well(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    unsigned emptied = 0;
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    for (uintptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(churn, (void *)(i + 1));
+    for (double until = now() + 1; now() < until;) emptied += visit_all();
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    for (uintptr_t i = 0; i < THREADS; i++) join_thread(threads[i]);
+    assert_true(emptied > LEAST_VISITS);
+}
+
+RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
+    cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
