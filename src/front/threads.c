@@ -266,7 +266,7 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
 {
     if (!outbox) return;
     cached->outgoing += hz3_outgoing_objects(outbox, cls);
-    cached->thread += hz3_owner_stash_spilled(outbox, cls) + hz3_quarantine_objects(outbox, cls);
+    cached->thread += hz3_quarantine_objects(outbox, cls);
 }
 
 HZ3_RACY static void count_magazines(const struct hz3_cache *cache, unsigned cls, struct hz3_cached *cached)
