@@ -17,7 +17,6 @@ BUILDS = {
     "scale": "",
     "fast": "",
     "classic": "-DHZ3_S44_STATS=1 -DHZ3_S44_4_STATS=1 -DHZ3_S67_STATS=1 -DHZ3_S74_STATS=1 -DHZ3_S96_OWNER_STASH_PUSH_STATS=1",
-    "r90": "-DHZ3_S48_OWNER_STASH_SPILL=1",
     "secure": "",
     "memory": "-DHZ3_ATOMIC_STATS=1",
 }

@@ -66,8 +66,7 @@ static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
         HZ3_COUNT(s44, n);
         return true;
     }
-    struct hz3_magazine *magazine =
-        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
+    struct hz3_magazine *magazine = steal ? hz3_owner_stash_steal(cls) : hz3_owner_stash_pop(self->cache.owner, cls);
     if (!magazine) return false;
     HZ3_COUNT(s44, hz3_magazine_count(magazine));
     hz3_refill_load(&self->cache, cls, magazine);

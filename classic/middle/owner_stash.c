@@ -1,5 +1,6 @@
 #include "middle/owner_stash.h"
 
+#include "api/options.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash_transport.h"
@@ -26,9 +27,13 @@ static unsigned owners(void)
 
 /* ---- bounds ---- */
 
-void hz3_owner_stash_start(unsigned instances)
+void hz3_owner_stash_start(void)
 {
-    hz3_instances_set = instances;
+    size_t wanted = hz3_options.OWNER_STASH_INSTANCES;
+    hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
+    if (HZ3_S144_SETTABLE && wanted != HZ3_OPTION_AUTO)
+        for (hz3_instances_set = 1; 2 * hz3_instances_set <= hz3_min(wanted, HZ3_INSTANCES_MAX);)
+            hz3_instances_set *= 2;
     size_t left = UNBOOKED_BYTES / hz3_instances();
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         size_t size = hz3_class_size(cls), item = size * hz3_bin_item(cls);
@@ -97,7 +102,7 @@ bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *t
                    n);
 }
 
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
+bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
     unsigned n = hz3_magazine_count(magazine);
     return counted(has_room(owner, cls, hz3_bin_items_of_magazine(n)) &&
@@ -119,7 +124,7 @@ unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, uns
     return got;
 }
 
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
+struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls)
 {
     struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, cls), cls);
     if (magazine) HZ3_COUNT(popped, hz3_magazine_count(magazine));
@@ -149,7 +154,7 @@ unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
     return got;
 }
 
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
+struct hz3_magazine *hz3_owner_stash_steal(unsigned cls)
 {
     struct hz3_stash *stash;
     struct hz3_bin *bin;
@@ -234,11 +239,6 @@ size_t hz3_owner_stash_objects(unsigned cls)
     for (unsigned owner = 0; owner < owners(); owner++)
         for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, cls);
     return objects;
-}
-
-void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
-{
-    for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < hz3_heap_count; owner++) visit(&stashes[owner].taker);
 }
 
 const struct hz3_place hz3_stash_places[] = {

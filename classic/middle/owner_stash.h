@@ -26,30 +26,29 @@ bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object);
 /* head .. tail: n objects linked through their first words. */
 bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n);
 /* A closed magazine; from then on it belongs to the stash. */
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine);
+bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine);
 
 /* Not to be called where HZ3_STASH_POPS is 0.  Pops up to `want` objects and returns how many; those that this thread
  * kept from its last pop come first. */
 unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want);
 /* A closed magazine that is not empty, or NULL. */
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls);
+struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls);
 /* The same from any owner that has some. */
 unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want);
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls);
+struct hz3_magazine *hz3_owner_stash_steal(unsigned cls);
 
 /* Objects in all instances, a magazine counted as full; approximate while others push and pop. */
 uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls);
 bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls);
 
-void hz3_owner_stash_start(unsigned instances);
+void hz3_owner_stash_start(void); /* with HZ3_S144_SETTABLE as many instances as the option says */
 /* Retires the objects of bins that lay untouched since the last call, or of all. */
 void hz3_owner_stash_trim(unsigned cls, bool all);
 /* At a thread's end: retires what it kept from its pops. */
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox);
 size_t hz3_owner_stash_objects(unsigned cls); /* in all bins; exact when nobody pushes or pops */
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls);
-size_t hz3_owner_stash_in_flight(unsigned owner);                     /* bytes, as the bound counts them */
-size_t hz3_owner_stash_waiting(void);                                 /* the same, for all owners */
-void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
-extern const struct hz3_place hz3_stash_places[];                     /* for readers outside: base/layout */
+size_t hz3_owner_stash_in_flight(unsigned owner); /* bytes, as the bound counts them */
+size_t hz3_owner_stash_waiting(void);             /* the same, for all owners */
+extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */
 #endif

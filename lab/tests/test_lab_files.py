@@ -111,16 +111,17 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("HZ3_FREE_CHECK", "HZ3_FREE_CHEKC", "there is no flag HZ3_FREE_CHEKC"),
     ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 7", "out of range"),
     ("HZ3_FREE_CHECK = 0", 'HZ3_FREE_CHECK = "0"', "whole number"),
-    ("HZ3_FREE_CHECK = 0", "HZ3_OWNER_STASH_INSTANCES = 3", "^'one': HZ3_OWNER_STASH_INSTANCES is a power of two$"),
-    ("HZ3_FREE_CHECK = 0", "HZ3_S44_DRAIN_LIMIT = 32", "^'one': HZ3_S44_DRAIN_LIMIT bounds what a list's pop detaches; "),
+    ("HZ3_FREE_CHECK = 0", "HZ3_SMALL_NUM_SC = 9", "^'one': HZ3_SMALL_NUM_SC is a power of two$"),
+    ("HZ3_FREE_CHECK = 0", "HZ3_S44_DRAIN_LIMIT = 32", "lane scale has no flag HZ3_S44_DRAIN_LIMIT; of classic"),
     (
         "HZ3_FREE_CHECK = 0",
-        "HZ3_S44_4_EARLY_PREFETCH_DIST = 2",
-        r"^'one': \S+_DIST needs HZ3_S44_4_EARLY_PREFETCH=1 \(lane classic\)$",
+        "HZ3_FREE_CHECK = 0, HZ3_SECURE = 1",
+        r"^'one': HZ3_SECURE checks .*; needs HZ3_FREE_CHECK=1 \(lane scale\)$",
     ),
     (
         'lane = "scale"',
-        'lane = "scale"\nflags = { HZ3_S145_CACHE_BATCH = 8, HZ3_S142_CENTRAL_LOCKFREE = 1 }',
+        'lane = "classic"\nflags = { HZ3_FREE_CHECK = 1, HZ3_CENTRAL_MAGAZINES = 0, '
+        'HZ3_S145_CACHE_BATCH = 8, HZ3_S142_CENTRAL_LOCKFREE = 1 }',
         "^'baseline': HZ3_S145_CACHE_BATCH needs .*=1; HZ3_S142_CENTRAL_LOCKFREE is how central .*=1$",
     ),
     ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 1", "the same build as 'baseline'"),
@@ -231,7 +232,7 @@ def test_the_experiments_of_the_project_can_be_run(file):
 
 
 def test_of_a_compiler_that_says_something_else_all_is_shown(tmp_path, monkeypatch):
-    variant, known = experiment.Variant("x", "scale", {"HZ3_OWNER_STASH_INSTANCES": 3}), registry.read()
+    variant, known = experiment.Variant("x", "classic", {"HZ3_OWNER_STASH_INSTANCES": 3}), registry.read()
     said = "relations.c:9:1: error: static assertion failed due to requirement '!(A) || (B)': A: see B; needs C=1"
     for text, complaint in ((said, "^'x': A: see B; needs C=1$"), ("no header", "^'x': no header\n$")):
         (tmp_path / "cc").write_text(f'#!/bin/sh\necho "{text}"\nexit 1\n')

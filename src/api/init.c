@@ -32,7 +32,7 @@ static void apply_live_options(void)
     hz3_huge_pages_set((enum hz3_thp)hz3_options.THP);
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
     hz3_heap_count = (unsigned)hz3_options.HEAPS;
-    hz3_owner_stash_start((unsigned)hz3_options.OWNER_STASH_INSTANCES);
+    hz3_owner_stash_start();
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
     hz3_pages_decay = (uint32_t)hz3_options.DECAY;
     hz3_reclaim_start((uint32_t)hz3_options.DECAY);

@@ -3,8 +3,6 @@
 
 #include "base/number.h"
 #include "base/print.h"
-#include "front/topology.h"
-#include "variants/instances.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -49,19 +47,6 @@ static bool count(const char *text, size_t *value)
     const char *end;
     if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
     return hz3_number(text, &end, value) && !*end && *value > 0;
-}
-
-/* A fixed number is the only one accepted. */
-static const char takes_instances[] = "1, 2, 4, 8, 16, auto or lane";
-static bool instances(const char *text, size_t *value)
-{
-    const char *end;
-    *value = HZ3_OWNER_STASH_INSTANCES;
-    if (!strcmp(text, "lane")) return true;
-    if (!strcmp(text, "auto")) return *value = HZ3_INSTANCES_FIXED ? *value : HZ3_OPTION_AUTO, true;
-    if (!hz3_number(text, &end, value) || *end) return false;
-    if (HZ3_INSTANCES_FIXED) return *value == HZ3_INSTANCES_FIXED;
-    return *value >= 1 && *value <= HZ3_INSTANCES_MAX && (*value & (*value - 1)) == 0;
 }
 
 static const char takes_switch_on[] = "0 or 1";
@@ -205,8 +190,6 @@ bool hz3_options_load(void)
     if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
-    if (hz3_options.OWNER_STASH_INSTANCES == HZ3_OPTION_AUTO)
-        hz3_options.OWNER_STASH_INSTANCES = hz3_topology_instances(HZ3_CPU_FILES);
     return readable;
 }
 
@@ -255,10 +238,7 @@ void hz3_options_report(void)
         const char *value = effective(&options[i], buf, sizeof buf);
         size_t ignored;
         if (text && !options[i].parse(text, &ignored)) {
-            bool fixed = options[i].parse == instances && HZ3_INSTANCES_FIXED;
-            line(fixed ? "hz3: warning: bad value for %s: %s (this build is fixed at %s: HZ3_S144_SETTABLE=0)\n"
-                       : "hz3: warning: bad value for %s: %s (it takes %s)\n",
-                 options[i].name, text, fixed ? value : options[i].takes, "");
+            line("hz3: warning: bad value for %s: %s (it takes %s)\n", options[i].name, text, options[i].takes, "");
             source = "default";
         }
         if (hz3_options.VERBOSE)

@@ -7,13 +7,12 @@
 #include HZ3_QUARANTINE_H
 
 /* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
- * The thread's own stay in its heap if others could mix them, but not where a stash would write into them. */
+ * The thread's own stay in its heap if others could mix them. */
 static int owner_of(const struct hz3_cache *cache, const struct hz3_magazine *magazine)
 {
-    if (!HZ3_STASH_PUSHES) return HZ3_NO_OWNER;
+    if (!HZ3_S44_OWNER_STASH) return HZ3_NO_OWNER;
     unsigned i = magazine->header.floor + 1u, owner = hz3_owner_at(magazine->word[i]);
-    bool own_stay = !HZ3_S44_TRANSPORT_LIST && hz3_get(hz3_heap_highest);
-    if (owner == cache->owner && !own_stay) return HZ3_NO_OWNER;
+    if (owner == cache->owner && !hz3_get(hz3_heap_highest)) return HZ3_NO_OWNER;
     while (i < magazine->header.top && hz3_owner_at(magazine->word[i + 1]) == owner) i++;
     return i == magazine->header.top ? (int)owner : HZ3_NO_OWNER;
 }
@@ -51,7 +50,6 @@ void hz3_evict_classes(struct hz3_cache *cache)
 void hz3_evict_outbox(struct hz3_outbox *outbox)
 {
     hz3_outgoing_flush(outbox);
-    hz3_owner_stash_flush_spill(outbox);
 }
 
 void hz3_evict_all(struct hz3_thread *thread)

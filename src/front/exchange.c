@@ -41,7 +41,7 @@ static void *pop(struct hz3_cache *cache, unsigned cls)
 static bool load_shared(struct hz3_thread *self, unsigned cls)
 {
     if (!may_exchange(&self->cache, cls, &self->cache.loads)) return false;
-    struct hz3_magazine *magazine = HZ3_STASH_POPS ? hz3_owner_stash_pop_magazine(self->cache.owner, cls) : NULL;
+    struct hz3_magazine *magazine = hz3_owner_stash_pop(self->cache.owner, cls);
     self->cache.stats.stash += magazine != NULL;
     if (!magazine) {
         magazine = hz3_transfer_pop(cls);

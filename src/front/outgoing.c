@@ -10,7 +10,7 @@ enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object
 bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 {
     return (owner != HZ3_NO_OWNER && hz3_heap_is_in_use((unsigned)owner) &&
-            hz3_owner_stash_push_magazine((unsigned)owner, cls, magazine)) ||
+            hz3_owner_stash_push((unsigned)owner, cls, magazine)) ||
            hz3_transfer_push(cls, magazine);
 }
 

@@ -21,43 +21,6 @@ static void fill(struct hz3_thread *self, unsigned cls, void **objects, unsigned
     while (n) *++self->cache.top[cls] = objects[--n];
 }
 
-/* Takes up to `want` objects that other threads left for this heap, or, to steal, for any heap. */
-static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
-{
-    return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
-                 : hz3_owner_stash_pop_batch(self->cache.owner, cls, objects, want);
-}
-
-/* Refills the loaded magazine from the owner stash. */
-static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
-{
-    if (!HZ3_STASH_POPS) return false;
-    if (HZ3_S44_TRANSPORT_LIST) {
-        void *objects[HZ3_MAGAZINE_LAST];
-        unsigned n;
-        if (!have_magazine(self, cls) || !(n = take_linked(self, cls, objects, self->cache.capacity[cls], steal)))
-            return false;
-        fill(self, cls, objects, n);
-        return true;
-    }
-    struct hz3_magazine *magazine =
-        steal ? hz3_owner_stash_steal_magazine(cls) : hz3_owner_stash_pop_magazine(self->cache.owner, cls);
-    if (!magazine) return false;
-    hz3_refill_load(&self->cache, cls, magazine);
-    return true;
-}
-
-/* Loads a whole magazine from the transfer cache, or from what a fork left behind. */
-static bool take_whole(struct hz3_thread *self, unsigned cls)
-{
-    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
-    if (!magazine) magazine = hz3_orphans_pop(cls);
-    if (!magazine) return false;
-    self->cache.stats.transfer++;
-    hz3_refill_load(&self->cache, cls, magazine);
-    return true;
-}
-
 /* Fills the loaded magazine from runs; `fresh`: from a new one if need be. */
 static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 {
@@ -86,14 +49,17 @@ bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
 /* Each source is read before it is written, so that empty ones cost little. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
-    if (take_from_stash(self, cls, false)) {
+    struct hz3_magazine *magazine;
+    if ((magazine = hz3_owner_stash_pop(self->cache.owner, cls)))
         self->cache.stats.stash++;
+    else if ((magazine = hz3_transfer_pop(cls)) || (magazine = hz3_orphans_pop(cls)))
+        self->cache.stats.transfer++;
+    else if (carve(self, cls, false))
         return true;
-    }
-    if (take_whole(self, cls) || carve(self, cls, false)) return true;
-    if (take_from_stash(self, cls, true)) {
+    else if ((magazine = hz3_owner_stash_steal(cls)))
         self->cache.stats.stolen++;
-        return true;
-    }
-    return carve(self, cls, true);
+    else
+        return carve(self, cls, true);
+    hz3_refill_load(&self->cache, cls, magazine);
+    return true;
 }

@@ -292,7 +292,7 @@ HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls,
 {
     if (!outbox) return;
     cached->outgoing += hz3_outgoing_objects(outbox, cls);
-    cached->thread += hz3_owner_stash_spilled(outbox, cls) + hz3_quarantine_objects(outbox, cls);
+    cached->thread += hz3_quarantine_objects(outbox, cls);
 }
 
 struct count_of {

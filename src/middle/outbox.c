@@ -53,10 +53,6 @@ void hz3_outbox_put(struct hz3_outbox *outbox)
 const struct hz3_place hz3_outbox_places[] = {
     HZ3_NUMBER("outbox.size", sizeof(struct hz3_outbox)),
     HZ3_FIELD("outbox.outgoing", struct hz3_outbox, outgoing),
-    HZ3_FIELD("outbox.spill", struct hz3_outbox, spill),
     HZ3_FIELD("outbox.waiting", struct hz3_outbox, waiting),
-    HZ3_NUMBER("spill.size", sizeof(struct hz3_spill)),
-    HZ3_FIELD("spill.first", struct hz3_spill, first),
-    HZ3_FIELD("spill.count", struct hz3_spill, count),
     HZ3_PLACES_END,
 };

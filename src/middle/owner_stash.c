@@ -2,19 +2,25 @@
 
 #include "base/sizeclass.h"
 #include "middle/central.h"
-#include "middle/owner_stash_transport.h"
 
 /* How much the bins of one owner may hold beyond what is booked.  The bound counts it as held. */
 #define UNBOOKED_BYTES HZ3_KIB(512)
 
-static struct hz3_stash stashes[HZ3_NUM_SHARDS];
-static struct {
-    uint32_t item;           /* bytes of what a bin counts: an object, or a full magazine */
-    uint32_t step;           /* how many items are booked at a time, so that not every push writes in_flight */
-} booking[HZ3_CLASS_VALUES]; /* const after start */
+struct hz3_bin {
+    struct hz3_stack stack;
+};
+
+static struct hz3_stash {
+    HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins that are booked, modulo 2^64 */
+    struct hz3_bin bin[HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED;
+} HZ3_CACHE_ALIGNED stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
  * emptied a pass earlier. */
-static HZ3_ATOMIC(uint32_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_CLASS_VALUES];
+static HZ3_ATOMIC(uint32_t) seen[HZ3_NUM_SHARDS][HZ3_CLASS_VALUES];
+static struct {
+    uint32_t bytes;          /* of a full magazine */
+    uint32_t step;           /* how many are booked at a time, so that not every push writes in_flight */
+} booking[HZ3_CLASS_VALUES]; /* const after start */
 
 /* How many stashes may hold something: the heaps after them never had a thread. */
 static unsigned owners(void)
@@ -24,25 +30,24 @@ static unsigned owners(void)
 
 /* ---- bounds ---- */
 
-void hz3_owner_stash_start(unsigned instances)
+void hz3_owner_stash_start(void)
 {
-    hz3_instances_set = instances;
-    size_t left = UNBOOKED_BYTES / hz3_instances();
+    size_t left = UNBOOKED_BYTES;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        size_t size = hz3_class_size(cls), item = size * hz3_bin_item(cls);
-        size_t step = hz3_bin_step(cls, item, left);
-        left -= (step - 1) * item;
-        booking[cls].item = (uint32_t)item;
-        booking[cls].step = (uint32_t)step;
+        size_t bytes = hz3_class_size(cls) * hz3_class_info[cls].load;
+        booking[cls].bytes = (uint32_t)bytes;
+        booking[cls].step = bytes <= left ? 2 : 1;
+        if (bytes <= left) left -= bytes;
     }
 }
 
-static size_t booked(unsigned cls, uint32_t count)
+static size_t booked(unsigned cls, unsigned magazines)
 {
-    return (size_t)((int32_t)count / (int32_t)booking[cls].step) * booking[cls].step * booking[cls].item;
+    return (size_t)(magazines / booking[cls].step * booking[cls].step) * booking[cls].bytes;
 }
 
-void hz3_stash_book(struct hz3_stash *stash, unsigned cls, uint32_t before, uint32_t after)
+/* A bin's count went from `before` to `after`: books the difference, in steps, in in_flight. */
+static void book(struct hz3_stash *stash, unsigned cls, unsigned before, unsigned after)
 {
     size_t more = booked(cls, after) - booked(cls, before); /* modulo 2^64 if it became less */
     if (more) hz3_add(stash->in_flight, more);
@@ -55,10 +60,9 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static bool has_room(unsigned owner, unsigned cls, unsigned items)
+static bool has_room(unsigned owner, unsigned cls)
 {
-    size_t bytes = (size_t)items * booking[cls].item + UNBOOKED_BYTES;
-    return HZ3_STASH_PUSHES && hz3_owner_stash_in_flight(owner) + bytes <= hz3_heap_in_flight_max(owner);
+    return hz3_owner_stash_in_flight(owner) + booking[cls].bytes + UNBOOKED_BYTES <= hz3_heap_in_flight_max(owner);
 }
 
 size_t hz3_owner_stash_waiting(void)
@@ -68,145 +72,98 @@ size_t hz3_owner_stash_waiting(void)
     return bytes;
 }
 
-/* ---- pushes ---- */
+/* ---- pushes and pops ---- */
 
-static struct hz3_bin *bin_to_push(unsigned owner, unsigned cls)
+/* Beyond the bound, but not beyond what the head can count. */
+static void put(struct hz3_stash *stash, unsigned cls, struct hz3_magazine *magazine)
 {
-    return &stashes[owner].bin[hz3_instance_to_push(owner, cls)][cls];
+    unsigned before = hz3_stack_count_of(hz3_stack_put(&stash->bin[cls].stack, hz3_magazine_number(magazine)));
+    book(stash, cls, before, before + 1);
 }
 
-bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
+static struct hz3_magazine *take(struct hz3_stash *stash, unsigned cls)
 {
-    return hz3_owner_stash_push_list(owner, cls, object, object, 1);
+    uint64_t replaced = 0;
+    uint32_t number = hz3_stack_take(&stash->bin[cls].stack, &replaced);
+    if (!number) return NULL;
+    unsigned before = hz3_stack_count_of(replaced);
+    book(stash, cls, before, before - 1);
+    return hz3_magazine_numbered(number);
 }
 
-bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
+static unsigned count(unsigned owner, unsigned cls)
 {
-    unsigned items = (n + hz3_bin_item(cls) - 1) / hz3_bin_item(cls);
-    return has_room(owner, cls, items) &&
-           hz3_transport_push_list(&stashes[owner], bin_to_push(owner, cls), cls, head, tail, n);
+    return hz3_stack_count(&stashes[owner].bin[cls].stack);
 }
 
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
+bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
-    unsigned n = hz3_magazine_count(magazine);
-    return has_room(owner, cls, hz3_bin_items_of_magazine(n)) &&
-           hz3_transport_push_magazine(&stashes[owner], bin_to_push(owner, cls), cls, magazine);
+    unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);
+    /* Several threads at once may find room for one: each of them may add one. */
+    if (!has_room(owner, cls) || count(owner, cls) >= hz3_max(max, 1u)) return false;
+    put(&stashes[owner], cls, magazine);
+    return true;
 }
 
-/* ---- pops ---- */
-
-static struct hz3_bin *bin_to_pop(unsigned owner, unsigned cls)
+struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls)
 {
-    return &stashes[owner].bin[hz3_instance_to_pop(cls)][cls];
+    return take(&stashes[owner], cls);
 }
 
-unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, unsigned want)
+struct hz3_magazine *hz3_owner_stash_steal(unsigned cls)
 {
-    unsigned got = hz3_transport_pop_batch(&stashes[owner], bin_to_pop(owner, cls), cls, out, want);
-    return got;
-}
-
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
-{
-    struct hz3_magazine *magazine = hz3_transport_pop_magazine(&stashes[owner], bin_to_pop(owner, cls), cls);
-    return magazine;
-}
-
-/* The next bin of the class, from *at on, that is not empty; *at becomes the one after it. */
-static struct hz3_bin *next_pending(unsigned cls, unsigned *at, struct hz3_stash **stash)
-{
-    unsigned instances = hz3_instances(), bins = owners() * instances;
-    while (*at < bins) {
-        unsigned i = (*at)++;
-        *stash = &stashes[i / instances];
-        struct hz3_bin *bin = &(*stash)->bin[i % instances][cls];
-        if (unlikely(hz3_bin_is_pending(bin))) return bin;
-    }
-    return NULL;
-}
-
-unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
-{
-    struct hz3_stash *stash;
-    struct hz3_bin *bin;
-    unsigned at = 0, got = 0;
-    while (!got && (bin = next_pending(cls, &at, &stash))) got = hz3_transport_pop_batch(stash, bin, cls, out, want);
-    return got;
-}
-
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
-{
-    struct hz3_stash *stash;
-    struct hz3_bin *bin;
     struct hz3_magazine *magazine = NULL;
-    unsigned at = 0;
-    while (!magazine && (bin = next_pending(cls, &at, &stash))) magazine = hz3_transport_pop_magazine(stash, bin, cls);
+    for (unsigned owner = 0; !magazine && owner < owners(); owner++)
+        if (unlikely(count(owner, cls))) magazine = take(&stashes[owner], cls);
     return magazine;
-}
-
-uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls)
-{
-    uint32_t count = 0;
-    for (unsigned i = 0; i < hz3_instances(); i++) count += hz3_transport_count(&stashes[owner].bin[i][cls], cls);
-    return count;
-}
-
-bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
-{
-    for (unsigned i = 0; i < hz3_instances(); i++)
-        if (hz3_bin_is_pending(&stashes[owner].bin[i][cls])) return true;
-    return false;
 }
 
 /* ---- for reclaim and statistics ---- */
 
-static uint32_t hash(uint64_t head)
+static uint32_t hash_of_head(unsigned owner, unsigned cls)
 {
-    return (uint32_t)(head * 0x9e3779b97f4a7c15u >> 32);
+    return (uint32_t)(hz3_get(stashes[owner].bin[cls].stack.head) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
+/* Leaves what comes meanwhile, so as to end. */
+static void retire_all(unsigned owner, unsigned cls)
 {
-    struct hz3_bin *bin = &stashes[owner].bin[instance][cls];
-    HZ3_ATOMIC(uint32_t) *last = &seen[owner][instance][cls];
-    if (!hz3_bin_is_pending(bin) && !hz3_bin_is_overtaken(bin)) return;
-    uint32_t head = hash(hz3_bin_head(bin));
-    if (all || head == hz3_get(*last)) {
-        hz3_transport_retire(&stashes[owner], bin, cls);
-    } else {
-        hz3_set(*last, head);
-    }
+    struct hz3_magazine *magazine;
+    for (unsigned most = count(owner, cls); most-- && (magazine = take(&stashes[owner], cls));)
+        hz3_central_take_apart(cls, magazine);
 }
 
 void hz3_owner_stash_trim(unsigned cls, bool all)
 {
-    for (unsigned owner = 0; owner < owners(); owner++)
-        for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, cls, all);
+    for (unsigned owner = 0; owner < owners(); owner++) {
+        uint32_t head = hash_of_head(owner, cls);
+        if (!count(owner, cls)) continue;
+        if (all || head == hz3_get(seen[owner][cls]))
+            retire_all(owner, cls);
+        else
+            hz3_set(seen[owner][cls], head);
+    }
 }
 
-void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
+/* How full a magazine is can only be read after it was taken.  That does not count as use. */
+static size_t count_objects(unsigned owner, unsigned cls)
 {
-    for (unsigned cls = 1; cls < HZ3_OUTBOX_SPILL; cls++)
-        if (outbox->spill[cls].first) {
-            hz3_transport_flush_spill(&outbox->spill[cls], cls);
-        }
-}
-
-size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
-{
-    return cls < HZ3_OUTBOX_SPILL ? hz3_transport_spilled(&outbox->spill[cls]) : 0;
-}
-
-/* Counts by taking all out and putting it back.  That does not count as use. */
-static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
-{
-    struct hz3_bin *bin = &stashes[owner].bin[instance][cls];
-    HZ3_ATOMIC(uint32_t) *last = &seen[owner][instance][cls];
-    if (!hz3_bin_is_pending(bin)) return 0;
-    bool unused = hash(hz3_bin_head(bin)) == hz3_get(*last);
-    size_t objects = hz3_transport_objects(&stashes[owner], bin, cls);
-    if (unused) hz3_set(*last, hash(hz3_bin_head(bin)));
+    struct hz3_magazine *taken = NULL, *magazine;
+    size_t objects = 0;
+    bool unused = hash_of_head(owner, cls) == hz3_get(seen[owner][cls]);
+    for (unsigned most = count(owner, cls); most-- && (magazine = take(&stashes[owner], cls));) {
+        objects += hz3_magazine_count(magazine);
+        hz3_set(magazine->header.next, taken ? hz3_magazine_number(taken) : 0);
+        taken = magazine;
+    }
+    while ((magazine = taken)) {
+        taken = hz3_magazine_below(magazine);
+        if (count(owner, cls) < HZ3_STACK_MAX)
+            put(&stashes[owner], cls, magazine);
+        else
+            hz3_central_take_apart(cls, magazine);
+    }
+    if (unused) hz3_set(seen[owner][cls], hash_of_head(owner, cls));
     return objects;
 }
 
@@ -214,20 +171,15 @@ size_t hz3_owner_stash_objects(unsigned cls)
 {
     size_t objects = 0;
     for (unsigned owner = 0; owner < owners(); owner++)
-        for (unsigned i = 0; i < hz3_instances(); i++) objects += count_objects(owner, i, cls);
+        if (count(owner, cls)) objects += count_objects(owner, cls);
     return objects;
-}
-
-void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
-{
-    for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < hz3_heap_count; owner++) visit(&stashes[owner].taker);
 }
 
 const struct hz3_place hz3_stash_places[] = {
     HZ3_PLACES("stash", stashes),
     HZ3_PLACE("stashes", hz3_heap_highest),
     HZ3_NUMBER("bin.size", sizeof(struct hz3_bin)),
-    HZ3_NUMBER("stash.instances", HZ3_INSTANCES_MAX),
+    HZ3_NUMBER("stash.instances", 1),
     HZ3_FIELD("stash.bin", struct hz3_stash, bin),
     HZ3_PLACES_END,
 };

@@ -1,13 +1,11 @@
 """Each value of a flag that the build accepts changes the code.  A box that is off adds no code."""
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 
 import pytest
 
-from lab import ROOT
 from variants import Refused, matrix, run, variant
 
 # Flips that only rewrite the source, so that the compiler makes the same code.  There is none at present.
@@ -46,22 +44,3 @@ def test_observation_that_is_off_leaves_no_trace(library):
     symbols = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
     assert "hz3_thread" in symbols
     assert not re.findall(r"\b\w*(?:counter|rmw|(?<!out)boxes|delay)\w*", symbols)
-
-
-@pytest.mark.parametrize("lane", ["scale", "classic"])
-def test_one_fixed_instance_is_as_if_there_were_no_instances(lane, tmp_path):
-    without = tmp_path / "src"
-    shutil.copytree(ROOT / "src", without)
-    (without / "variants/instances.h").write_text("""
-        #pragma once
-        #include "os/lock.h"
-        enum { HZ3_INSTANCES_FIXED = 1, HZ3_INSTANCES_MAX = 1 };
-        extern HZ3_HIDDEN unsigned hz3_instances_set;
-        extern HZ3_HIDDEN _Thread_local uint8_t hz3_instances_turn[];
-        #define hz3_instances() 1u
-        #define hz3_instance_to_push(owner, cls) 0u
-        #define hz3_instance_to_pop(cls) 0u
-    """)
-    one = {"OWNER_STASH_INSTANCES": 1, "S144_SETTABLE": 0}
-    assert variant(lane, **one).code() == variant(lane, source=without, **one).code()
-    assert variant(lane, OWNER_STASH_INSTANCES=2, S144_SETTABLE=0).code() != variant(lane, **one).code()

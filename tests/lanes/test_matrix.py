@@ -11,11 +11,11 @@ THREADS = 8
 SHARING = ("scale", "classic")  # lanes that have the same flips: each runs them for half as long, by a seed of its own
 COMBINED = [
     variant("scale", ADOPT_MIN=65536),
-    variant("scale", ADOPT_MIN=65536, S112_FULL_DRAIN_EXCHANGE=1, S48_OWNER_STASH_SPILL=1, DELAY=1),
+    variant("scale", ADOPT_MIN=65536, DELAY=1),
     variant("scale", ADOPT_MIN=65536, S44_STASH_MAX_OBJS=64),
     variant("classic", S121_PAGE_LOCAL_REMOTE=1, REMOTE_STASH_SPARSE=0, REMOTE_FLUSH_BUDGET=0, DELAY=1),
     variant("classic", S97_REMOTE_STASH_BUCKET=1),
-    variant("scale", S44_TRANSPORT_LIST=1, S44_OWNER_STASH_COUNT=1, S44_DRAIN_LIMIT=8),
+    variant("classic", S112_FULL_DRAIN_EXCHANGE=0, S44_OWNER_STASH_COUNT=1, S44_DRAIN_LIMIT=8),
     variant("classic", S142_CENTRAL_LOCKFREE=0, S145_CENTRAL_LOCAL_CACHE=1, DELAY=1),
     variant("classic", S112_FULL_DRAIN_EXCHANGE=0, DELAY=1),
     variant("classic", S112_FULL_DRAIN_EXCHANGE=0, S44_DRAIN_LIMIT=16, NUM_SHARDS=2, S44_OWNER_STASH_COUNT=1),
@@ -30,7 +30,8 @@ RACES = [
     variant(lane, "-fsanitize=thread", "-O1", "-g", "-Wno-tsan", **changes) for lane, changes in [
         ("scale", {}),
         ("classic", {}),
-        ("scale", {"ADOPT_MIN": 65536, "OWNER_STASH_INSTANCES": 4}),
+        ("scale", {"ADOPT_MIN": 65536}),
+        ("classic", {"OWNER_STASH_INSTANCES": 4}),
         ("classic", {"S121_PAGE_LOCAL_REMOTE": 1, "REMOTE_STASH_SPARSE": 0, "REMOTE_FLUSH_BUDGET": 0, "S145_CENTRAL_LOCAL_CACHE": 1}),
         ("classic", {"S112_FULL_DRAIN_EXCHANGE": 0, "S44_OWNER_STASH_COUNT": 1, "S142_CENTRAL_LOCKFREE": 0}),
     ]]
@@ -73,7 +74,7 @@ def test_combinations_lose_nothing(combined, conserve):
 
 @pytest.mark.parametrize("instances", ["2", "16", "auto"])
 def test_instances_set_at_start_lose_nothing(instances, conserve):
-    conserve(variant("scale", ADOPT_MIN=65536, S144_SETTABLE=1), HZ3_OWNER_STASH_INSTANCES=instances)
+    conserve(variant("classic", S144_SETTABLE=1), HZ3_OWNER_STASH_INSTANCES=instances)
 
 
 @pytest.mark.parametrize("raced", RACES, ids=str)

@@ -1,8 +1,9 @@
-/* The owner stash with both transports: senders, the owner, a thief, and threads that end meanwhile. */
+/* The owner stash: senders, the owner, a thief, and threads that end meanwhile. */
 #include "model.h"
 
 #include "house.h"
 #include "middle/central.h"
+#include "middle/outbox.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 
@@ -23,24 +24,16 @@ struct stash_base {
         current = this;
     }
 
-    static void touch(struct hz3_lock *lock)
-    {
-        hz3_lock(lock);
-        hz3_unlock(lock);
-    }
-
     /* Accesses all shared state, so that it exists before the threads start. */
     void start()
     {
         hz3_lock_id = 98;
         model_house_start(model::ARENA, model::OBJECT_BYTES, 2);
-        hz3_owner_stash_start(HZ3_OWNER_STASH_INSTANCES);
+        hz3_owner_stash_start();
         hz3_transfer_start(HZ3_MIB(1));
         hz3_get(hz3_heaps[OWNER].live);
         hz3_owner_stash_in_flight(OWNER);
-        hz3_owner_stash_count(OWNER, MODEL_CLASS);
-        hz3_owner_stash_has_pending(OWNER, MODEL_CLASS);
-        hz3_owner_stash_each_lock(touch);
+        hz3_owner_stash_trim(MODEL_CLASS, false);
         hz3_transfer_push(MODEL_CLASS, closed(98, 0, 0));
         hz3_magazine_put(MODEL_CLASS, hz3_transfer_pop(MODEL_CLASS));
         hz3_outbox_put(hz3_outbox_get());
@@ -63,23 +56,10 @@ struct stash_base {
         return hz3_magazine_close(top);
     }
 
-    void push_magazine(unsigned self, unsigned from)
+    void push(unsigned self, unsigned from, unsigned n)
     {
-        struct hz3_magazine *magazine = closed(self, from, 2);
-        if (!hz3_owner_stash_push_magazine(OWNER, MODEL_CLASS, magazine)) keep(self, magazine);
-    }
-
-    void push_list(unsigned self, unsigned from, unsigned n)
-    {
-        for (unsigned i = from; i < from + n; i++) {
-            use(self, i);
-            if (i > from) model_link_set(model::objects::address(i - 1), model::objects::address(i));
-        }
-        if (hz3_owner_stash_push_list(OWNER, MODEL_CLASS, model::objects::address(from),
-                                      model::objects::address(from + n - 1), n))
-            return;
-        for (unsigned i = from; i < from + n; i++) object.of[i].take(self);
-        kept += n;
+        struct hz3_magazine *magazine = closed(self, from, n);
+        if (!hz3_owner_stash_push(OWNER, MODEL_CLASS, magazine)) keep(self, magazine);
     }
 
     void keep(unsigned self, void **objects, unsigned n)
@@ -95,26 +75,20 @@ struct stash_base {
         hz3_magazine_put(MODEL_CLASS, magazine);
     }
 
-    unsigned pop(unsigned self, unsigned want)
+    void pop(unsigned self)
     {
-        void *out[ALL];
-        unsigned got = hz3_owner_stash_pop_batch(OWNER, MODEL_CLASS, out, want);
-        RL_ASSERT(got <= want);
-        keep(self, out, got);
-        return got;
+        keep(self, hz3_owner_stash_pop(OWNER, MODEL_CLASS));
     }
 
-    void steal(unsigned self, unsigned want)
+    void steal(unsigned self)
     {
-        void *out[ALL];
-        keep(self, out, hz3_owner_stash_steal_batch(MODEL_CLASS, out, want));
+        keep(self, hz3_owner_stash_steal(MODEL_CLASS));
     }
 
     /* What a thread's end does. */
     void leave()
     {
         if (!hz3_outbox) return;
-        hz3_owner_stash_flush_spill(hz3_outbox);
         struct hz3_outbox *outbox = hz3_outbox;
         hz3_outbox = NULL;
         hz3_outbox_put(outbox);
@@ -122,19 +96,15 @@ struct stash_base {
 
     void finish()
     {
-        uint32_t counted = hz3_owner_stash_count(OWNER, MODEL_CLASS); /* before _objects, which counts anew */
         size_t left = hz3_owner_stash_objects(MODEL_CLASS);
         hz3_lock_id = 98;
-        RL_ASSERT(!HZ3_S44_TRANSPORT_LIST || HZ3_S44_OWNER_STASH_COUNT || counted == left);
         RL_ASSERT(kept + home + left + hz3_transfer_objects(MODEL_CLASS) == ALL);
-        RL_ASSERT(hz3_owner_stash_has_pending(OWNER, MODEL_CLASS) == (left > 0));
-        /* Each instance rounds what it counts as in flight, so the sum is exact only for an empty stash. */
-        RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || left || hz3_owner_stash_in_flight(OWNER) == 0);
+        /* What it counts as in flight is rounded, so it is exact only for an empty stash. */
+        RL_ASSERT(left || hz3_owner_stash_in_flight(OWNER) == 0);
         hz3_owner_stash_trim(MODEL_CLASS, true);
         hz3_transfer_trim(MODEL_CLASS, true);
         RL_ASSERT(kept + home == ALL);
-        RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || hz3_owner_stash_in_flight(OWNER) == 0);
-        RL_ASSERT(HZ3_S44_OWNER_STASH_COUNT || hz3_owner_stash_count(OWNER, MODEL_CLASS) == 0);
+        RL_ASSERT(hz3_owner_stash_in_flight(OWNER) == 0 && hz3_owner_stash_objects(MODEL_CLASS) == 0);
     }
 };
 
@@ -150,20 +120,19 @@ struct take_and_steal : model::suite<take_and_steal, 3>, stash_base {
         hz3_lock_id = 2 * self + 2;
         switch (self) {
         case 0:
-            pop(self, 1);
-            keep(self, hz3_owner_stash_pop_magazine(OWNER, MODEL_CLASS));
-            pop(self, 2);
+            pop(self);
+            pop(self);
             break;
         case 1:
-            push_list(self, 0, 2);
-            push_list(self, 2, 1);
-            steal(self, 1);
-            steal(self, 2);
+            push(self, 0, 2);
+            push(self, 2, 1);
+            steal(self);
+            steal(self);
             break;
         default:
-            push_list(self, 3, 1);
-            push_magazine(self, 4);
-            push_list(self, 6, 2);
+            push(self, 3, 1);
+            push(self, 4, 2);
+            push(self, 6, 2);
         }
         leave();
     }
@@ -180,8 +149,8 @@ struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
     void before()
     {
         start();
-        push_list(98, 0, 1);
-        push_list(98, 1, 2);
+        push(98, 0, 1);
+        push(98, 1, 2);
     }
 
     void run(unsigned self)
@@ -189,18 +158,17 @@ struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
         hz3_lock_id = 2 * self + 2;
         switch (self) {
         case 0:
-            pop(self, 1);
+            pop(self);
             RL_ASSERT(hz3_transfer_push(MODEL_CLASS, closed(self, 3, 2)));
             leave();
             break;
         case 1:
-            push_magazine(self, 5);
-            push_list(self, 7, 1);
+            push(self, 5, 2);
+            push(self, 7, 1);
             keep(self, hz3_transfer_pop(MODEL_CLASS));
             break;
         default:
-            steal(self, 2);
-            keep(self, hz3_owner_stash_steal_magazine(MODEL_CLASS));
+            steal(self);
             hz3_owner_stash_trim(MODEL_CLASS, true); /* as reclaim does */
         }
         leave();
@@ -217,8 +185,8 @@ struct reuse : model::suite<reuse, 3>, stash_base {
     void before()
     {
         start();
-        push_list(98, 0, MODEL_LOAD);
-        push_list(98, MODEL_LOAD, MODEL_LOAD);
+        push(98, 0, MODEL_LOAD);
+        push(98, MODEL_LOAD, MODEL_LOAD);
         for (unsigned i = 2 * MODEL_LOAD; i < ALL; i++, kept++) object.of[i].take(98);
     }
 
@@ -232,13 +200,14 @@ struct reuse : model::suite<reuse, 3>, stash_base {
                 unsigned i = model::objects::number(collected);
                 home--;
                 object.of[i].drop(HOME);
-                push_list(self, i, 1);
+                push(self, i, 1);
             }
         } else {
-            void *out[2];
-            unsigned got = hz3_owner_stash_pop_batch(OWNER, MODEL_CLASS, out, 2);
-            while (got--) push_list(self, model::objects::number(out[got]), 1);
-            pop(self, 1 + self);
+            struct hz3_magazine *magazine = hz3_owner_stash_pop(OWNER, MODEL_CLASS);
+            for (unsigned n = magazine ? hz3_magazine_count(magazine) : 0; n--;)
+                push(self, model::objects::number(magazine->word[magazine->header.top--]), 1);
+            if (magazine) hz3_magazine_put(MODEL_CLASS, magazine);
+            pop(self);
         }
         leave();
     }

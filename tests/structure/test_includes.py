@@ -14,7 +14,7 @@ BESIDE = {"variants": "middle", "secure": "middle"}  # folders that count as the
 FILES = sorted(path for path in SRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
 LINES = 400
 # The number of lines where a flag decides, in what lane scale compiles.  It may only be lowered.
-DECISIONS = 25
+DECISIONS = 10
 REGISTRY = read()
 FLAG = rf"\b(?:{'|'.join(REGISTRY.flags)}|HZ3_BOXES_ON|HZ3_STASH_\w+)\b"
 DECIDES = r"^#if|\bif \(|&&|\|\||\?"

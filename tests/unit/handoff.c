@@ -130,8 +130,7 @@ static void *earn(void *arg)
 /* A magazine that a thread of the heap left; NULL: there is none. */
 static struct hz3_magazine *take_left(unsigned owner, unsigned cls)
 {
-    struct hz3_magazine *magazine =
-        HZ3_STASH_POPS && !HZ3_S44_TRANSPORT_LIST ? hz3_owner_stash_pop_magazine(owner, cls) : NULL;
+    struct hz3_magazine *magazine = hz3_owner_stash_pop(owner, cls);
     return magazine ? magazine : hz3_transfer_pop(cls);
 }
 

@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include "api/options.h"
-#include "variants/instances.h"
 
 #include <stdlib.h>
 
@@ -74,29 +73,5 @@ static void a_bound_that_was_given_is_one(void **state)
     assert_int_equal(hz3_options.RETAIN, HZ3_MIB(256));
 }
 
-static void instances_are_powers_of_two_up_to_the_build_s(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"0", "3", "12", "32", "-1", "", "2x", "4K", "on"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        setenv("HZ3_OWNER_STASH_INSTANCES", bad[i], 1);
-        hz3_options_load();
-        assert_int_equal(hz3_options.OWNER_STASH_INSTANCES, HZ3_OWNER_STASH_INSTANCES);
-    }
-    static const char *const good[] = {"1", "2", "4", "8", "16"};
-    for (unsigned i = 0; i < sizeof good / sizeof *good; i++) {
-        setenv("HZ3_OWNER_STASH_INSTANCES", good[i], 1);
-        hz3_options_load();
-        assert_int_equal(hz3_options.OWNER_STASH_INSTANCES, HZ3_S144_SETTABLE ? 1u << i : HZ3_OWNER_STASH_INSTANCES);
-    }
-    setenv("HZ3_OWNER_STASH_INSTANCES", "auto", 1);
-    hz3_options_load();
-    assert_in_range(hz3_options.OWNER_STASH_INSTANCES, 1, HZ3_INSTANCES_MAX);
-    setenv("HZ3_OWNER_STASH_INSTANCES", "lane", 1);
-    hz3_options_load();
-    assert_int_equal(hz3_options.OWNER_STASH_INSTANCES, HZ3_OWNER_STASH_INSTANCES);
-}
-
 RUN(cmocka_unit_test(units_are_understood), cmocka_unit_test(bad_values_leave_the_default),
-    cmocka_unit_test(sizes_have_three_units_and_no_auto), cmocka_unit_test(a_bound_that_was_given_is_one),
-    cmocka_unit_test(instances_are_powers_of_two_up_to_the_build_s))
+    cmocka_unit_test(sizes_have_three_units_and_no_auto), cmocka_unit_test(a_bound_that_was_given_is_one))

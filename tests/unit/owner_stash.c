@@ -1,5 +1,5 @@
-/* All functions of the owner stash, with any transport.  A pushed object comes out once: to its owner, to a thief, or
- * into its run.  A push that would exceed the bounds changes nothing. */
+/* All functions of the owner stash.  A pushed object comes out once: to its owner, to a thief, or into its run.  A push
+ * that would exceed the bounds changes nothing. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { OWNER = 3, OTHER = 5, MANY = 600 };
+enum { OWNER = 3, MANY = 600 };
 static unsigned cls;
 static void *objects[MANY];
 
@@ -28,12 +28,6 @@ static void take(unsigned n)
     qsort(objects, n, sizeof *objects, compare);
 }
 
-static void push_linked(unsigned first, unsigned n)
-{
-    for (unsigned i = first; i + 1 < first + n; i++) *(void **)objects[i] = objects[i + 1];
-    assert_true(hz3_owner_stash_push_list(OWNER, cls, objects[first], objects[first + n - 1], n));
-}
-
 static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
 {
     struct hz3_magazine *magazine = hz3_magazine_get(0);
@@ -42,11 +36,26 @@ static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
     return hz3_magazine_close(top);
 }
 
-static unsigned pop_all(void **out, unsigned room)
+static void push(unsigned first, unsigned n)
+{
+    assert_true(hz3_owner_stash_push(OWNER, cls, magazine_of(first, n)));
+}
+
+/* Puts the objects of the magazine into `out`. */
+static unsigned unpack(struct hz3_magazine *magazine, void **out)
+{
+    unsigned n = hz3_magazine_count(magazine);
+    assert_in_range(n, 1, HZ3_MAGAZINE_LAST - 1);
+    for (unsigned i = 0; i < n; i++) out[i] = magazine->word[magazine->header.floor + 1 + i];
+    hz3_magazine_put(0, magazine);
+    return n;
+}
+
+static unsigned pop_all(void **out)
 {
     unsigned got = 0;
-    while (hz3_owner_stash_has_pending(OWNER, cls) || (hz3_outbox && hz3_owner_stash_spilled(hz3_outbox, cls)))
-        got += hz3_owner_stash_pop_batch(OWNER, cls, out + got, hz3_min(7, room - got));
+    for (struct hz3_magazine *magazine; (magazine = hz3_owner_stash_pop(OWNER, cls));)
+        got += unpack(magazine, out + got);
     return got;
 }
 
@@ -56,78 +65,37 @@ static void assert_same(void **found, unsigned n, unsigned expected)
     qsort(found, n, sizeof *found, compare);
     for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
     hz3_central_retire(cls, found, n);
-    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
+    assert_int_equal(hz3_owner_stash_objects(cls), 0);
     assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
 }
 
-static int start(void **state)
-{
-    (void)state;
-    hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if every heap had had threads */
-    cls = hz3_class_of(64);
-    return HZ3_STASH_PUSHES && HZ3_STASH_POPS ? 0 : -1;
-}
-
-static void one_by_one(void **state)
-{
-    (void)state;
-    void *found[40];
-    take(40);
-    for (unsigned i = 0; i < 40; i++) assert_true(hz3_owner_stash_push_one(OWNER, cls, objects[i]));
-    assert_true(hz3_owner_stash_has_pending(OWNER, cls) && !hz3_owner_stash_has_pending(OTHER, cls));
-    assert_true(hz3_owner_stash_count(OWNER, cls) >= 40);
-    assert_int_equal(hz3_owner_stash_objects(cls), 40);
-    assert_same(found, pop_all(found, 40), 40);
-}
-
-static void lists_and_magazines(void **state)
+static void the_owner_takes_what_others_left(void **state)
 {
     (void)state;
     void *found[90];
     take(90);
-    push_linked(0, 20);
-    push_linked(20, 30);
-    assert_true(hz3_owner_stash_push_magazine(OWNER, cls, magazine_of(50, 30)));
-    assert_true(hz3_owner_stash_push_magazine(OWNER, cls, magazine_of(80, 10)));
+    for (unsigned i = 0; i < 40; i++) push(i, 1);
+    push(40, 10);
+    push(50, 30);
+    push(80, 10);
     assert_int_equal(hz3_owner_stash_objects(cls), 90);
-    assert_same(found, pop_all(found, 90), 90);
-}
-
-static void magazines_come_out_closed(void **state)
-{
-    (void)state;
-    void *found[60];
-    unsigned got = 0;
-    take(60);
-    push_linked(0, 30);
-    push_linked(30, 30);
-    for (unsigned tries = 0; tries < 100 && got < 60; tries++) {
-        struct hz3_magazine *magazine = hz3_owner_stash_pop_magazine(OWNER, cls);
-        if (!magazine) continue;
-        assert_true(hz3_magazine_count(magazine) > 0);
-        for (unsigned n = hz3_magazine_count(magazine); n--;) found[got++] = magazine->word[magazine->header.top--];
-        hz3_magazine_put(0, magazine);
-    }
-    assert_same(found, got, 60);
+    assert_int_equal(hz3_owner_stash_objects(cls), 90); /* counting changes nothing */
+    assert_null(hz3_owner_stash_pop(OWNER + 1, cls));
+    assert_null(hz3_owner_stash_pop(OWNER, cls + 1));
+    assert_same(found, pop_all(found), 90);
 }
 
 static void anybody_may_take_what_nobody_wants(void **state)
 {
     (void)state;
     void *found[60];
-    unsigned got, n;
+    unsigned got = 0;
     take(60);
-    push_linked(0, 30);
-    push_linked(30, 30);
-    struct hz3_magazine *magazine = hz3_owner_stash_steal_magazine(cls);
-    assert_non_null(magazine);
-    for (got = 0; got < hz3_magazine_count(magazine); got++)
-        found[got] = magazine->word[magazine->header.floor + 1 + got];
-    hz3_magazine_put(0, magazine);
-    while ((n = hz3_owner_stash_steal_batch(cls, found + got, 60 - got))) got += n;
-    got += pop_all(found + got, 60 - got); /* the rest is in the spill */
+    push(0, 30);
+    push(30, 30);
+    assert_null(hz3_owner_stash_steal(cls + 1));
+    for (struct hz3_magazine *magazine; (magazine = hz3_owner_stash_steal(cls));) got += unpack(magazine, found + got);
     assert_same(found, got, 60);
-    assert_null(hz3_owner_stash_steal_magazine(cls));
 }
 
 static void refused_is_unchanged(void **state)
@@ -137,19 +105,35 @@ static void refused_is_unchanged(void **state)
     unsigned pushed = 0, most = HZ3_S44_STASH_MAX_OBJS;
     cls = hz3_class_of(8192);
     take(MANY);
-    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
+    struct hz3_magazine *magazine;
+    while (hz3_owner_stash_push(OWNER, cls, (magazine = magazine_of(pushed, 2)))) pushed += 2;
     assert_in_range(pushed, 1, hz3_min(MANY - 1u, most)); /* 128 objects are 1 MiB */
     size_t live = hz3_get(hz3_heaps[OWNER].live);
     assert_true(pushed * hz3_class_size(cls) <= hz3_max(HZ3_MIB(1), live / 8));
-    uint32_t count = hz3_owner_stash_count(OWNER, cls);
-    struct hz3_magazine *magazine = magazine_of(pushed, 2);
-    while (hz3_owner_stash_push_magazine(OWNER, cls, magazine)) magazine = magazine_of(pushed += 2, 2), count += 2;
     assert_int_equal(hz3_magazine_count(magazine), 2);
     assert_ptr_equal(magazine->word[magazine->header.top], objects[pushed + 1]);
     hz3_magazine_put(0, magazine);
     assert_int_equal(hz3_owner_stash_objects(cls), pushed);
     hz3_central_retire(cls, objects + pushed, MANY - pushed);
-    assert_same(found, pop_all(found, pushed), pushed);
+    assert_same(found, pop_all(found), pushed);
+    cls = hz3_class_of(64);
+}
+
+/* A bin has as many magazines as the word at its head can count. */
+static void a_bin_that_is_full_refuses(void **state)
+{
+    (void)state;
+    static void *found[MANY];
+    unsigned pushed = 0;
+    cls = hz3_class_of(16);
+    take(MANY);
+    struct hz3_magazine *magazine = NULL;
+    while (pushed < MANY && hz3_owner_stash_push(OWNER, cls, (magazine = magazine_of(pushed, 1)))) pushed++;
+    assert_int_equal(pushed, hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX));
+    hz3_magazine_put(0, magazine);
+    assert_int_equal(hz3_owner_stash_objects(cls), pushed);
+    hz3_central_retire(cls, objects + pushed, MANY - pushed);
+    assert_same(found, pop_all(found), pushed);
     cls = hz3_class_of(64);
 }
 
@@ -157,100 +141,30 @@ static void what_lies_untouched_goes_home(void **state)
 {
     (void)state;
     take(50);
-    push_linked(0, 25);
+    push(0, 25);
     uint64_t retired = hz3_central_retired(cls);
     hz3_owner_stash_trim(cls, false);
     assert_int_equal(hz3_owner_stash_objects(cls), 25); /* the first trim only looks */
     hz3_owner_stash_trim(cls, false);
-    assert_false(hz3_owner_stash_has_pending(OWNER, cls));
+    assert_int_equal(hz3_owner_stash_objects(cls), 0);
     assert_int_equal(hz3_central_retired(cls), retired + 25);
-    push_linked(25, 25);
+    push(25, 25);
     hz3_owner_stash_trim(cls, true);
-    assert_false(hz3_owner_stash_has_pending(OWNER, cls));
+    assert_int_equal(hz3_owner_stash_objects(cls), 0);
     assert_int_equal(hz3_central_retired(cls), retired + 50);
-    assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
-}
-
-static void what_a_thread_kept_goes_home(void **state)
-{
-    (void)state;
-    void *out[4];
-    take(60);
-    for (unsigned i = 0; i < 3; i++) push_linked(20 * i, 20);
-    unsigned got = 0;
-    while (!got) got = hz3_owner_stash_pop_batch(OWNER, cls, out, 4);
-    size_t kept = hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0;
-    assert_int_equal(kept + got + hz3_owner_stash_objects(cls), 60);
-    uint64_t retired = hz3_central_retired(cls);
-    if (hz3_outbox) hz3_owner_stash_flush_spill(hz3_outbox);
-    assert_int_equal(hz3_central_retired(cls), retired + kept);
-    assert_int_equal(hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0, 0);
-    hz3_central_retire(cls, out, got);
-    hz3_owner_stash_trim(cls, true);
-    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
-}
-
-/* Pushes by any thread are counted, and pops find them whichever instance they begin with. */
-static void instances_are_one_stash(void **state)
-{
-    (void)state;
-    void *found[48];
-    take(48);
-    uint32_t self = hz3_lock_self();
-    for (unsigned i = 0; i < 48; i++) {
-        hz3_lock_id = 2 * i + 2; /* as if another thread pushed */
-        assert_true(hz3_owner_stash_push_one(OWNER, cls, objects[i]));
-    }
-    hz3_lock_id = self;
-    assert_int_equal(hz3_owner_stash_objects(cls), 48);
-    assert_same(found, pop_all(found, 48), 48);
-}
-
-static void classes_that_pop_by_turns_look_into_every_bin(void **state)
-{
-    (void)state;
-    if (!HZ3_S144_SETTABLE) skip();
-    hz3_instances_set = 2;
-    unsigned first = hz3_instance_to_pop(cls);
-    hz3_instance_to_pop(cls + 1);
-    unsigned second = hz3_instance_to_pop(cls);
-    hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
-    assert_int_equal(first + second, 1);
-}
-
-/* A bin of magazines has as many as the word at its head can count. */
-static void a_bin_that_is_full_refuses(void **state)
-{
-    (void)state;
-    static void *found[MANY];
-    unsigned pushed = 0, most = HZ3_S44_TRANSPORT_LIST ? MANY : HZ3_STACK_MAX;
-    cls = hz3_class_of(16);
-    take(MANY);
-    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
-    assert_int_equal(pushed, most);
-    assert_int_equal(hz3_owner_stash_objects(cls), pushed);
-    hz3_central_retire(cls, objects + pushed, MANY - pushed);
-    assert_same(found, pop_all(found, pushed), pushed);
-    cls = hz3_class_of(64);
+    assert_int_equal(hz3_owner_stash_waiting(), 0);
 }
 
 static void without_a_stash_all_is_refused(void **state)
 {
     (void)state;
-    void *out[2];
     take(2);
-    *(void **)objects[0] = objects[1];
     struct hz3_magazine *magazine = magazine_of(0, 2);
-    assert_false(hz3_owner_stash_push_one(OWNER, cls, objects[0]));
-    assert_false(hz3_owner_stash_push_list(OWNER, cls, objects[0], objects[1], 2));
-    assert_false(hz3_owner_stash_push_magazine(OWNER, cls, magazine));
+    assert_false(hz3_owner_stash_push(OWNER, cls, magazine));
     assert_int_equal(hz3_magazine_count(magazine), 2);
-    assert_int_equal(hz3_owner_stash_pop_batch(OWNER, cls, out, 2), 0);
-    assert_int_equal(hz3_owner_stash_steal_batch(cls, out, 2), 0);
-    assert_null(hz3_owner_stash_pop_magazine(OWNER, cls));
-    assert_null(hz3_owner_stash_steal_magazine(cls));
-    assert_false(hz3_owner_stash_has_pending(OWNER, cls));
-    assert_int_equal(hz3_owner_stash_count(OWNER, cls) + hz3_owner_stash_in_flight(OWNER), 0);
+    assert_null(hz3_owner_stash_pop(OWNER, cls));
+    assert_null(hz3_owner_stash_steal(cls));
+    assert_int_equal(hz3_owner_stash_objects(cls) + hz3_owner_stash_in_flight(OWNER) + hz3_owner_stash_waiting(), 0);
     hz3_central_take_apart(cls, magazine);
 }
 
@@ -258,21 +172,16 @@ int main(void)
 {
     const struct CMUnitTest without[] = {cmocka_unit_test(without_a_stash_all_is_refused)};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_by_one),
-        cmocka_unit_test(lists_and_magazines),
-        cmocka_unit_test(magazines_come_out_closed),
+        cmocka_unit_test(the_owner_takes_what_others_left),
         cmocka_unit_test(anybody_may_take_what_nobody_wants),
         cmocka_unit_test(refused_is_unchanged),
         cmocka_unit_test(a_bin_that_is_full_refuses),
         cmocka_unit_test(what_lies_untouched_goes_home),
-        cmocka_unit_test(what_a_thread_kept_goes_home),
-        cmocka_unit_test(instances_are_one_stash),
-        cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
     };
     hz3_ensure_started();
-    bool whole = start(NULL) == 0;
+    hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if every heap had had threads */
+    cls = hz3_class_of(64);
     if (!HZ3_S44_OWNER_STASH) return cmocka_run_group_tests(without, NULL, NULL);
-    if (!whole) return 77; /* this build has one end of it */
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (HZ3_SECURE) _exit(failed); /* the tests wrote into free objects, which lane secure would find at exit */
     return failed;

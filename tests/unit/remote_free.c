@@ -71,8 +71,7 @@ static void objects_come_back_to_their_owner(void **state)
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
     what_waits_here_goes_on();
     assert_int_equal(hz3_outbox ? hz3_outgoing_objects(hz3_outbox, owner.cls) : 0, 0);
-    if (HZ3_STASH_PUSHES)
-        assert_int_equal(hz3_owner_stash_objects(owner.cls), stashed + N);
+    if (HZ3_S44_OWNER_STASH) assert_int_equal(hz3_owner_stash_objects(owner.cls), stashed + N);
     end(&owner);
     for (int i = 0, there; i < N; i++) {
         there = 0;

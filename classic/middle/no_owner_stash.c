@@ -15,7 +15,7 @@ bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *t
     return false;
 }
 
-bool hz3_owner_stash_push_magazine(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
+bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
     (void)owner, (void)cls, (void)magazine;
     return false;
@@ -27,7 +27,7 @@ unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, uns
     return 0;
 }
 
-struct hz3_magazine *hz3_owner_stash_pop_magazine(unsigned owner, unsigned cls)
+struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls)
 {
     (void)owner, (void)cls;
     return NULL;
@@ -39,7 +39,7 @@ unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
     return 0;
 }
 
-struct hz3_magazine *hz3_owner_stash_steal_magazine(unsigned cls)
+struct hz3_magazine *hz3_owner_stash_steal(unsigned cls)
 {
     (void)cls;
     return NULL;
@@ -57,10 +57,7 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
     return false;
 }
 
-void hz3_owner_stash_start(unsigned instances)
-{
-    (void)instances;
-}
+void hz3_owner_stash_start(void) {}
 
 void hz3_owner_stash_trim(unsigned cls, bool all)
 {
@@ -93,11 +90,6 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
 size_t hz3_owner_stash_waiting(void)
 {
     return hz3_page_remote_waiting() + hz3_central_waiting();
-}
-
-void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
-{
-    (void)visit;
 }
 
 const struct hz3_place hz3_stash_places[] = {HZ3_PLACES_END};
