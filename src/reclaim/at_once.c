@@ -17,6 +17,7 @@ enum {
     STEPS = 64,       /* a program that frees all it has makes about so many passes, unless they would be too large */
     RISE = 8,         /* so many bytes more are to wait for each that was taken since the last pass */
     DECAY_MS = 1000,  /* a longer decay time asks for memory to be kept, as the program may want it again */
+    FEW = 16,         /* objects that fill less than this share of the runs are the last ones */
     IDLE_SHARE = 3,   /* runs are purged when so many times as much was freed in them as they have in use */
 };
 #define STEP_MAX HZ3_MIB(16)
@@ -80,6 +81,9 @@ static size_t step(size_t waits)
     bool spans = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED) > waits / 2;
     size_t in_use = spans ? now - hz3_min(now, waits) : live();
     size_t part = hz3_max(hz3_min(mapped() / STEPS, in_use / 2), (size_t)HZ3_GRANULE);
+    /* Objects that passes by age found in pages with others do not count as waiting: the last ones keep much more. */
+    size_t small = hz3_gauge(HZ3_GAUGE_SMALL);
+    if (small > much && live() < small / FEW) rise = 0;
     return hz3_min(hz3_min(part, STEP_MAX) + RISE * hz3_min(rise, much), much);
 }
 
