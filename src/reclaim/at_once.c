@@ -13,10 +13,11 @@
 enum {
     TIME_SHARE = 100, /* of the time that the program runs giving back may take this share, with the faults it causes */
     PAUSE_MS = 4,     /* so much of the time between two looks counts at most: the program may have slept */
-    LATER_MS = 1000,  /* where credit is missing that is looked at again so soon: less may wait by then */
+    LATER_MS = 1000,  /* where credit is missing that is looked at again so soon: more may be mapped by then */
     STEPS = 64,       /* a program that frees all it has makes about so many passes, unless they would be too large */
     RISE = 8,         /* so many bytes more are to wait for each that was taken since the last pass */
     DECAY_MS = 1000,  /* a longer decay time asks for memory to be kept, as the program may want it again */
+    FEW = 16,         /* objects that fill less than this share of the runs are the last ones */
     IDLE_SHARE = 3,   /* runs are purged when so many times as much was freed in them as they have in use */
 };
 #define STEP_MAX HZ3_MIB(16)
@@ -80,6 +81,9 @@ static size_t step(size_t waits)
     bool spans = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED) > waits / 2;
     size_t in_use = spans ? now - hz3_min(now, waits) : live();
     size_t part = hz3_max(hz3_min(mapped() / STEPS, in_use / 2), (size_t)HZ3_GRANULE);
+    /* Objects that passes by age found in pages with others do not count as waiting: the last ones keep much more. */
+    size_t small = hz3_gauge(HZ3_GAUGE_SMALL);
+    if (small > much && live() < small / FEW) rise = 0;
     return hz3_min(hz3_min(part, STEP_MAX) + RISE * hz3_min(rise, much), much);
 }
 
@@ -89,16 +93,15 @@ static size_t worth_of(uint32_t ms)
     return (size_t)((uint64_t)ms * 1000000 / TIME_SHARE / hz3_os_page_price()) * hz3_os.page;
 }
 
-/* Whether there is credit for so many bytes.  If not, says when. */
-static bool may_give(size_t bytes)
+/* Whether there is credit, be it for a part of what waits: it is paid for afterwards.  If not, says when there is. */
+static bool may_give(void)
 {
     size_t earned = worth_of(hz3_get(ran) - spent_at), most = mapped();
     if (hz3_exchange(rested, false, memory_order_relaxed)) earned = spent;
     if (earned) spent_at = hz3_get(ran);
     spent -= hz3_min(spent, earned);
-    bytes -= hz3_min(bytes, hollow);
-    if (spent + bytes <= most) return true;
-    size_t missing = spent + bytes - most, a_second = hz3_max(worth_of(LATER_MS), missing);
+    if (spent <= most) return true;
+    size_t missing = spent - most, a_second = hz3_max(worth_of(LATER_MS), missing);
     hz3_set(no_look, hz3_get(ran) + (uint32_t)(missing * LATER_MS / a_second));
     return false;
 }
@@ -106,10 +109,10 @@ static bool may_give(size_t bytes)
 static void give(void)
 {
     hz3_reclaim_retire_all();
-    bool break_huge_pages = hz3_reclaim_waiting() >= hz3_pages_resident() / 2; /* then little in them is in use */
-    size_t idle = hz3_gauge(HZ3_GAUGE_IDLE), gaps = runs_are_idle() ? hz3_reclaim_purge_all_runs(break_huge_pages) : 0;
+    /* Of free spans only whole huge pages go: each wave would break those at its ends. */
+    size_t idle = hz3_gauge(HZ3_GAUGE_IDLE), gaps = runs_are_idle() ? hz3_reclaim_purge_all_runs(true) : 0;
     hollow = hz3_max(hollow, gaps);
-    size_t spans = hz3_reclaim_purge_all_spans(break_huge_pages), again = hz3_min(spans, hollow);
+    size_t spans = hz3_reclaim_purge_all_spans(false), again = hz3_min(spans, hollow);
     hollow -= again;
     spent += hz3_max(hz3_min(gaps, idle) + spans - again, LEAST);
     size_t waits = hz3_reclaim_waiting();
@@ -129,6 +132,6 @@ void hz3_reclaim_at_once(uint32_t now)
     if (all <= before || likely(waits < hz3_get(left) + HZ3_GRANULE)) return; /* nothing was freed, or little */
     if (waits < hz3_get(left) + step(waits) || !hz3_ms_passed(hz3_get(no_look), 0, hz3_get(ran))) return;
     if (hz3_pages_refused() || !hz3_trylock(&hz3_reclaim_lock)) return;
-    if (may_give(waits)) give();
+    if (may_give()) give();
     hz3_unlock(&hz3_reclaim_lock);
 }
