@@ -5,12 +5,18 @@
 #include "back/large_cache.h"
 #include "back/purge.h"
 #include "base/check.h"
+#include "os/random.h"
 
 #include <string.h>
 
 HZ3_ATOMIC(size_t) hz3_large_blocks, hz3_large_bytes;
 
-enum { MOVE_MIN = 512 * 1024 }; /* bytes from which moving pages beats copying them */
+enum {
+    MOVE_MIN = 512 << 10, /* bytes from which moving pages beats copying them */
+    PART = 2 << 20,       /* cleared or purged as a whole: a huge page.  Less is cleared without a look. */
+    LOOK = 256 << 10,
+    FEW = 4, /* pages are less than this share: a page fault takes four to eight times as long as clearing a page */
+};
 
 static size_t granules_of(size_t size)
 {
@@ -60,11 +66,49 @@ static struct hz3_span *new_block(size_t size, size_t alignment)
     return span;
 }
 
-/* A block larger than may stay free was perhaps never touched, and memset would touch all of it. */
+/* ---- zeroes ---- */
+
+/* Whether the page has anything but zeroes.  If it never was touched, reading it costs no memory. */
+static bool is_written(const uint64_t *page)
+{
+    uint64_t any = 0;
+    for (size_t line = 0; !any && line < hz3_os.page / sizeof any; line += 8)
+        for (size_t i = 0; i < 8; i++) any |= page[line + i];
+    return any;
+}
+
+/* Whether few pages were written, by a look at one in each LOOK bytes.  Which one that is is random, since programs
+ * write at regular distances. */
+static bool is_sparse(uintptr_t from, uintptr_t to)
+{
+    size_t looks = (to - from) / LOOK, many = (looks + FEW - 1) / FEW;
+    for (size_t i = 0; i < looks && many; i++) {
+        uintptr_t at = from + i * LOOK;
+        at += hz3_random_mix(at) % (LOOK / hz3_os.page) * hz3_os.page;
+        many -= is_written((const uint64_t *)at);
+    }
+    return many;
+}
+
+static void purge_or_clear(uintptr_t from, uintptr_t to)
+{
+    size_t bytes = to - from;
+    if (bytes && !hz3_pages_zero(from, hz3_round_up(bytes, hz3_os.page))) memset((void *)from, 0, bytes);
+}
+
+/* Parts of which much was written are cleared: much of them is likely to be written again, and a page fault costs more
+ * than clearing a page.  The rest is purged, since clearing would touch all of it. */
 static void clear(struct hz3_span *span, size_t size)
 {
-    bool much = hz3_span_bytes(span) > hz3_get(hz3_pages_dirty_max);
-    if (!much || !hz3_pages_zero(span)) memset((void *)span->start, 0, size);
+    uintptr_t from = span->start, end = from + size; /* [from, at) is sparse */
+    for (uintptr_t at = from, next; at < end; at = next) {
+        next = size < PART ? end : hz3_min(hz3_round_up(at + 1, PART), end);
+        if (size >= PART && is_sparse(at, next)) continue;
+        purge_or_clear(from, at);
+        memset((void *)at, 0, next - at);
+        from = next;
+    }
+    purge_or_clear(from, end);
 }
 
 void *hz3_large_alloc(size_t size, size_t alignment, bool zero)

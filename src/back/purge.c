@@ -204,10 +204,9 @@ size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pa
     return purge_span(span, now, break_huge_pages);
 }
 
-bool hz3_pages_zero(struct hz3_span *span)
+bool hz3_pages_zero(uintptr_t start, size_t bytes)
 {
-    size_t bytes = hz3_span_bytes(span);
-    bool zeroed = hz3_os_purge(span->start, bytes, 0); /* 0: the pages come back, so no huge page stays broken */
+    bool zeroed = hz3_os_purge(start, bytes, 0); /* 0: the pages come back, so no huge page stays broken */
     if (zeroed) hz3_gauge_add(HZ3_GAUGE_PURGED, bytes);
     return zeroed;
 }

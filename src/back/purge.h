@@ -8,8 +8,8 @@
 /* Frees an allocated span that nobody used for `age` ms, and purges it at once; returns the bytes purged. */
 size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pages);
 
-/* Purges an allocated span, so that it reads as zero.  False: the system refused. */
-bool hz3_pages_zero(struct hz3_span *span);
+/* Purges pages of an allocated span, so that they read as zero.  False: the system refused. */
+bool hz3_pages_zero(uintptr_t start, size_t bytes);
 
 /* Purges spans that have been dirty for at least `age` ms, oldest first, until at most `keep` dirty bytes are left.
  * Returns the bytes purged.  Unless `age` is 0, large spans that have been clean for as long are unmapped. */
