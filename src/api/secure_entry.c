@@ -76,7 +76,7 @@ static HZ3_NOINLINE void look_by_the_way(void)
 HZ3_INLINE void let_wait(void *p, unsigned cls, const void *from)
 {
     if (unlikely(!hz3_outbox)) return free_first(p, cls, from);
-    if (unlikely(hz3_outbox->waited % FREES_PER_LOOK == 0)) look_by_the_way();
+    if (unlikely(hz3_outbox->waited % FREES_PER_LOOK == FREES_PER_LOOK - 1)) look_by_the_way();
     void *out = hz3_quarantine_pass(hz3_outbox, p);
     if (likely(out != NULL)) release(out, from);
 }

@@ -5,7 +5,12 @@
 #include "secure/seal.h"
 #include "secure/sweep.h"
 
-enum { SHUFFLED = 4 }; /* more would be harder to guess, but neighbours in time would be too far from each other */
+enum {
+    SHUFFLED = 4, /* more would be harder to guess, but neighbours in time would be too far from each other */
+    TAKES_PER_LOOK = 4,
+};
+
+static _Thread_local uint32_t takes;
 
 /* Fisher and Yates. */
 static void shuffle(void **objects, unsigned n)
@@ -38,7 +43,7 @@ static void prepare(const struct hz3_span *run, void **objects, unsigned count)
 
 void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh)
 {
-    hz3_sweep_some();
+    if (++takes % TAKES_PER_LOOK == 0) hz3_sweep_some();
     prepare(run, objects + taken - fresh, fresh);
     for (unsigned i = 0; i < taken; i += SHUFFLED) shuffle(objects + i, hz3_min(taken - i, (unsigned)SHUFFLED));
 }
