@@ -10,7 +10,7 @@
 #include "figure.h"
 #include "support.h"
 
-enum { FORKS = 300, FEW = 16, THREADS = 200, HELD = 200 };
+enum { FORKS = 50, FEW = 16, THREADS = 200, HELD = 200 };
 
 static pthread_barrier_t ready;
 

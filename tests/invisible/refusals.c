@@ -1,5 +1,5 @@
 /* 60 threads allocate 8, 16, 32 bytes and so on until they are refused, write to each block, free them all, and do it
- * again, 50 times.  The figure is the CPU time in seconds, or the most MiB that were resident, where threads take
+ * again, 20 times.  The figure is the CPU time in seconds, or the most MiB that were resident, where threads take
  * turns, since each sleeps after each call; or how often a thread waited for each refusal, where none sleeps: the most
  * of six times, as who waits is chance. */
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "figure.h"
 #include "support.h"
 
-enum { THREADS = 60, ROUNDS = 50, SIZES = 62, TIMES = 6 };
+enum { THREADS = 60, ROUNDS = 20, SIZES = 62, TIMES = 6 };
 
 static bool sleeps;
 static atomic_int at_work;
