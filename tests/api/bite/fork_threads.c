@@ -20,7 +20,7 @@ int malloc_trim(size_t keep);
 
 enum { THREADS = 200, ROUNDS = 5000, HELD = 200, CHILDREN = 20, PATIENCE = 30 };
 /* Page faults of a child.  glibc has one for each thread and 42 more; of its own malloc's child of few calls, 22. */
-enum { MOST_FAULTS = 300, MOST_FAULTS_SMALL = SECURE ? 62 : 38 }; /* glibc: 242 and 25 */
+enum { MOST_FAULTS = 300, MOST_FAULTS_SMALL = SECURE ? 62 : 38 };
 enum { SIZE = 512, OBJECTS = 100, OWNERS = 50 }; /* more objects than two magazines hold */
 
 static int ready;
