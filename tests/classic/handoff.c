@@ -7,6 +7,7 @@
 #include "front/evict.h"
 #include "front/heap.h"
 #include "front/handoff.h"
+#include "front/sleepers.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"

@@ -1,6 +1,7 @@
 /* Proves that a program with one thread keeps one, and that its memory goes back all the same though it makes no
  * further call: whatever it freed, in whatever order.  Nothing of that can be seen: no thread, descriptor, child or
  * signal.  A program that takes and frees the same memory again and again does not pay for that each time. */
+#include <stdio.h>
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -91,6 +92,8 @@ static void burst(size_t (*size_of)(size_t), bool in_order)
     if (!in_order) shuffle();
     release();
     size_t after = resident_bytes();
+    printf("%zu of %zu MiB stay\n", (after - before) >> 20, (peak - before) >> 20);
+    fflush(stdout);
     CHECK(after <= before + (peak - before) * LEFT / 100 + MIB(SLACK));
     sleep_for(0.5);
     CHECK(entries("/proc/self/task") == 3); /* with . and .. */
