@@ -80,4 +80,3 @@ size_t hz3_central_cached(unsigned cls)
     hz3_unlock(&waiting->lock);
     return objects;
 }
-

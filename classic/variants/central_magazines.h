@@ -11,7 +11,7 @@ bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
 /* Takes apart half of the class's magazines, or all. */
 void hz3_central_trim(unsigned cls, bool all);
-size_t hz3_central_cached(unsigned cls);                                /* objects in them */
-size_t hz3_central_waiting(void); /* bytes of all classes, magazines counted as full */
+size_t hz3_central_cached(unsigned cls); /* objects in them */
+size_t hz3_central_waiting(void);        /* bytes of all classes, magazines counted as full */
 
 #endif

@@ -1,6 +1,6 @@
 /* Handoffs: a thread's magazines go to its successor, or go home if none comes. */
-#include "allocated.h"
-#include "unit.h"
+#include "../unit/allocated.h"
+#include "../unit/unit.h"
 
 #include "base/sizeclass.h"
 #include "front/cache.h"

@@ -1,5 +1,5 @@
 /* The list word holds the first object and the count, and changes both at once.  A variant keeps the count apart. */
-#include "unit.h"
+#include "../unit/unit.h"
 
 static inline void *hz3_link_get(void *object)
 {

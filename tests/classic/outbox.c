@@ -1,5 +1,5 @@
 /* A thread's outbox is made on first use, is empty then, and serves another thread once it is given up. */
-#include "unit.h"
+#include "../unit/unit.h"
 
 #include "middle/outbox.h"
 

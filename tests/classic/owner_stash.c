@@ -1,6 +1,6 @@
 /* All functions of the owner stash, with any transport.  A pushed object comes out once: to its owner, to a thief, or
  * into its run.  A push that would exceed the bounds changes nothing. */
-#include "unit.h"
+#include "../unit/unit.h"
 
 #include "base/sizeclass.h"
 #include "middle/central.h"

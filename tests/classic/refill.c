@@ -1,5 +1,5 @@
 /* Refill tries its sources in the documented order, and takes what each of them has. */
-#include "unit.h"
+#include "../unit/unit.h"
 
 #include "base/sizeclass.h"
 #include "front/cache.h"

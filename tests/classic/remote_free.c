@@ -1,7 +1,7 @@
 /* Remote frees: the object waits with the sender, and then goes back to its owner.  Nothing is lost, also if the owner
  * has ended. */
-#include "allocated.h"
-#include "unit.h"
+#include "../unit/allocated.h"
+#include "../unit/unit.h"
 
 #include "base/sizeclass.h"
 #include "front/cache.h"

@@ -167,9 +167,7 @@ struct owner_leaves : model::suite<owner_leaves, 3>, stash_base {
             push(self, 7, 1);
             keep(self, hz3_transfer_pop(MODEL_CLASS));
             break;
-        default:
-            steal(self);
-            hz3_owner_stash_trim(MODEL_CLASS, true); /* as reclaim does */
+        default: steal(self); hz3_owner_stash_trim(MODEL_CLASS, true); /* as reclaim does */
         }
         leave();
     }

@@ -1,7 +1,8 @@
-/* The owner stash with both transports: senders, the owner, a thief, and threads that end meanwhile. */
+/* Lane classic's owner stash with both transports: senders, the owner, a thief, and threads that end meanwhile. */
 #include "model.h"
 
 #include "house.h"
+#include "api/options.h"
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -23,24 +24,19 @@ struct stash_base {
         current = this;
     }
 
-    static void touch(struct hz3_lock *lock)
-    {
-        hz3_lock(lock);
-        hz3_unlock(lock);
-    }
-
     /* Accesses all shared state, so that it exists before the threads start. */
     void start()
     {
         hz3_lock_id = 98;
         model_house_start(model::ARENA, model::OBJECT_BYTES, 2);
-        hz3_owner_stash_start(HZ3_OWNER_STASH_INSTANCES);
+        hz3_owner_stash_start();
         hz3_transfer_start(HZ3_MIB(1));
         hz3_get(hz3_heaps[OWNER].live);
         hz3_owner_stash_in_flight(OWNER);
         hz3_owner_stash_count(OWNER, MODEL_CLASS);
         hz3_owner_stash_has_pending(OWNER, MODEL_CLASS);
-        hz3_owner_stash_each_lock(touch);
+        void *none;
+        hz3_owner_stash_pop_batch(OWNER, MODEL_CLASS, &none, 1); /* the taker's lock */
         hz3_transfer_push(MODEL_CLASS, closed(98, 0, 0));
         hz3_magazine_put(MODEL_CLASS, hz3_transfer_pop(MODEL_CLASS));
         hz3_outbox_put(hz3_outbox_get());
@@ -250,6 +246,8 @@ struct reuse : model::suite<reuse, 3>, stash_base {
 };
 
 } // namespace
+
+struct hz3_options hz3_options;
 
 void model_home(void *p)
 {

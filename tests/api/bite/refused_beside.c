@@ -81,7 +81,7 @@ static void refuse_at_once(void)
     printf("for %u refusals %ld waits, %u mmap, %u purges\n", times, waited, mapped, given_back);
     fflush(stdout);
     CHECK(given_back == 0 && mapped <= 10 * times);
-    CHECK(ANY_MALLOC || waited < times / 10 + 10); /* for a lock, now and then */
+    CHECK(ANY_MALLOC || waited <= times); /* one each at most: for a lock */
 }
 
 static void *free_it(void *p)
