@@ -104,14 +104,21 @@ static bool has_run_of_few(void **top, size_t most)
     return false;
 }
 
-bool hz3_cache_flush_may_help(void)
+static bool flush_may_help(const struct hz3_cache *cache)
 {
-    const struct hz3_cache *cache = &hz3_thread.cache;
-    if (hz3_thread.state != HZ3_THREAD_JOINED) return false;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         size_t objects = hz3_cache_count(cache, cls);
         if (hz3_outbox && hz3_quarantine_objects(hz3_outbox, cls)) return true;
         if (has_run_of_few(cache->top[cls], objects) || has_run_of_few(cache->previous[cls], objects)) return true;
     }
     return false;
+}
+
+bool hz3_cache_flush_may_help(void)
+{
+    if (hz3_thread.state != HZ3_THREAD_JOINED) return false;
+    hz3_thread_go_inside(&hz3_thread);
+    bool may = flush_may_help(&hz3_thread.cache);
+    hz3_thread_go_outside(&hz3_thread);
+    return may;
 }
