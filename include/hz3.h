@@ -71,7 +71,7 @@ HZ3_API int hz3_malloc_trim(size_t pad);
 HZ3_EXTENSION HZ3_API void hz3_collect(bool force);
 
 /* ---- what it says of itself ---- */
-HZ3_API const char *hz3_version(void);       /* "0.1.0" */
+HZ3_API const char *hz3_version(void);       /* "MAJOR.MINOR.PATCH" */
 HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=... HZ3_FLAG=value ..." */
 /* Writes statistics as one JSON object into buf (NUL-terminated, cut at size) and returns the length
  * it would have had, like snprintf.  Does not allocate. */

@@ -18,7 +18,7 @@ from lab.versus import MEMORY, SPEED, paired
 OF_LIKE_SPEED = 1.5  # RSS is compared with peers that are at most so many times slower or faster
 ROWS = {  # the rows in plain words, and patterns for their programs; each program is in one row
     "Threads free each other's objects": r"mt_remote R>0|chain|linked|false_sharing",
-    "Each thread frees its own objects": r"mt_remote R=0|mixed_st",
+    "Each thread frees its own objects": r"mt_remote R=0|mixed_st|waves",
     "Some threads only allocate, others only free": r"prodcons|only_free",
     "Threads and processes start, end or sleep": r"successors|thread_churn|many_threads|idle_threads|startup",
     "Large blocks, and blocks that change their size": r"large|realloc|growing",
@@ -28,6 +28,7 @@ PROGRAMS = {  # what each program does; these follow "where"
     "mt_remote R>0": "threads free each other's objects",
     "mt_remote R=0": "each of several threads frees its own objects",
     "mixed_st": "one thread does everything",
+    "waves": "a thread allocates many objects of one size, then frees them all",
     "prodcons": "some threads only allocate and others only free",
     "chain": "objects pass down a chain of threads",
     "only_free": "a thread only frees what others made",

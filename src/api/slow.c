@@ -322,6 +322,7 @@ HZ3_INLINE bool free_by_exchange(void *p)
     bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls) && hz3_seal_look(p, cls) == HZ3_SEAL_HOLDS;
     if (!sound || hz3_goes_home(window, p, cls) || !hz3_exchange_free(p, cls)) return false;
     hz3_mark_freed(p, cls);
+    visit();
     return true;
 }
 

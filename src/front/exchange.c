@@ -8,7 +8,10 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 
-enum { PER_SLOW_CALL = 32 }; /* one exchange in so many takes the slow path */
+enum {
+    PER_SLOW_CALL = 32, /* one exchange in so many takes the slow path */
+    PER_VISIT = 16,     /* after so many it is time to look what reclaim has to do */
+};
 
 /* Whether the magazine has as much room as its class has earned. */
 static bool is_roomy(const struct hz3_cache *cache, unsigned cls, void **top)
@@ -21,10 +24,13 @@ static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
     return cache->capacity[cls] == hz3_class_info[cls].load;
 }
 
-/* While a thread forks, others change as little as they can. */
-static bool may_exchange(const struct hz3_cache *cache, unsigned cls, uint8_t *turn)
+/* Not in a thread that has left, which has its room still, but nobody to take what it loads.  And while a thread forks,
+ * others change as little as they can. */
+static bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
 {
-    return has_all_room(cache, cls) && ++*turn % PER_SLOW_CALL && hz3_gate_is_open();
+    if (hz3_thread.state != HZ3_THREAD_JOINED || !has_all_room(cache, cls)) return false;
+    hz3_thread.due |= ++*turn % PER_VISIT == 0;
+    return *turn % PER_SLOW_CALL && hz3_gate_is_open();
 }
 
 /* A swap that counts as a miss, and may earn room, takes the slow path. */

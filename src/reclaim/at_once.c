@@ -18,7 +18,6 @@ enum {
     RISE = 8,         /* so many bytes more are to wait for each that was taken since the last pass */
     DECAY_MS = 1000,  /* a longer decay time asks for memory to be kept, as the program may want it again */
     FEW = 16,         /* objects that fill less than this share of the runs are the last ones */
-    IDLE_SHARE = 3,   /* runs are purged when so many times as much was freed in them as they have in use */
 };
 #define STEP_MAX HZ3_MIB(16)
 #define LEAST    HZ3_KIB(128) /* a pass costs as much as to give back so much, even if it finds nothing */
@@ -60,10 +59,11 @@ static size_t live(void)
     return bytes;
 }
 
-/* A purge of runs looks at all of them, so while a program frees in any order there are to be few. */
+/* A purge of runs looks at all of them, so while a program frees in any order there are to be few: each waits for half
+ * as much as is still in use. */
 static bool runs_are_idle(void)
 {
-    return hz3_gauge(HZ3_GAUGE_IDLE) / IDLE_SHARE >= live();
+    return hz3_gauge(HZ3_GAUGE_IDLE) >= hz3_max(live() / 2, hz3_pages_much() / 4);
 }
 
 /* Of the bytes that wait, those that a pass would give back now. */

@@ -76,10 +76,9 @@ __attribute__((constructor)) static void start(void)
     DEED
 }
 """
-# Rows that lane scale does not hold yet, but for those whose times count, which make test has no quiet machine for.
-BEHIND = {"tasks", "libc_counts_threads", "unshare", "schedule", "descriptors_stats_file", "daemon", "addresses",
-          "fork_little", "fork_threads", "dump", "vfork", "zeros_resident", "control_group", "idle_threads", "mallinfo2",
-          "malloc_stats", "bss", "locked", "200_gib"}
+# Rows that lane scale does not hold yet, or not each time, but for those whose times count, which make test has no quiet
+# machine for.
+BEHIND = {"idle_threads", "fork_little"}
 
 
 def compile_c(source, target):
@@ -205,7 +204,7 @@ def test_what_a_library_lets_be_noticed_breaks_its_rows_and_no_others(tmp_path):
 def test_what_lane_scale_lets_be_noticed_is_known():
     rows = [row for row in conform.rows(["invisible.*"]) if not row.bound.alone]
     outcomes = list(conform.Kit().run(library_arm(SCALE, ROOT), rows))
-    assert short(outcomes, conform.FAILED) == BEHIND - short(outcomes, conform.SKIPPED)
+    assert short(outcomes, conform.FAILED) <= BEHIND
 
 
 def test_a_row_is_void_where_another_allocator_serves(tmp_path):

@@ -26,8 +26,9 @@ def started(program, preload, arguments, **more):
 
 
 # Of what is kept, 5 MiB are resident of 100.  Blocks of 1000 bytes leave a granule in use in ten.
-@pytest.mark.parametrize("arguments, most", [("600 629145600 0", 20), ("300 100000 0", 20), ("300 32 0", 20), ("300 100000 200", 20),
-                                             ("300 100000 20 trim", 40), ("300 1000 2000 trim", 30)])
+@pytest.mark.parametrize("arguments, most", [
+    ("600 629145600 0", 20), ("300 100000 0", 20), ("300 32 0", 20), ("300 100000 200", 20), ("300 100000 20 trim", 40),
+    ("300 1000 2000 trim", 30)])
 def test_what_was_freed_is_not_in_a_debugger_s_core(program, preload, tmp_path, arguments, most):
     if not shutil.which("gcore"):
         pytest.skip("gdb is not installed")

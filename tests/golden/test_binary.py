@@ -5,9 +5,9 @@ import subprocess
 from itertools import pairwise
 
 import pytest
+from variants import variant
 
 from lab.registry import read
-from variants import variant
 
 LIMIT = {"hz3_malloc": 13, "hz3_free": 16}
 CHECK = {"hz3_malloc": 7, "hz3_free": 10}  # HZ3_FREE_CHECK may add so many

@@ -5,7 +5,6 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-
 from variants import Refused, matrix, run, variant
 
 # Flips that only rewrite the source, so that the compiler makes the same code.  There is none at present.

@@ -18,6 +18,12 @@
 #include "middle/outbox.h"
 #include "support.h"
 
+#ifdef HZ3_S48_OWNER_STASH_SPILL /* a flag of lane classic's */
+enum { SPILLED = HZ3_S48_OWNER_STASH_SPILL * HZ3_SPILL_OBJS };
+#else
+enum { SPILLED = 0 };
+#endif
+
 enum { MOST = 8, SLOTS = 4096, LEAST_SIZE = 16, MOST_SIZE = 2048 };
 
 /* Has one sender and one receiver.  A slot that is NULL is free. */
@@ -98,7 +104,7 @@ static size_t may_be_cached(size_t threads)
     size_t in_thread = 0, in_transfer = 0, in_stash = hz3_max(MIB(1), most_live / 8);
     for (unsigned cls = 1; cls <= hz3_class_of(MOST_SIZE); cls++) {
         size_t bytes = hz3_class_size(cls), magazine = bytes * hz3_class_info[cls].load;
-        in_thread += 2 * hz3_max((size_t)FIRST_MAGAZINE, bytes) + (HZ3_OUTBOX_SPILL ? bytes * HZ3_SPILL_OBJS : 0);
+        in_thread += 2 * hz3_max((size_t)FIRST_MAGAZINE, bytes) + SPILLED * bytes;
         in_transfer += hz3_max(hz3_options.TRANSFER_CACHE, TRANSFER_MAGAZINES * magazine);
     }
     return hz3_options.CACHE_TOTAL + in_transfer + threads * (in_thread + (HZ3_S44_OWNER_STASH ? in_stash : 0));

@@ -2,7 +2,6 @@
 bounded and serves other threads."""
 
 import pytest
-
 from variants import run, variant
 
 STASHES = [

@@ -4,7 +4,6 @@ is refused with a message that names the flag."""
 import re
 
 import pytest
-
 from variants import LANES, Refused, matrix, run, variant
 
 THREADS = 8
@@ -32,7 +31,8 @@ RACES = [
         ("classic", {}),
         ("scale", {"ADOPT_MIN": 65536}),
         ("classic", {"OWNER_STASH_INSTANCES": 4}),
-        ("classic", {"S121_PAGE_LOCAL_REMOTE": 1, "REMOTE_STASH_SPARSE": 0, "REMOTE_FLUSH_BUDGET": 0, "S145_CENTRAL_LOCAL_CACHE": 1}),
+        ("classic", {"S121_PAGE_LOCAL_REMOTE": 1, "REMOTE_STASH_SPARSE": 0, "REMOTE_FLUSH_BUDGET": 0,
+                     "S145_CENTRAL_LOCAL_CACHE": 1}),
         ("classic", {"S112_FULL_DRAIN_EXCHANGE": 0, "S44_OWNER_STASH_COUNT": 1, "S142_CENTRAL_LOCKFREE": 0}),
     ]]
 

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from variants import run, variant
 
 N, PERCENT, MEAN = r"=(\d+)", r"=(\d+\.\d)", r"=(\d+\.\d)"

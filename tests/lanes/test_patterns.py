@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from variants import run, variant
 
 SMALL_CACHES = {"HZ3_THREAD_CACHE": "256K", "HZ3_CACHE_TOTAL": "2M", "HZ3_TRANSFER_CACHE": "64K", "HZ3_DECAY": "100ms"}

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from look_at import WITH_OURS, hz3, refused, resting, said
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+from variants import variant
 
 from lab import ROOT
 from lab.registry import read as read_registry
@@ -22,7 +23,6 @@ from look import LookError, stats
 from look.figures import Figures
 from look.layout import HEAD, MAGIC, find
 from look.process import Process
-from variants import variant
 
 # Lane classic keeps objects in places that a reader outside does not look at.
 ALL_LANES = [lane for lane in read_registry().lanes if lane != "classic"]

@@ -7,6 +7,8 @@
 #include "front/exchange.h"
 #include "os/gate.h"
 
+#include <pthread.h>
+
 #include "earn.h"
 
 enum { WAVES = 50, MOST = 400 };
@@ -98,6 +100,31 @@ static void a_thread_without_magazines_exchanges_none(void **state)
     hz3_cache_free(p, cls);
 }
 
+static void *allocate_after_the_end(void *arg)
+{
+    unsigned cls = (unsigned)(uintptr_t)arg;
+    capacity_earned(cls);
+    hz3_thread.cache.capacity[cls] = (uint8_t)hz3_class_info[cls].load;
+    hz3_thread.state = HZ3_THREAD_LEFT;
+    hz3_thread.cache.top[cls] = hz3_thread.cache.previous[cls] = HZ3_STUB_TOP;
+    void *p = hz3_exchange_malloc(cls);
+    hz3_thread.state = HZ3_THREAD_JOINED;
+    return p;
+}
+
+static void a_thread_that_has_left_loads_nothing(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64);
+    capacity_earned(cls);
+    hz3_cache_flush(); /* magazines for others */
+    pthread_t thread;
+    void *p;
+    assert_int_equal(pthread_create(&thread, NULL, allocate_after_the_end, (void *)(uintptr_t)cls), 0);
+    assert_int_equal(pthread_join(thread, &p), 0);
+    assert_null(p);
+}
+
 RUN(cmocka_unit_test(a_wave_that_fits_changes_magazines_only), cmocka_unit_test(few_of_the_others_need_the_slow_path),
     cmocka_unit_test(nothing_is_exchanged_while_the_gate_is_closed),
-    cmocka_unit_test(a_thread_without_magazines_exchanges_none))
+    cmocka_unit_test(a_thread_without_magazines_exchanges_none), cmocka_unit_test(a_thread_that_has_left_loads_nothing))
