@@ -63,7 +63,9 @@ static pthread_key_t estate;
 /* Sets or clears the block's bits.  All of them must have had the other value. */
 static void claim(void *p, bool taken)
 {
-    size_t unit = ((uintptr_t)p - hz3_windows[0].base) / HZ3_UNIT, end = unit + hz3_units_of(hz3_malloc_usable_size(p));
+    size_t usable = hz3_malloc_usable_size(p);
+    if (!usable) return; /* lane secure: of 0 bytes, in no window */
+    size_t unit = ((uintptr_t)p - hz3_windows[0].base) / HZ3_UNIT, end = unit + hz3_units_of(usable);
     CHECK(end * HZ3_UNIT <= SHADOWED);
     while (unit < end) {
         size_t bits = hz3_min(UNITS_PER_WORD - unit % UNITS_PER_WORD, end - unit);
