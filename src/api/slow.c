@@ -322,8 +322,16 @@ HZ3_INLINE bool free_by_exchange(void *p)
     bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls) && hz3_seal_look(p, cls) == HZ3_SEAL_HOLDS;
     if (!sound || hz3_goes_home(window, p, cls) || !hz3_exchange_free(p, cls)) return false;
     hz3_mark_freed(p, cls);
-    visit();
     return true;
+}
+
+/* After a free by exchange.  from: its return address. */
+HZ3_INLINE void visit_from(const void *from)
+{
+    if (likely(!hz3_thread.due)) return;
+    hz3_thread.by_loader = hz3_os_is_loader(from);
+    visit();
+    hz3_thread.by_loader = false;
 }
 
 HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
@@ -335,8 +343,10 @@ HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
-    if (likely(free_by_exchange(p))) return;
-    if (p) free_from(p, __builtin_return_address(0));
+    if (likely(free_by_exchange(p)))
+        visit_from(__builtin_return_address(0));
+    else if (p)
+        free_from(p, __builtin_return_address(0));
 }
 
 HZ3_NOINLINE void hz3_free_home(void *p)
