@@ -41,6 +41,7 @@ static size_t count_span(struct audit *audit, const struct hz3_window *window, s
     case HZ3_SPAN_RUN: count_run(audit, span); break;
     case HZ3_SPAN_LARGE: count_large(audit, span); break;
     case HZ3_SPAN_GUARD:
+    case HZ3_SPAN_WAITING:
     case HZ3_SPAN_UNMAPPED: break;
     case HZ3_SPAN_PURGING: CHECK(!"a quiet moment");
     default: audit->uncarved += hz3_span_bytes(span);
