@@ -102,7 +102,8 @@ def test_each_row_that_an_allocator_does_not_hold_is_told(tmp_path):
     assert done.returncode == 1 and done.stderr == ""
     table = json.loads((tmp_path / "table.json").read_text())
     hz3, glibc, broken = conform.from_json(table).values()
-    own = ["mallinfo2_counts_what_is_free", "mallinfo2_knows_blocks_that_are_mapped_one_by_one", "malloc_stats_writes_to_the_stream"]
+    own = ["mallinfo2_counts_what_is_free", "mallinfo2_knows_blocks_that_are_mapped_one_by_one",
+           "malloc_stats_writes_to_the_stream"]
     assert [outcome.row.name for outcome in hz3 if outcome.word != conform.HELD] == [f"api.figures/{case}" for case in own]
     assert {outcome.word for outcome in hz3} == {conform.HELD, conform.SKIPPED}  # those are of hz3's own figures
     assert [outcome.row.name for outcome in glibc
