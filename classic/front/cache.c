@@ -56,7 +56,7 @@ static void swap(struct hz3_thread *self, unsigned cls)
     void **empty = self->cache.top[cls], **full = self->cache.previous[cls];
     unsigned count = hz3_magazine_count(hz3_magazine_close(full));
     hz3_assert(!hz3_is_stub(empty));
-    if (hz3_magazine_of(full)->header.floor > HZ3_MAGAZINE_LAST - self->cache.capacity[cls]) {
+    if (!hz3_cache_is_roomy(&self->cache, cls, full)) {
         void **room = hz3_cache_open(&self->cache, cls, hz3_magazine_of(empty)) + 1;
         full -= count;
         for (unsigned i = 0; i < count; i++) room[i] = full[i + 1];

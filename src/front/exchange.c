@@ -13,12 +13,6 @@ enum {
     PER_VISIT = 16,     /* after so many it is time to look what reclaim has to do */
 };
 
-/* Whether the magazine has as much room as its class has earned. */
-static bool is_roomy(const struct hz3_cache *cache, unsigned cls, void **top)
-{
-    return hz3_magazine_of(top)->header.floor <= HZ3_MAGAZINE_LAST - cache->capacity[cls];
-}
-
 static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 {
     return cache->capacity[cls] == hz3_class_info[cls].load;
@@ -36,7 +30,8 @@ static bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
 /* A swap that counts as a miss, and may earn room, takes the slow path. */
 static bool may_swap(const struct hz3_cache *cache, unsigned cls, void **full)
 {
-    return is_roomy(cache, cls, full) && (has_all_room(cache, cls) || (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS);
+    return hz3_cache_is_roomy(cache, cls, full) &&
+           (has_all_room(cache, cls) || (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS);
 }
 
 static void *pop(struct hz3_cache *cache, unsigned cls)
@@ -90,7 +85,7 @@ static struct hz3_magazine *get_empty(struct hz3_cache *cache, unsigned cls)
 /* Sends a full magazine to where the class's last one went, and returns an empty one; or NULL. */
 static struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **full)
 {
-    bool usual = cache->route[cls] && hz3_is_full(full) && is_roomy(cache, cls, full);
+    bool usual = cache->route[cls] && hz3_is_full(full) && hz3_cache_is_roomy(cache, cls, full);
     struct hz3_magazine *empty = usual && may_exchange(cache, cls, &cache->sends) ? get_empty(cache, cls) : NULL;
     if (!empty) return NULL;
     if (!hz3_outgoing_send(cache->route[cls] - 2, cls, hz3_magazine_close(full))) {

@@ -81,6 +81,12 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, st
     return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
 
+/* Whether the magazine has as much room as its class has earned. */
+HZ3_INLINE bool hz3_cache_is_roomy(const struct hz3_cache *cache, unsigned cls, void **top)
+{
+    return hz3_magazine_of(top)->header.floor <= HZ3_MAGAZINE_LAST - cache->capacity[cls];
+}
+
 /* So many swaps of a class's magazines count as a miss: they, too, mean that it has too little room. */
 enum { HZ3_SWAPS_PER_MISS = 8 };
 
