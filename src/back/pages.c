@@ -65,8 +65,8 @@ struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve)
 static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
+    hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
     hz3_map_clear(span);
-    hz3_lock(&hz3_pages_lock);
     hz3_spans_refile(span, kind, now);
     hz3_unlock(&hz3_pages_lock);
 }

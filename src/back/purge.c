@@ -196,8 +196,8 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
 size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pages)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    hz3_map_clear(span);
     hz3_lock(&hz3_pages_lock);
+    hz3_map_clear(span);
     begin_purge(span);
     span->in_pool.since = now - age;
     hz3_unlock(&hz3_pages_lock);
