@@ -107,8 +107,11 @@ static void *churn(void *number)
 
 enum { FULL = 10 };
 static struct hz3_thread woken;
-static unsigned pops,
-    pushes; /* it pops so many objects, as if it had read them before the exchange, then pushes some */
+/* It pops so many objects, as if it had read them before the exchange, then pushes some. */
+static unsigned pops, pushes;
+/* It popped all before the visitor came, and pushes them while the visitor takes them: so many after that took their
+ * words, the others before. */
+static unsigned late;
 static void *popped[FULL];
 static int barriers;
 
@@ -120,6 +123,7 @@ bool __wrap_hz3_os_barrier(void)
     if (++barriers == 2) {
         *top -= pops;
         for (unsigned i = 0; i < pushes; i++) *++*top = popped[pops - 1 - i];
+        for (unsigned i = 0; i < late; i++) (*top)[1 - FULL + (int)i] = popped[FULL - 1 - i];
     }
     return __real_hz3_os_barrier();
 }
@@ -155,6 +159,23 @@ static void who_wakes_meanwhile_shares_no_object(void **state)
         }
 }
 
+static void who_frees_while_the_visitor_takes_loses_no_object(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(512);
+    pops = pushes = 0;
+    for (late = 1; late < FULL; late++) {
+        fill_magazine(cls);
+        barriers = 0;
+        if (!hz3_sleepers_can_be_emptied() || !hz3_sleeper_empty(&woken)) skip();
+        void **top = woken.cache.top[cls];
+        assert_int_equal(hz3_magazine_objects(top), FULL);
+        for (int i = 0; i < FULL; i++) assert_ptr_equal(top[-i], popped[i]);
+        hz3_central_take_apart(cls, hz3_magazine_close(top));
+    }
+    late = 0;
+}
+
 static void threads_that_run_are_visited_in_vain_or_well(void **state)
 {
     (void)state;
@@ -169,4 +190,5 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
 }
 
 RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
+    cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object),
     cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
