@@ -36,7 +36,8 @@ case $purpose in
         wanted="g++ clang-19 libclang-rt-19-dev clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev gdb valgrind strace redis-server
             redis-tools memcached
             sqlite3 php-cli nginx-light wrk heaptrack luajit postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
-            gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
+            gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
+            gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     stress)
         needed="$needed python3-venv"
         requirements='tests lab'
@@ -85,6 +86,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         libclang-rt-19-dev) ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a ;;
         gcc-*) command -v "${1#gcc-}-gcc" ;;
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
+        libc6-dev-riscv64-cross) ls -d /usr/riscv64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
         nginx-light) command -v nginx ;;
         php-cli) command -v php ;;
