@@ -28,7 +28,7 @@ case $purpose in
         requirements='tests lab' ;; # the tests read the registry with the lab
     packages)
         needed="$needed python3-venv g++ pkg-config"
-        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap cargo-web' # cargo-web is a newer cargo; Debian 12's own is too old
+        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap nix-bin cargo-web' # cargo-web is a newer cargo; Debian 12's own is too old
         requirements='tests lab' ;;
     test)
         needed="$needed python3-venv pkg-config"
@@ -77,6 +77,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         musl-tools) command -v musl-gcc ;;
         dpkg-dev) command -v dpkg-buildpackage ;;
         debhelper) command -v dh ;;
+        nix-bin) command -v nix-instantiate ;;
         dh-python) command -v dh_python3 ;;
         qemu-user) command -v qemu-aarch64 ;;
         qemu-system-x86) command -v qemu-system-x86_64 ;;
