@@ -70,6 +70,27 @@ HZ3_API int hz3_malloc_trim(size_t pad);
  * (malloc_trim). */
 HZ3_EXTENSION HZ3_API void hz3_collect(bool force);
 
+/* ---- heaps that can be thrown away ----
+ * A heap has memory of its own: runs of 64 KiB or more for each size, and large blocks.  hz3_heap_destroy gives back
+ * all of it, whatever lives in it, at a cost for each run and large block.  A heap belongs to no thread: any thread may
+ * use it, under the heap's lock, so threads that need not share take one each.  A forked child may use its copy.
+ *   - The hz3_heap_ functions take blocks of their heap only.  Another heap's, or malloc's, ends the process with
+ *         hz3: CALL of a block that is not of this heap: 0xPOINTER
+ *     A freed block, one of a destroyed heap, or a destroyed heap, does so as a freed pointer.
+ *   - hz3_free, hz3_realloc, hz3_malloc_usable_size and the standard names take blocks of every heap: they free into it
+ *     and resize within it.
+ * NULL and ENOMEM on failure, as above; blocks are aligned to 16 bytes.  heap: not NULL, but for hz3_heap_destroy. */
+typedef struct hz3_zone hz3_heap_t;
+HZ3_API hz3_heap_t *hz3_heap_new(void);          /* or NULL and ENOMEM */
+HZ3_API void hz3_heap_destroy(hz3_heap_t *heap); /* no other thread may use it, or its blocks, any more */
+HZ3_API void *hz3_heap_malloc(hz3_heap_t *heap, size_t size);
+HZ3_API void *hz3_heap_calloc(hz3_heap_t *heap, size_t count, size_t size);            /* zeroed */
+HZ3_API void *hz3_heap_aligned_alloc(hz3_heap_t *heap, size_t alignment, size_t size); /* EINVAL: not a power of two */
+HZ3_API void *hz3_heap_realloc(hz3_heap_t *heap, void *p, size_t size);                /* as hz3_realloc */
+HZ3_API void hz3_heap_free(hz3_heap_t *heap, void *p);                                 /* NULL is allowed */
+/* As hz3_malloc_usable_size. */
+HZ3_API size_t hz3_heap_malloc_usable_size(hz3_heap_t *heap, const void *p);
+
 /* ---- what it says of itself ---- */
 HZ3_API const char *hz3_version(void);       /* "MAJOR.MINOR.PATCH" */
 HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=... HZ3_FLAG=value ..." */
@@ -88,7 +109,7 @@ struct mallinfo2;
 /* Bytes: arena: mapped, without hblkhd; uordblks and fordblks: of these allocated and free; hblkhd: in large blocks;
  * keepcost: dirty.  Numbers: hblks: large blocks; ordblks: cached objects and free ranges. */
 HZ3_API struct mallinfo2 hz3_mallinfo2(void);
-HZ3_API struct mallinfo hz3_mallinfo(void);   /* the same, cut at INT_MAX */
+HZ3_API struct mallinfo hz3_mallinfo(void); /* the same, cut at INT_MAX */
 #if defined(__clang__) && defined(__cplusplus)
 #pragma clang diagnostic pop
 #endif

@@ -87,7 +87,9 @@ def by_use(figures: Figures) -> tuple[Counter[str], list[Hole], int]:
             end = span.start + span.granules * GRANULE
             resident = pages.resident(span.start, end)
             found += resident
-            if span.kind == run and 0 < span.cls < figures.class_values - 1:
+            if span.start in figures.zoned:
+                of["heaps"] += resident
+            elif span.kind == run and 0 < span.cls < figures.class_values - 1:
                 size = figures.classes[span.cls].size
                 never = min(resident, pages.resident(-(-(span.start + span.bump * size) // PAGE) * PAGE, end))
                 used = min(span.live * size, resident - never)
@@ -224,13 +226,14 @@ def once(process: Process) -> Sum:
     apart = others(figures, process.smaps())
     rss = process.resident()
     # Pages that were only read are the shared page of zeroes, small or huge, which is present but not in RSS.
-    for unwritten in "large", "huge", "never":
+    for unwritten in "large", "huge", "never", "heaps":
         of[unwritten] = max(0, of[unwritten] - max(0, sum(of.values()) - apart["windows"]))
     beside = max(0, apart["windows"] - sum(of.values()))
     in_flight = of["outgoing"] + of["stash"] + of["transfer"] + of["central"]
     rows = [
         ("live objects", of["small"], f"rounding up to size classes is {human(rounding(figures))} of it at most"),
         ("live large blocks", of["large"], ""),
+        ("heaps of the program's own", of["heaps"], "of hz3_heap_new"),
         ("free objects in runs in use", of["holes"], f"{human(gaps)} of it in whole pages" if gaps else ""),
         ("objects never handed out", of["never"], "in pages that had another use before, or huge ones"),
         (

@@ -74,6 +74,7 @@ class Window(NamedTuple):
     spans: int
     spans_mapped: int
     free: int  # its bitmaps
+    tags: int
 
 
 class Figures:
@@ -91,9 +92,10 @@ class Figures:
         self._orphans()
         self.windows = self._windows()
         self.spans = [span for window in self.windows for span in self._spans(window)]
+        self.zoned = {start for window in self.windows for start in self._zoned(window)}  # those of hz3_heap_new
         run = layout.at("kind.run")
         for span in self.spans:
-            if span.kind == run and 0 < span.cls < len(self.classes):
+            if span.start not in self.zoned and span.kind == run and 0 < span.cls < len(self.classes):
                 self.classes[span.cls].runs += 1
                 self.classes[span.cls].capacity += self.classes[span.cls].objects
 
@@ -328,6 +330,7 @@ class Figures:
                     spans,
                     mapped,
                     of("free"),
+                    of("tags"),
                 )
             )
         return found
@@ -351,6 +354,20 @@ class Figures:
                 found.append(Span(*[row[i] for i in order]))
             own += GRANULE
         return found
+
+    def _zoned(self, window: Window) -> list[int]:
+        """Where the granules start that the tags say are in heaps of the program's own."""
+        at = self.layout
+        if "owner.zone" not in at.places:
+            return []
+        tags = self.process.read(window.tags, min(window.frontier, window.spans_mapped) * at.at("tag.size"))
+        owners, zone = tags[at.at("tag.owner") :: at.at("tag.size")], at.at("owner.zone")
+        classes = tags[:: at.at("tag.size")]
+        return [
+            window.base + i * GRANULE
+            for i, (cls, owner) in enumerate(zip(classes, owners, strict=True))
+            if owner == zone and not cls
+        ]
 
     def free_objects(self, window: Window, span: Span) -> int:
         """Returns an int in which bit i says that object i was handed out and is free."""
@@ -384,15 +401,18 @@ class Figures:
         by_place = {place: sum(c.cached[place] * c.size for c in sizes) for place in PLACES}
         cached = sum(by_place.values())
         small = sum(c.out * c.size for c in sizes)
+        zoned = [span for span in self.spans if span.start in self.zoned]
+        in_zones = sum(span.live * self.classes[span.cls].size for span in zoned if span.kind == at.at("kind.run"))
         kept, used = self.gauge("large_cached"), self.gauge("used")
         active, dirty = used - min(kept, used), self.gauge("dirty") + kept
         retained = dirty + self.gauge("clean")
         totals = {
-            "allocated": max(0, small - cached) + at.value("large_bytes"),
+            "allocated": max(0, small - cached) + in_zones + at.value("large_bytes"),
             "cached": cached,
             "stashed": by_place["stash"],
             "in_transfer_cache": by_place["transfer"],
             "active": active,
+            "in_heaps": sum(span.granules for span in zoned) * GRANULE,
             "resident": used + self.gauge("dirty"),
             "mapped": active + retained,
             "retained": retained,
@@ -400,7 +420,7 @@ class Figures:
             "metadata": self.metadata(),
             "purged": self.gauge("purged"),
         }
-        absent = [key for key, place in (("stashed", "stash"),) if not at.has(place)]
+        absent = [key for key, place in (("stashed", "stash"), ("in_heaps", "tag.owner")) if not at.has(place)]
         return {key: value for key, value in totals.items() if key not in absent}
 
     def refills(self) -> dict[str, int]:

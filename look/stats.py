@@ -11,6 +11,7 @@ MEANING = {  # docs/use/statistics.md has more
     "stashed": "of these: in owner stashes",
     "in_transfer_cache": "of these: in the transfer cache",
     "active": "runs and large blocks",
+    "in_heaps": "of these: in heaps of the program's own",
     "resident": "active and dirty; untouched pages count",
     "mapped": "address space of active and free spans",
     "retained": "free ranges of it",

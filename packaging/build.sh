@@ -34,7 +34,7 @@ case $kind in
         need git git
         checkout "$out/hz3" packaging/rust
         mv "$out/hz3/packaging/rust" "$out/rust"
-        checkout "$out/rust/hz3" CMakeLists.txt LICENSE bin/hz3 cmake include src trace
+        checkout "$out/rust/hz3" CMakeLists.txt LICENSE bin/hz3 classic cmake include src trace
         cd "$out/rust"
         CARGO_TARGET_DIR=$out/target cargo package --allow-dirty --locked
         cp "$out"/target/package/hz3-*.crate "$out" ;;

@@ -28,7 +28,7 @@ case $purpose in
         requirements='tests lab' ;; # the tests read the registry with the lab
     packages)
         needed="$needed python3-venv g++ pkg-config"
-        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap cargo-web' # cargo-web is a newer cargo; Debian 12's own is too old
+        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap nix-bin cargo-web' # cargo-web is a newer cargo; Debian 12's own is too old
         requirements='tests lab' ;;
     test)
         needed="$needed python3-venv pkg-config"
@@ -36,7 +36,8 @@ case $purpose in
         wanted="g++ clang-19 libclang-rt-19-dev clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev gdb valgrind strace redis-server
             redis-tools memcached
             sqlite3 php-cli nginx-light wrk heaptrack luajit postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
-            gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
+            gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
+            gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     stress)
         needed="$needed python3-venv"
         requirements='tests lab'
@@ -76,6 +77,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         musl-tools) command -v musl-gcc ;;
         dpkg-dev) command -v dpkg-buildpackage ;;
         debhelper) command -v dh ;;
+        nix-bin) command -v nix-instantiate ;;
         dh-python) command -v dh_python3 ;;
         qemu-user) command -v qemu-aarch64 ;;
         qemu-system-x86) command -v qemu-system-x86_64 ;;
@@ -85,6 +87,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         libclang-rt-19-dev) ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan-*.a ;;
         gcc-*) command -v "${1#gcc-}-gcc" ;;
         libc6-dev-arm64-cross) ls -d /usr/aarch64-linux-gnu/include ;;
+        libc6-dev-riscv64-cross) ls -d /usr/riscv64-linux-gnu/include ;;
         libc6-dev-s390x-cross) ls -d /usr/s390x-linux-gnu/include ;;
         nginx-light) command -v nginx ;;
         php-cli) command -v php ;;

@@ -80,6 +80,11 @@ struct hz3_span {
         struct hz3_span_lists in_central;
         /* A large block of back/fork_reserve: `newer` links those taken, `older` those freed. */
         struct hz3_span_lists in_reserve;
+        /* A run or a large block of a zone. */
+        struct {
+            struct hz3_zone *zone;
+            struct hz3_span *next, *prev; /* in one of its lists; under its lock */
+        } in_zone;
     };
     HZ3_ATOMIC(uint8_t) states; /* bit t: the part of table t of state bytes that begins with this granule is mapped */
     struct hz3_span_notes notes[HZ3_S121_PAGE_LOCAL_REMOTE]; /* one or none */

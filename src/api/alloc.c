@@ -4,6 +4,7 @@
 #include "api/override.h"
 #include "back/fork_reserve.h"
 #include "back/limits.h"
+#include "back/zone.h"
 #include "base/sizeclass.h"
 #include HZ3_EMPTY_H
 #include "os/gate.h"
@@ -31,7 +32,8 @@ HZ3_API void *hz3_calloc(size_t count, size_t size)
 static void *move(void *p, size_t old_usable, size_t size)
 {
     int saved = errno;
-    void *to = hz3_malloc(size);
+    struct hz3_zone *zone = hz3_zone_of(p);
+    void *to = zone ? hz3_heap_malloc(zone, size) : hz3_malloc(size);
     if (!to && size <= old_usable) {
         errno = saved;
         return p; /* shrinking cannot fail */
@@ -48,7 +50,7 @@ static void *realloc_large(void *p, size_t usable, size_t size)
     if (size <= HZ3_SMALL_MAX || much || !hz3_gate_enter()) return move(p, usable, size);
     hz3_fork_reserve_settle();
     uint32_t sample = hz3_large_take_sample(p);
-    void *to = hz3_large_realloc(p, hz3_sealed(size));
+    void *to = hz3_zone_large_realloc(p, hz3_sealed(size));
     if (to)
         hz3_seal(to, HZ3_CLASS_LARGE, size);
     else

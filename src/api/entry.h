@@ -16,8 +16,8 @@ HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
     return hz3_mark_live(p, cls);
 }
 
-/* The class of the object or block that starts at p: a size class or LARGE.  NONE: p is not hz3's, and the option says
- * to hand it to the next allocator.  Ends the process on any other pointer. */
+/* The class of the object or block that starts at p, also in a zone: a size class or LARGE.  NONE: p is not hz3's, and
+ * the option says to hand it to the next allocator.  Ends the process on any other pointer. */
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
 /* Lane secure: ends the process if the program wrote beyond the end of the block p, or before its start. */
@@ -39,6 +39,8 @@ void *hz3_malloc_large(size_t size);
 void *hz3_malloc_zeroed(size_t size);
 /* For an alignment, a power of two: */
 void *hz3_malloc_aligned(size_t size, size_t alignment);
+/* Frees the live block p of a zone, of a size class or LARGE, whose end was checked. */
+void hz3_zone_block_free(struct hz3_zone *zone, void *p, unsigned cls);
 /* Frees any pointer. */
 void hz3_free_slow(void *p);
 /* Takes in an object of a size class that is marked as freed; from: the return address of the free. */

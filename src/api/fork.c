@@ -4,6 +4,7 @@
 #include "back/free_spans.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
+#include "back/zone.h"
 #include "front/orphans.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
@@ -29,6 +30,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&hz3_threads_lock);
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
     hz3_central_each_lock(visit);
+    hz3_zones_each_lock(visit);
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_outbox_lock);

@@ -19,6 +19,7 @@ enum hz3_misuse_kind {
     HZ3_OVERRUN,
     HZ3_UNDERRUN,
     HZ3_OTHER_SIZE, /* of free only */
+    HZ3_OTHER_HEAP, /* of hz3_heap_ functions only */
 };
 
 /* cls: the class in the tag of p's granule. */

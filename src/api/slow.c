@@ -7,6 +7,7 @@
 #include "back/large.h"
 #include "back/limits.h"
 #include "back/run.h"
+#include "back/zone.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/exchange.h"
@@ -209,6 +210,7 @@ unsigned hz3_block_class(const void *p, const struct hz3_call *call)
 {
     hz3_ensure_started();
     unsigned cls = hz3_class_at(p);
+    if (unlikely(cls == HZ3_CLASS_NONE) && hz3_zone_of(p)) cls = hz3_zone_class(p);
     if (unlikely(cls == HZ3_CLASS_NONE))
         check_elsewhere(p, call);
     else if (unlikely(!is_live(p, cls)))
@@ -298,6 +300,11 @@ static void free_any(void *p, const void *from)
         return;
     }
     hz3_block_check_end(p, cls, &call);
+    struct hz3_zone *zone = hz3_zone_of(p);
+    if (unlikely(zone != NULL)) {
+        hz3_zone_block_free(zone, p, cls);
+        return;
+    }
     if (cls == HZ3_CLASS_LARGE) {
         free_large(p);
         return;

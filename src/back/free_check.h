@@ -53,6 +53,12 @@ HZ3_INLINE void hz3_mark_fresh(const struct hz3_span *span, unsigned cls)
     for (; at < end; at += REPEATS) memcpy(at, pattern, REPEATS);
 }
 
+/* No object of the run is live any more. */
+HZ3_INLINE void hz3_mark_all_freed(const struct hz3_span *run)
+{
+    memset(hz3_state_of((void *)run->start, run->cls), 0, hz3_span_bytes(run) >> hz3_state_shift[run->cls]);
+}
+
 /* Whether p is the start of a live object, as far as any build can tell. */
 HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)
 {

@@ -32,6 +32,11 @@ HZ3_INLINE void hz3_mark_fresh(const struct hz3_span *span, unsigned cls)
     (void)span, (void)cls;
 }
 
+HZ3_INLINE void hz3_mark_all_freed(const struct hz3_span *run)
+{
+    (void)run;
+}
+
 HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)
 {
     (void)cls;

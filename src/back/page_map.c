@@ -59,6 +59,8 @@ const struct hz3_place hz3_map_places[] = {
     HZ3_FIELD("window.free_mapped", struct hz3_window, free_mapped),
     HZ3_FIELD("window.state_bytes", struct hz3_window, state_bytes),
     HZ3_NUMBER("tag.size", sizeof(struct hz3_tag)),
+    HZ3_FIELD("tag.owner", struct hz3_tag, owner),
+    HZ3_NUMBER("owner.zone", HZ3_OWNER_ZONE),
     HZ3_NUMBER("free.size", sizeof *hz3_windows[0].free),
     HZ3_PLACE("states", hz3_states),
     HZ3_PLACE("state_tables", hz3_state_tables),

@@ -4,7 +4,8 @@
  * A window's address range is described by three flat tables beside it and three for all windows:
  *
  *     tags    [offset >> 16]   2 bytes for each granule, readable over the whole window: class and owner; 0 where
- *                              nothing is hz3's, and in a large block after its first granule
+ *                              nothing is hz3's, and in a large block after its first granule; NONE and ZONE in what
+ *                              back/zone hands out
  *     spans   [offset >> 16]   a descriptor for each granule, mapped as far as the window is in use
  *     free    [offset >> 16]   a bitmap for each granule, mapped as far as spans are: for runs of more than 64 objects;
  *                              its pages go back with the runs
@@ -59,6 +60,10 @@ extern HZ3_ATOMIC(uint32_t) hz3_window_count;
 extern HZ3_HIDDEN uint8_t *hz3_states;
 extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_CLASS_VALUES]; /* by class */
 extern unsigned hz3_state_tables;                            /* how many are in use */
+
+/* Beside HZ3_CLASS_NONE in a tag: the granule is in a run of a zone, or the first one of a large block there.  So
+ * malloc and free take their slow paths. */
+enum { HZ3_OWNER_ZONE = 2 };
 
 /* Whether p is in a granule that was hz3's at some time. */
 bool hz3_map_was_used(const void *p);

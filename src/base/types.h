@@ -16,7 +16,8 @@
  *   to claim     to take bytes of the budget that all caches share; a class claims as it earns capacity
  *   to lend      to let other threads claim, while this one sleeps, what it claimed and does not use
  *   heap         what threads carve new objects from (the work orders' shard).  There are several: the word
- *                never means all of hz3's memory, but in "heap profile"
+ *                never means all of hz3's memory, but in "heap profile", nor what programs call one: see zone
+ *   zone         what programs know as hz3_heap_t: objects in runs of its own, which go back together
  *   owner        the heap that carved from an object's run last; advice, never needed for correctness
  *   remote free  a free by a thread of another heap than the object's owner
  *   to adopt     to cache an object of another owner

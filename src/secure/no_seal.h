@@ -25,6 +25,11 @@ HZ3_INLINE void hz3_seal_first(void *p, unsigned cls, size_t size)
     (void)p, (void)cls, (void)size;
 }
 
+HZ3_INLINE void hz3_seal_wipe(void *p, unsigned cls)
+{
+    (void)p, (void)cls;
+}
+
 enum hz3_seal_fault { HZ3_SEAL_HOLDS, HZ3_SEAL_END, HZ3_SEAL_FRONT };
 HZ3_INLINE enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls)
 {

@@ -4,6 +4,7 @@
 #include "back/gauges.h"
 #include "back/limits.h"
 #include "back/run.h"
+#include "back/zone.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/transfer_cache.h"
@@ -23,7 +24,7 @@ struct explained {
     size_t used[HZ3_CLASSES + 1], holes[HZ3_CLASSES + 1];  /* of runs, by class: of objects handed out, of free ones */
     size_t live, free, never, thread, in_flight, transfer; /* of runs, all classes; transfer: a part of in_flight */
     size_t gaps, earned;                                   /* parts of free, in whole pages, and of thread */
-    size_t large, waiting, huge;                           /* of other spans */
+    size_t large, waiting, huge, heaps;                    /* of other spans; heaps: of zones, runs and all */
     size_t windows, metadata, files, others, rss;          /* of mappings */
 };
 
@@ -46,6 +47,10 @@ static void add_run(struct explained *sum, struct hz3_span *run)
 
 static void add_span(struct explained *sum, struct hz3_span *span)
 {
+    if (hz3_zone_of((void *)span->start)) {
+        sum->heaps += hz3_os_resident(span->start, hz3_span_bytes(span));
+        return;
+    }
     if (span->kind == HZ3_SPAN_RUN && span->cls >= 1 && span->cls <= HZ3_CLASSES) {
         add_run(sum, span);
         return;
@@ -169,6 +174,7 @@ static void print_sum(struct hz3_text *text, const struct explained *sum)
               hz3_pages_decay);
     print_row(text, sum->live, rss, "live objects");
     print_row(text, sum->large, rss, "live large blocks");
+    print_row(text, sum->heaps, rss, "heaps of the program's own");
     print_row(text, sum->free, rss, "free objects in runs in use");
     print_row(text, sum->never, rss, "objects never handed out");
     print_row(text, sum->thread, rss, "threads' magazines");
@@ -241,8 +247,9 @@ static void print_advice(struct hz3_text *text, const struct explained *sum)
 static void settle(struct explained *sum)
 {
     size_t written = sum->live + sum->free + sum->thread + sum->in_flight + sum->waiting;
-    size_t left = sum->windows - hz3_min(written, sum->windows), *rows[] = {&sum->never, &sum->huge, &sum->large};
-    for (int i = 0; i < 3; i++) {
+    size_t left = sum->windows - hz3_min(written, sum->windows),
+           *rows[] = {&sum->never, &sum->huge, &sum->large, &sum->heaps};
+    for (int i = 0; i < 4; i++) {
         *rows[i] = hz3_min(*rows[i], left);
         left -= *rows[i];
     }

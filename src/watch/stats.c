@@ -5,6 +5,7 @@
 #include "back/gauges.h"
 #include "back/large.h"
 #include "back/limits.h"
+#include "back/zone.h"
 #include "base/sizeclass.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
@@ -42,7 +43,9 @@ void hz3_stats_read(struct hz3_stats *stats)
     }
     stats->large = hz3_get(hz3_large_bytes);
     stats->large_blocks = hz3_get(hz3_large_blocks);
-    stats->allocated = small - hz3_min(stats->cached, small) + stats->large;
+    struct hz3_zone_bytes zones = hz3_zones_count();
+    stats->in_heaps = zones.held;
+    stats->allocated = small - hz3_min(stats->cached, small) + zones.live + stats->large;
     size_t large_cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
     size_t used = hz3_gauge(HZ3_GAUGE_USED);
     stats->active = used - hz3_min(large_cached, used);
@@ -69,8 +72,8 @@ size_t hz3_stats_free_ranges(void)
 /* One row per figure, so that text and JSON cannot differ. */
 #define FIGURES(row) \
     row(allocated, s.allocated) row(cached, s.cached) row(stashed, s.stashed) row(in_transfer_cache, s.transfer) \
-        row(active, s.active) row(resident, s.resident) row(mapped, s.mapped) row(retained, s.retained) \
-            row(dirty, s.dirty) row(metadata, s.metadata) row(purged, s.purged)
+        row(active, s.active) row(in_heaps, s.in_heaps) row(resident, s.resident) row(mapped, s.mapped) \
+            row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) row(purged, s.purged)
 #define SOURCES(row) \
     row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) \
         row(held_run, s.cache.held) row(central, s.cache.central) row(stolen, s.cache.stolen) \

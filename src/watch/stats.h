@@ -13,6 +13,7 @@ struct hz3_stats {
     size_t stashed;   /* in owner stashes */
     size_t transfer;  /* in the transfer cache */
     size_t active;    /* in runs and large blocks */
+    size_t in_heaps;  /* the part of these that the program's own heaps have */
     size_t resident;  /* active and dirty spans: an upper bound, since untouched pages count */
     size_t mapped;    /* address space that is mapped, without metadata */
     size_t retained;  /* free spans: dirty ones, and clean ones, which cost address space only */

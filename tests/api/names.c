@@ -27,6 +27,8 @@ static const char own_names[] =
     "hz3_malloc hz3_free hz3_calloc hz3_realloc hz3_reallocarray hz3_memalign hz3_aligned_alloc "
     "hz3_posix_memalign hz3_valloc hz3_pvalloc hz3_cfree hz3_free_sized hz3_free_aligned_sized "
     "hz3_malloc_usable_size hz3_malloc_trim hz3_collect "
+    "hz3_heap_new hz3_heap_destroy hz3_heap_malloc hz3_heap_calloc hz3_heap_aligned_alloc hz3_heap_realloc "
+    "hz3_heap_free hz3_heap_malloc_usable_size "
     "hz3_version hz3_config_string hz3_stats_json hz3_malloc_stats";
 
 static void *find(const char *name)

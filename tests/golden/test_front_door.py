@@ -34,6 +34,8 @@ def version():
     ("CHANGELOG.md", r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$"),
     ("debian/changelog", r"^hz3 \((.*)\) "),
     ("packaging/rust/Cargo.toml", r'^version = "(.*)"$'),
+    ("packaging/vcpkg/hz3/vcpkg.json", r'^  "version": "(.*)",$'),
+    ("packaging/conda/meta.yaml", r'^{% set version = "(.*)" %}$'),
     ("packaging/rust/Cargo.lock", r'^name = "hz3"\nversion = "(.*)"$'),
 ])
 def test_the_version_is_the_same_where_it_has_to_be_repeated(file, form):

@@ -1,5 +1,6 @@
 """hz3 explain: its rows add up to RSS, and name what holds the memory."""
 
+import json
 import os
 import re
 import subprocess
@@ -284,6 +285,7 @@ def test_a_child_of_fork_is_explained(preload):
 
 # The names that the process's own statistics have for rows, and those that the reader outside has for the same memory.
 SAME = {"live objects": ["live objects"], "live large blocks": ["live large blocks"],
+        "heaps of the program's own": ["heaps of the program's own"],
         "free objects in runs in use": ["free objects in runs in use"],
         "objects never handed out": ["objects never handed out"], "threads' magazines": ["threads' magazines"],
         "in flight between threads": ["in flight between threads"], "waiting to go back": ["waiting to go back"],
@@ -354,6 +356,24 @@ def test_what_was_only_read_and_what_is_in_flight_are_the_same_inside(preload, p
             inside = process.communicate(b"x")[1].decode()
         agree(inside, outside)
         assert [bool(re.search(r"\bHZ3_RETAIN=\d+M ", text)) for text in (inside, outside)] == 2 * [name == "waits"]
+
+
+HEAPS = 60000 * 320 + 20 * 500000  # bytes, of heaps.c
+
+
+def test_heaps_of_the_programs_own_have_a_row_inside_and_outside(preload, program):
+    env = lane_env(preload, HZ3_STATS="explain", HZ3_BACKGROUND="0")
+    with resting(program("heaps"), env=env, stderr=subprocess.PIPE) as (process, line):
+        outside, read = said("explain", process.pid), json.loads(said("stats", "--json", process.pid))
+        inside = process.communicate(b"x")[1].decode()
+    agree(inside, outside)
+    own = json.loads(line)
+    assert HEAPS <= row(outside, "heaps of the program's own") + TENTH < 1.05 * HEAPS
+    assert {name: own[name] for name in ("allocated", "active", "in_heaps")} == {
+        name: read[name] for name in ("allocated", "active", "in_heaps")}
+    live = (30000 + 60000) * 320 + 20 * 500000
+    assert HEAPS < own["in_heaps"] < 1.1 * HEAPS and live < own["allocated"] < 1.05 * live
+    assert next(c["live"] for c in read["classes"] if c["size"] == 320) in range(60000, 60100)
 
 
 def test_closing_the_pipe_early_is_no_error(preload, program):

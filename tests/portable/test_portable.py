@@ -1,6 +1,6 @@
 """hz3 on other C libraries, processors, byte orders and page sizes, by the stress test, which is linked statically with
-it.  On musl threads that use streams fork, too, as musl's fork takes other locks than glibc's; and
-threads end by the system call, which musl's list of threads does not learn of.
+it, or on musl runs with it preloaded.  On musl threads that use streams fork, too, as musl's fork takes other locks than
+glibc's; and threads end by the system call, which musl's list of threads does not learn of.
 
 Other processors are emulated, so this shows that hz3 works there, but not how fast it is."""
 
@@ -25,6 +25,7 @@ class Target:
 TARGETS = {
     "musl": Target("musl-gcc"),
     "aarch64": Target("aarch64-linux-gnu-gcc", emulator="qemu-aarch64", page_sizes=(4096, 16384, 65536)),
+    "riscv64": Target("riscv64-linux-gnu-gcc", emulator="qemu-riscv64"),
     "big endian": Target("s390x-linux-gnu-gcc", emulator="qemu-s390x"),
 }
 RUNS = [(name, page_size) for name, target in TARGETS.items() for page_size in target.page_sizes or [None]]
@@ -48,18 +49,20 @@ def program(request, tmp_path_factory):
         run(Path("cmake"), "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux",
             f"-DCMAKE_C_COMPILER={target.compiler}", f"-DHZ3_LANE={request.param}",
             "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O2", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF")  # no -g
-        run(Path("cmake"), "--build", folder, f"-j{os.cpu_count()}", "--target", "hz3_static", seconds=120)
+        run(Path("cmake"), "--build", folder, f"-j{os.cpu_count()}", "--target", "hz3_static", "hz3", seconds=120)
         return folder
 
-    def build(name, *sources):
+    def build(name, *sources, preloaded=False):
+        """Returns the program; with `preloaded`, one that is not linked with hz3, and the library."""
         if name not in folders:
             folders[name] = build_library(name)
-        built = folders[name] / Path(sources[0]).stem
+        library = folders[name] / f"libhakozuna_hz3_{request.param}"
+        built = folders[name] / (Path(sources[0]).stem + ("_preloaded" if preloaded else ""))
         if not built.exists():
-            run(Path(TARGETS[name].compiler), "-static", "-O2", "-fno-builtin", "-D_GNU_SOURCE",
+            run(Path(TARGETS[name].compiler), *([] if preloaded else ["-static"]), "-O2", "-fno-builtin", "-D_GNU_SOURCE",
                 "-I", ROOT / "tests", "-o", built, *(ROOT / "tests" / source for source in (*sources, "support.c")),
-                folders[name] / f"libhakozuna_hz3_{request.param}.a", "-pthread")
-        return built
+                *([] if preloaded else [library.with_suffix(".a")]), "-pthread")
+        return (built, library.with_suffix(".so")) if preloaded else built
 
     return build
 
@@ -93,4 +96,14 @@ def test_threads_on_musl_may_end_by_the_system_call(program):
     if what := missing(TARGETS["musl"]):
         pytest.skip(f"{what} not installed")
     done = run(program("musl", "api/bite/raw_exit.c", "api/bite/churn.c"), HZ3_STATS="1")
+    assert "fresh_run=" in done.stdout + done.stderr  # hz3 served
+
+
+@pytest.mark.parametrize("sources, arguments", [(["stress/stress.c"], [1, 4, 1]),
+                                                (["api/bite/fork_stdio.c", "api/bite/churn.c"], [])], ids=["stress", "fork"])
+def test_musl_programs_run_with_hz3_preloaded(program, sources, arguments):
+    if what := missing(TARGETS["musl"]):
+        pytest.skip(f"{what} not installed")
+    command, library = program("musl", *sources, preloaded=True)
+    done = run(command, *arguments, LD_PRELOAD=str(library), HZ3_STATS="1")
     assert "fresh_run=" in done.stdout + done.stderr  # hz3 served

@@ -1,0 +1,3 @@
+# nix-build packaging/nix
+{ pkgs ? import <nixpkgs> { } }:
+pkgs.callPackage ./package.nix { }

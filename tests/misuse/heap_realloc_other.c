@@ -1,0 +1,8 @@
+/* The misuse: a block resized in another heap than its own. */
+#include "heap.h"
+
+int main(void)
+{
+    void *heap = heap_new(), *other = heap_new(), *p = heap_malloc(heap, 100);
+    heap_realloc(other, accuse(p), 200);
+}
