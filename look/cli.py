@@ -3,9 +3,11 @@
 import argparse
 import os
 import re
+import shutil
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,14 +31,14 @@ def gather(pid: int, make: Callable[[Process], T]) -> T:
         raise LookError(f"process {pid} has hz3, but what it says of itself makes no sense")
 
 
-def as_openmetrics(figures: dict[str, Any]) -> str:
-    from look import openmetrics
+def for_prometheus(figures: dict[str, Any]) -> str:
+    from look import prometheus
 
-    return openmetrics.text(figures)
+    return prometheus.text(figures)
 
 
 def show_stats(arguments: argparse.Namespace) -> str:
-    form = as_openmetrics if arguments.prom else stats.as_json if arguments.json else stats.as_text
+    form = for_prometheus if arguments.prom else stats.as_json if arguments.json else stats.as_text
     return form(gather(arguments.pid, stats.read))
 
 
@@ -69,6 +71,17 @@ def show_doctor(arguments: argparse.Namespace) -> str:
     return doctor.as_text(doctor.of_program(arguments.what))
 
 
+@contextmanager
+def needing(what: str, package: str) -> Iterator[None]:
+    """package: its name for pip.  Debian's Python takes none from there."""
+    try:
+        yield
+    except ImportError:
+        debian = sys.prefix == "/usr" and shutil.which("apt-get")
+        install = f"apt install python3-{package}" if debian else f"{sys.executable} -m pip install {package}"
+        raise LookError(f"{what} needs {package}, which {sys.executable} lacks: {install}") from None
+
+
 def profile_of(what: str) -> Any:
     from look import profile
 
@@ -98,12 +111,8 @@ def show_profile(arguments: argparse.Namespace) -> str:
     found = profile_of(what)
     if not arguments.output:
         return profile.as_text(found)
-    try:
+    with needing("pprof's format", "protobuf"):
         from look import pprof
-    except ImportError:
-        raise LookError(
-            "pprof's format needs protobuf: apt install python3-protobuf, or pip install protobuf"
-        ) from None
     return written(arguments.output, "pprof", lambda: pprof.write(found, arguments.output))
 
 
@@ -149,21 +158,17 @@ def exporter(arguments: argparse.Namespace) -> str:
                 continue
         return found
 
-    from look import openmetrics
+    from look import prometheus
 
-    try:
-        server, thread = openmetrics.serve(arguments.listen, read)
-    except ImportError:
-        raise LookError(
-            "exporter needs prometheus-client: apt install python3-prometheus-client, or pip install prometheus-client"
-        ) from None
-    host, port = server.server_address[:2]
+    with needing("exporter", "prometheus-client"):
+        server = prometheus.server(arguments.listen, read)
+    host, port = server.socket.getsockname()[:2]
     print(f"hz3: metrics at http://{f'[{host}]' if ':' in host else host}:{port}/metrics", file=sys.stderr, flush=True)
-    thread.join()
+    server.serve_forever()
     return ""
 
 
-def number(text: str) -> int:
+def pid(text: str) -> int:
     if not re.fullmatch(PID, text):
         raise argparse.ArgumentTypeError(f"'{text}' is not the number of a process")
     return int(text)
@@ -179,18 +184,18 @@ def parser(verb: str) -> Parser:
         made = Parser("hz3 stats", description="The figures of a running process, read from outside.")
         form = made.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON, in bytes and objects")
-        form.add_argument("--prom", action="store_true", help="as OpenMetrics text")
-        made.add_argument("pid", type=number, metavar="PID")
+        form.add_argument("--prom", action="store_true", help="as text for Prometheus")
+        made.add_argument("pid", type=pid, metavar="PID")
         made.set_defaults(run=show_stats)
     elif verb == "explain":
         made = Parser(
             "hz3 explain", description="Where the resident memory of a running process is: a sum that ends in RSS."
         )
-        made.add_argument("pid", type=number, metavar="PID")
+        made.add_argument("pid", type=pid, metavar="PID")
         made.set_defaults(run=show_explain)
     elif verb == "top":
         made = Parser("hz3 top", description="The figures of a running process, each second; needs textual.")
-        made.add_argument("pid", type=number, metavar="PID")
+        made.add_argument("pid", type=pid, metavar="PID")
         made.set_defaults(run=show_top)
     elif verb == "doctor":
         made = Parser(
@@ -207,7 +212,7 @@ def parser(verb: str) -> Parser:
             "--listen", required=True, metavar="ADDR", help="HOST:PORT; without HOST only this machine can connect"
         )
         made.add_argument(
-            "pids", type=number, metavar="PID", nargs="*", help="default: all processes with a library of hz3"
+            "pids", type=pid, metavar="PID", nargs="*", help="default: all processes with a library of hz3"
         )
         made.set_defaults(run=exporter)
     elif verb == "profile":

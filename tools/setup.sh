@@ -35,7 +35,8 @@ case $purpose in
         requirements='tests lab'
         wanted="g++ clang-19 libclang-rt-19-dev clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev gdb valgrind strace redis-server
             redis-tools memcached
-            sqlite3 php-cli nginx-light wrk heaptrack luajit postgresql libpython3-testsuite chromium-headless-shell musl-tools qemu-user
+            sqlite3 php-cli nginx-light wrk heaptrack luajit postgresql libpython3-testsuite chromium-headless-shell prometheus
+            prometheus-node-exporter musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
             gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     stress)

@@ -1,13 +1,17 @@
-"""hz3 exporter: statistics of several processes over HTTP."""
+"""hz3 exporter: statistics of several processes over HTTP; and what Prometheus and node_exporter make of them."""
 
+import json
 import re
 import signal
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 
-from look_at import HZ3, WITH_OURS, refused, resting
+import pytest
+from host import free_port, require, wait_until
+from look_at import HZ3, ROOT, WITH_OURS, refused, resting, said
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
@@ -50,3 +54,57 @@ def test_an_address_that_is_none_or_taken():
     with exporter() as url:
         address = re.search(r"127.0.0.1:\d+", url)[0]
         assert refused("exporter", "--listen", address) == f"hz3: cannot listen on {address}: Address already in use\n"
+
+
+def fetched(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.read().decode()
+    except OSError:
+        return ""
+
+
+@contextmanager
+def server(tmp_path, command, *arguments):
+    """Yields the address at which it listens."""
+    address = f"127.0.0.1:{free_port()}"
+    argv = [require(command, command), f"--web.listen-address={address}", "--log.level=error", *arguments]
+    with subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield f"http://{address}"
+        finally:
+            process.kill()
+
+
+def indented(page, after):
+    """The code of the page that comes next after these words."""
+    return re.search(r"\n\n((?: {4}.*\n|\n(?= {4}))+)", page.partition(after)[2])[1].replace("\n    ", "\n")[4:]
+
+
+def test_each_expression_of_the_page_gives_what_it_says(preload, program, tmp_path):
+    page = (ROOT / "docs/use/prometheus.md").read_text()
+    share, purged = indented(page, "Two expressions to begin with").splitlines()
+    with resting(program("rests"), env=preload.env) as (process, _), exporter(process.pid) as url:
+        config = indented(page, "In `prometheus.yml`").replace("localhost:9183", url.split("/")[2])
+        (tmp_path / "prometheus.yml").write_text(f"global: {{ scrape_interval: 500ms }}\n{config}")
+        with server(tmp_path, "prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data") as prometheus:
+            def values(expression):
+                answer = fetched(f"{prometheus}/api/v1/query?{urllib.parse.urlencode({'query': expression})}")
+                found = json.loads(answer)["data"]["result"] if answer else []
+                return {row["metric"]["program"]: float(row["value"][1]) for row in found}
+
+            wait_until(lambda: values(purged), "a second scrape")
+            assert values(purged) == {"rests": 0}
+            assert values(share).keys() == {"rests"} and 0 < values(share)["rests"] < 1
+
+
+def test_node_exporter_takes_a_file_of_a_process(preload, tmp_path):
+    with resting(*RESTS, env=preload.env) as (process, _):
+        (tmp_path / "hz3.prom").write_text(said("stats", "--prom", process.pid))
+    chosen = ("--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={tmp_path}")
+    with server(tmp_path, "prometheus-node-exporter", *chosen) as node_exporter:
+        wait_until(lambda: fetched(f"{node_exporter}/metrics"), "node_exporter")
+        text = fetched(f"{node_exporter}/metrics")
+    assert "\nnode_textfile_scrape_error 0\n" in text
+    assert re.search(rf'^hz3_allocated_bytes{{pid="{process.pid}",program="python\S*"}} [\d.e+]+$', text, re.M)
+    assert re.search(r"^hz3_purged_bytes_total{.*} [\d.e+]+$", text, re.M)
