@@ -97,7 +97,7 @@ def written(path: str, reader: str, write: Callable[[], object]) -> str:
 
 
 def show_profile(arguments: argparse.Namespace) -> str:
-    from look import profile
+    from look import profile, stacks
 
     (word, wanted), what = arguments.start or ("", 0), arguments.what
     if word and not what:  # --start PID
@@ -109,11 +109,29 @@ def show_profile(arguments: argparse.Namespace) -> str:
             raise LookError(f"'{what}' is not the number of a process")
         return f"hz3: {gather(int(what), lambda process: profile.want(process, wanted))}"
     found = profile_of(what)
-    if not arguments.output:
-        return profile.as_text(found)
+    if arguments.output:
+        return written(arguments.output, "pprof", lambda: pprof().write(found, arguments.output))
+    base = arguments.base
+    return stacks.as_text(found, arguments.depth, base, sizes_in(base) if base else None)
+
+
+def pprof() -> Any:
     with needing("pprof's format", "protobuf"):
         from look import pprof
-    return written(arguments.output, "pprof", lambda: pprof.write(found, arguments.output))
+
+        return pprof
+
+
+def sizes_in(path: str) -> Any:
+    """path: what hz3 profile -o or HZ3_PROFILE left."""
+    from look import profile, stacks
+
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"  # gzip's
+    except OSError as error:
+        raise LookError(f"{path}: {error.strerror}") from None
+    return pprof().sizes(path) if packed else stacks.sizes(profile.read(path))
 
 
 def show_flows(arguments: argparse.Namespace) -> str:
@@ -174,6 +192,12 @@ def pid(text: str) -> int:
     return int(text)
 
 
+def depth(text: str) -> int:
+    if not re.fullmatch(PID, text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of calls")
+    return int(text)
+
+
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         self.exit(2, f"hz3: {self.prog.removeprefix('hz3 ')}: {message} (see {self.prog} --help)\n")
@@ -216,15 +240,23 @@ def parser(verb: str) -> Parser:
         )
         made.set_defaults(run=exporter)
     elif verb == "profile":
+        from look.stacks import DEPTH
+
         made = Parser(
             "hz3 profile",
-            usage="hz3 profile PID|FILE [-o OUT.pb.gz]\n       hz3 profile PID --start [RATE] | --stop",
+            usage="hz3 profile PID|FILE [--depth N] [--base OLD | -o OUT.pb.gz]\n"
+            "       hz3 profile PID --start [RATE] | --stop",
             description="A heap profile: the stacks that hold most, or a file for pprof.",
         )
         made.add_argument(
             "what", metavar="PID|FILE", nargs="?", help="a process that samples, or a file that HZ3_PROFILE left"
         )
-        made.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="write it for pprof; needs protobuf")
+        form = made.add_mutually_exclusive_group()
+        form.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="write it for pprof; needs protobuf")
+        form.add_argument("--base", metavar="OLD", help="print what grew since OLD, a file that -o or HZ3_PROFILE left")
+        made.add_argument(
+            "--depth", type=depth, default=DEPTH, metavar="N", help=f"print N calls of each stack (default {DEPTH})"
+        )
         switch = made.add_mutually_exclusive_group()
         switch.add_argument("--start", nargs="?", const=("", RATE), type=rate, metavar="RATE",
                             help="the process begins to sample one byte in RATE (default 512K)")  # fmt: skip

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from look.process import Process
 
 LOAD, DYNAMIC, INTERPRETER, NOTES, HEADERS = 1, 2, 3, 4, 6  # PT_
+EXECUTABLE = 1  # PF_X
 SYMBOL_TABLES, FUNCTIONS = (2, 11), (2, 10)  # SHT_SYMTAB and SHT_DYNSYM, STT_FUNC and STT_GNU_IFUNC
 BUILD_ID = 3  # NT_GNU_
 STRINGS, SYMBOLS, DEBUG, HASH, GNU_HASH = 5, 6, 21, 4, 0x6FFFFEF5  # DT_
@@ -25,11 +26,13 @@ class Segment(NamedTuple):
     offset: int
     address: int
     size: int  # in the file
+    executable: bool
 
 
 def _segments(data: bytes) -> list[Segment]:
     return [
-        Segment(kind, offset, address, size) for kind, _, offset, address, _, size, _, _ in HEADER.iter_unpack(data)
+        Segment(kind, offset, address, size, bool(flags & EXECUTABLE))
+        for kind, flags, offset, address, _, size, _, _ in HEADER.iter_unpack(data)
     ]
 
 
@@ -106,6 +109,11 @@ class File:
             if s.kind == LOAD and s.address <= address and address + size <= s.address + s.size:
                 return self._data[s.offset + address - s.address :][:size]
         raise ValueError("not in the file")
+
+    def address(self, offset: int) -> int:
+        """Where the linker placed the code at this offset of the file; 0: no code is there."""
+        code = (s for s in self.segments if s.kind == LOAD and s.executable)
+        return next((offset - s.offset + s.address for s in code if s.offset <= offset < s.offset + s.size), 0)
 
     def defines(self, name: bytes) -> bool:
         dynamic = [s.address for s in self.segments if s.kind == DYNAMIC]

@@ -1,67 +1,74 @@
-"""Writes a heap profile in pprof's format (profile.proto of github.com/google/pprof)."""
+"""Heap profiles in pprof's format.  profile.proto is that of github.com/google/pprof, and profile_pb2.py is what protoc
+3.21 makes of it (protoc --python_out=. profile.proto): protobuf's later versions take what earlier ones made."""
 
 import gzip
 import os
+import zlib
+from collections import defaultdict
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
 
-from look import shown
-from look.profile import OF_ALLOCATOR, Cell, Profile
+from look import LookError, shown
+from look.profile import Cell, Profile
+from look.profile_pb2 import Profile as Message
+from look.stacks import Sizes, Stack
+from look.symbols import OF_ALLOCATOR, Frame, frames, unnamed
 
-# The part of it that is used: message -> field -> number and type.  Capitalized types are messages; "*": repeated.
-FIELDS = {
-    "ValueType": {"type": "1 int64", "unit": "2 int64"},
-    "Label": {"key": "1 int64", "str": "2 int64", "num": "3 int64", "num_unit": "4 int64"},
-    "Sample": {"location_id": "1 *uint64", "value": "2 *int64", "label": "3 *Label"},
-    "Mapping": {"id": "1 uint64", "memory_start": "2 uint64", "memory_limit": "3 uint64", "file_offset": "4 uint64",
-                "filename": "5 int64", "build_id": "6 int64"},
-    "Location": {"id": "1 uint64", "mapping_id": "2 uint64", "address": "3 uint64"},
-    "Profile": {"sample_type": "1 *ValueType", "sample": "2 *Sample", "mapping": "3 *Mapping", "location": "4 *Location",
-                "string_table": "6 *string", "drop_frames": "7 int64", "period_type": "11 ValueType", "period": "12 int64",
-                "comment": "13 *int64", "default_sample_type": "14 int64"},
-}  # fmt: skip
-
-
-def _profile_class() -> type:
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", package="perftools.profiles", syntax="proto3")
-    for message, fields in FIELDS.items():
-        made = file.message_type.add(name=message)
-        for name, what in fields.items():
-            number, kind = what.split()
-            label = field.LABEL_REPEATED if kind.startswith("*") else field.LABEL_OPTIONAL
-            added = made.field.add(name=name, number=int(number), label=label)
-            kind = kind.lstrip("*")
-            if kind[0].isupper():
-                added.type, added.type_name = field.TYPE_MESSAGE, f".perftools.profiles.{kind}"
-            else:
-                added.type = getattr(field, f"TYPE_{kind.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    found: type = message_factory.GetMessageClass(pool.FindMessageTypeByName("perftools.profiles.Profile"))
-    return found
+TYPES = {"alloc_objects": "count", "alloc_space": "bytes", "inuse_objects": "count", "inuse_space": "bytes"}
+OTHER = " (another file)"  # pprof is not to open what has the name here
 
 
 class _Writer:
     def __init__(self, profile: Profile):
         self.of = profile
-        self.made = _profile_class()()
+        self.made = Message()
         self.strings: dict[str, int] = {}
         self.locations: dict[int, int] = {}
+        self.functions: dict[Frame, int] = {}
         self.text("")
+        addresses = {address for stack in profile.stacks for address in profile.calls(stack)}
+        self.known = frames(profile, map(profile.place, addresses))
 
     def text(self, text: str) -> int:
         """pprof prints on the terminal what a process called its files and threads."""
         text = shown(text)
         return self.strings.setdefault(text, len(self.strings))
 
+    def mappings(self) -> None:
+        named: defaultdict[int, list[Frame]] = defaultdict(list)
+        for place, calls in self.known.items():
+            if mapping := self.of.mapping_at(place):
+                named[mapping.start] += calls
+        for i, mapping in enumerate(self.of.mappings, 1):
+            file = self.of.file_of(mapping)
+            other = OTHER if not file and os.path.exists(mapping.name) else ""
+            lines = any(frame.line for frame in named[mapping.start])
+            self.made.mapping.add(
+                id=i, memory_start=mapping.start, memory_limit=mapping.end, file_offset=mapping.offset,
+                filename=self.text(mapping.name + other), build_id=self.text(file.build_id() if file else ""),
+                has_functions=bool(named[mapping.start]), has_filenames=lines, has_line_numbers=lines, has_inline_frames=lines,
+            )  # fmt: skip
+
     def location(self, address: int) -> int:
         if address not in self.locations:
             self.locations[address] = len(self.locations) + 1
-            mapping = self.of.mapping_of(address)
+            mapping, place = self.of.mapping_of(address), self.of.place(address)
             number = self.of.mappings.index(mapping) + 1 if mapping else 0
-            self.made.location.add(id=self.locations[address], mapping_id=number, address=address)
+            made = self.made.location.add(id=self.locations[address], mapping_id=number, address=address)
+            for frame in self.known.get(place, [unnamed(place)]):
+                made.line.add(function_id=self.function(frame), line=frame.line)
         return self.locations[address]
+
+    def function(self, frame: Frame) -> int:
+        frame = frame._replace(line=0)
+        if frame not in self.functions:
+            self.functions[frame] = len(self.functions) + 1
+            name, file = self.text(frame.function), self.text(frame.file)
+            mangled = (
+                0 if frame.function.startswith("<") else name
+            )  # where they are equal pprof takes out what is in <>
+            self.made.function.add(id=self.functions[frame], name=name, system_name=mangled, filename=file)
+        return self.functions[frame]
 
     def sample(self, cell: Cell, is_live: bool) -> None:
         count = cell.samples * self.of.weight(cell.size)
@@ -81,20 +88,9 @@ def write(profile: Profile, path: str) -> None:
     """Each sample has the objects and bytes allocated, and those still live when the profile was written."""
     writer = _Writer(profile)
     made = writer.made
-    for kind, unit in (
-        ("alloc_objects", "count"),
-        ("alloc_space", "bytes"),
-        ("inuse_objects", "count"),
-        ("inuse_space", "bytes"),
-    ):
+    for kind, unit in TYPES.items():
         made.sample_type.add(type=writer.text(kind), unit=writer.text(unit))
-    for i, mapping in enumerate(profile.mappings, 1):
-        file = profile.file_of(mapping)
-        # pprof is not to open what has the name here.
-        other = " (another file)" if not file and os.path.exists(mapping.name) else ""
-        made.mapping.add(id=i, memory_start=mapping.start, memory_limit=mapping.end, file_offset=mapping.offset,
-                         filename=writer.text(mapping.name + other),
-                         build_id=writer.text(file.build_id() if file else ""))  # fmt: skip
+    writer.mappings()
     for cell in profile.freed:
         writer.sample(cell, False)
     for cell in profile.live():
@@ -107,3 +103,27 @@ def write(profile: Profile, path: str) -> None:
     made.string_table.extend(writer.strings)
     with open(path, "wb") as output:
         output.write(gzip.compress(made.SerializeToString(), mtime=0))
+
+
+def sizes(path: str) -> Sizes:
+    """What a file that `write` wrote has of each stack."""
+    try:
+        with gzip.open(path) as file:
+            made = Message.FromString(file.read())
+        text = made.string_table
+        if [text[kind.type] for kind in made.sample_type] != list(TYPES):
+            raise LookError(f"{path}: no heap profile of hz3")
+        files = {m.id: (text[m.filename].removesuffix(OTHER), m.memory_start - m.file_offset) for m in made.mapping}
+        files[0] = ("", 0)
+        places = {of.id: (files[of.mapping_id][0], of.address - files[of.mapping_id][1]) for of in made.location}
+        found: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for sample in made.sample:
+            of_stack = found[tuple(places[i] for i in sample.location_id)]
+            _, allocated, _, live = sample.value
+            of_stack[0] += live
+            of_stack[1] += allocated
+    except OSError as error:
+        raise LookError(f"{path}: {error.strerror or 'cut off or damaged'}") from None
+    except (DecodeError, EOFError, zlib.error, LookupError, ValueError):
+        raise LookError(f"{path}: cut off or damaged") from None
+    return {stack: (live, allocated) for stack, (live, allocated) in found.items()}

@@ -6,28 +6,19 @@ sample counts as many allocations as the inverse of that."""
 import math
 import os
 import re
-import shutil
 import struct
-import subprocess
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
 from look import LookError, shown
-from look.elf import LOAD, File
+from look.elf import File
 from look.layout import ORDER, Layout, find
 from look.process import Mapping, Process, mapping_in
-from look.stats import human
 
 HEAD = "hz3 heap profile 1"
 OURS = re.compile(r"/lib(hakozuna_)?hz3[^/]*\.so")
-# The allocator's own functions, if it is linked into the program.
-OF_ALLOCATOR = (
-    r"hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace"
-)
-TOP = 10
-NAMING_TIME = 60  # seconds for one file
 STACKS_AT, OTHERS = 1, 1  # the first stack's number; the number that all threads without one share
 MAX_RATE = 1 << 40  # bytes
 AGE_MAX, FREED_MAX = 32, 1 << 21
@@ -42,6 +33,9 @@ class Cell(NamedTuple):
     by: int
     to: int
     age: int  # below 2 ** age ms
+
+
+Place = tuple[str, int]  # a file, and where in it; or an address, where no file is mapped
 
 
 class Profile:
@@ -85,6 +79,16 @@ class Profile:
             if its and file.inode == mapping.inode:
                 return file
         return None
+
+    def place(self, address: int) -> Place:
+        """The same in each process that maps the file."""
+        mapping = self.mapping_of(address)
+        return (shown(mapping.name), address - mapping.start + mapping.offset) if mapping else ("", address)
+
+    def mapping_at(self, place: Place) -> Mapping | None:
+        name, offset = place
+        inside = (m for m in self.mappings if m.offset <= offset < m.offset + m.end - m.start)
+        return next((m for m in inside if shown(m.name) == name), None)
 
     def calls(self, stack: int) -> list[int]:
         """The stack's return addresses outside hz3's library, each minus 1, so that it is inside the call."""
@@ -246,81 +250,3 @@ def want(process: Process, rate: int) -> str:
     if before not in (0, rate):
         said += f"; what it has was sampled at one in {before}, and counts wrongly from then on"
     return said
-
-
-# ---- names of functions ----
-
-
-def names(profile: Profile, addresses: set[int]) -> dict[int, str]:
-    """Names from addr2line, if it is installed and knows the function; otherwise module+offset."""
-    found, by_file = {}, defaultdict(list)
-    for address in addresses:
-        mapping = profile.mapping_of(address)
-        found[address] = (
-            f"{shown(mapping.name.rsplit('/', 1)[-1])}+0x{address - mapping.start + mapping.offset:x}"
-            if mapping
-            else f"0x{address:x}"
-        )
-        if mapping:
-            by_file[mapping.name, mapping.device, mapping.inode].append((address, mapping))
-    for inside in by_file.values() if shutil.which("addr2line") else ():
-        if file := profile.file_of(inside[0][1]):
-            try:
-                found |= _named(file, inside)
-            except (subprocess.TimeoutExpired, ValueError, struct.error):
-                continue
-    return found
-
-
-def _named(file: File, inside: list[tuple[int, Mapping]]) -> dict[int, str]:
-    """Where addr2line has no line it takes the symbol before, however far: so the symbol has to hold the address."""
-    base = _load_bias(file, inside[0][1])
-    argv = ["addr2line", "-f", "-C", "-e", file.path, *(hex(address - base) for address, _ in inside)]
-    done = subprocess.run(argv, capture_output=True, timeout=NAMING_TIME)
-    lines = done.stdout.decode(errors="replace").splitlines()
-    held = file.inside_functions(address - base for address, _ in inside)
-    return {
-        address: shown(name)
-        for (address, _), name, line in zip(inside, lines[::2], lines[1::2], strict=False)
-        if not name.startswith("?") and (not line.startswith("?") or address - base in held)
-    }
-
-
-def _load_bias(file: File, mapping: Mapping) -> int:
-    """What the loader added to the file's addresses, by the mapping's program header."""
-    for segment in file.segments:
-        if segment.kind == LOAD and segment.offset <= mapping.offset < segment.offset + max(segment.size, 1):
-            return mapping.start - mapping.offset - (segment.address - segment.offset)
-    return mapping.start - mapping.offset
-
-
-# ---- as text ----
-
-
-def as_text(profile: Profile) -> str:
-    """The stacks that hold most memory, each as its innermost calls."""
-    live, total = profile.live(), profile.allocated
-    of_stack: defaultdict[tuple[int, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for i, cells in enumerate((live, total)):
-        for cell in cells:
-            of_stack[tuple(profile.calls(cell.stack))][i] += cell.samples * cell.size * profile.weight(cell.size)
-    most = sorted(of_stack.items(), key=lambda item: -item[1][0])[:TOP]
-    known = names(profile, {address for calls, _ in most for address in calls})
-    now, ever = (human(round(profile.bytes(cells))) for cells in (live, total))
-    samples = sum(cell.samples for cell in total)
-    lines = [
-        f"{shown(profile.program)} ({profile.pid}): {now} live of {ever} allocated;"
-        f" {samples} samples, one in {human(profile.rate)}"
-    ]
-    if not profile.whole:
-        lines.append("the end of the file is missing: this is what comes before")
-    if profile.lost:
-        lines.append(f"{profile.lost} samples found no room in the table")
-    lines.append(f"{'live':>10} {'allocated':>10}  allocated by")
-    for calls, sizes in most:
-        said = [known[address] for address in calls]
-        while len(said) > 1 and re.fullmatch(OF_ALLOCATOR, said[0]):
-            del said[0]
-        live_bytes, all_bytes = (human(round(size)) for size in sizes)
-        lines.append(f"{live_bytes:>10} {all_bytes:>10}  {' < '.join(said[:4]) or '?'}")
-    return "\n".join(lines)

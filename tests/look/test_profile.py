@@ -17,6 +17,8 @@ import pytest
 from host import wait_until
 from look_at import HZ3, ROOT, WITH_OURS, hz3, refused, resting, said
 
+from look import elf, symbols
+
 LEAKED, MOVED = 400 * 500000, 1024 * 400 * 1000  # bytes, as leak.c has them
 PPROF = "github.com/google/pprof@v0.0.0-20260709232956-b9395ee17fa0"
 
@@ -26,10 +28,16 @@ def size(text):
     return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
 
 
+def stacks(text):
+    """(live, allocated, calls) of each stack, as they are written."""
+    found = re.findall(r"^ *([+-]?[\d.]+ \w+) +([+-]?[\d.]+ \w+)  (.+(?:\n +< .+)*)", text, re.M)
+    return [(live, allocated, re.split(r"\n +< ", calls)) for live, allocated, calls in found]
+
+
 def rows(text):
-    """(live, allocated, calls) of each stack."""
-    found = [re.fullmatch(r" *([\d.]+ \w+) +([\d.]+ \w+)  (.+)", line) for line in text.splitlines()]
-    return [(size(row[1]), size(row[2]), row[3].split(" < ")) for row in found if row]
+    """(live, allocated, names of functions) of each stack."""
+    return [(size(live), size(allocated), [call.split(" at ")[0] for call in calls])
+            for live, allocated, calls in stacks(text)]
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +173,152 @@ def test_pprof_reads_it(table, tmp_path):
     )
 
 
+INLINED = """#include <vector>
+std::vector<std::vector<char> *> kept;
+static inline __attribute__((always_inline)) void keep() { /* keeps */
+    kept.push_back(new std::vector<char>(1000)); /* allocates */ }
+__attribute__((noinline)) void fill() {
+    for (int i = 0; i < 3000; i++)
+        keep(); /* calls keep */ }
+int main() { fill(); /* calls fill */ }
+"""
+CALLS = ["std::vector::vector", "keep at inlined.cpp:4", "fill at inlined.cpp:7", "main at inlined.cpp:8"]
+PLAIN = """#include <stdlib.h>
+void *volatile kept;
+static inline __attribute__((always_inline)) void keep(void) { /* keeps */
+    kept = malloc(1000); /* allocates */ }
+__attribute__((noinline)) void fill(void) {
+    for (int i = 0; i < 3000; i++)
+        keep(); /* calls keep */ }
+int main() { fill(); /* calls fill */ }
+"""
+RUST = """#[inline(always)] fn keep(all: &mut Vec<Vec<u8>>) {
+    all.push(vec![1; 1000]); }
+#[inline(never)] fn fill() -> usize { let mut all = Vec::new();
+    for _ in 0..3000 { keep(&mut all); }
+    let n = all.len(); std::mem::forget(all); n }
+fn main() {
+    println!("{}", fill()); }
+"""
+
+
+def profiled(preload, compiler, name, text, folder):
+    """Where the profile is of a program that was compiled from this text."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    (folder / name).write_text(text)
+    subprocess.run([compiler, "-O", "-g", folder / name, "-o", folder / "prog"], check=True)
+    env = {**WITH_OURS, "HZ3_PROFILE": "4K"}
+    said("run", "--lane", preload.lane, "--profile", folder / "p", "--", folder / "prog", env=env)
+    return folder / "p"
+
+
+def test_calls_have_their_lines_also_where_they_are_inlined(preload, tmp_path):
+    path = profiled(preload, "c++", "inlined.cpp", INLINED, tmp_path)
+    (of_vectors,) = [calls for live, _, calls in stacks(said("profile", path)) if size(live) > 2 << 20]
+    assert [re.sub(r"\(\)| at stl.*", "", call) for call in of_vectors[:4]] == CALLS, "the library's own calls are one"
+    (short,) = [calls for live, _, calls in stacks(said("profile", path, "--depth", 2)) if size(live) > 2 << 20]
+    assert short == [*of_vectors[:2], f"... {len(of_vectors) - 2} more"]
+    assert "'0' is no number of calls" in hz3("profile", path, "--depth", 0).stderr
+
+
+def test_a_stack_is_twelve_calls_deep_unless_asked(preload, program, tmp_path):
+    text = "#include <stdlib.h>\n" + HIDDEN_CALLS
+    path = program("deep", text=text)
+    said("run", "--lane", preload.lane, "--profile", tmp_path / "p", "--", path, env={**WITH_OURS, "HZ3_PROFILE": "4K"})
+    calls = rows(said("profile", tmp_path / "p"))[0][2]
+    assert calls[:12] == [f"f{i}" for i in range(12)] and calls[12].startswith("... ") and len(calls) == 13
+
+
+def in_pprof(path, tmp_path):
+    """[(live bytes, [(function, file, line)...])...] of a written profile, which is read where its program is gone."""
+    pytest.importorskip("google.protobuf")
+    said("profile", path, "-o", tmp_path / "out.pb.gz")
+    made = message(tmp_path / "out.pb.gz")
+    text, functions = made.string_table, {function.id: function for function in made.function}
+    lines = {of.id: [(functions[line.function_id], line.line) for line in of.line] for of in made.location}
+    assert all(lines.values()), "each location says something"
+    flags = {text[m.filename]: (m.has_functions, m.has_line_numbers, m.has_inline_frames) for m in made.mapping}
+    assert flags[str(tmp_path / "prog")] == (True, True, True)
+    return [(sample.value[3], [(text[function.name].removesuffix("()"), text[function.filename], line)
+                               for i in sample.location_id for function, line in lines[i]]) for sample in made.sample]
+
+
+@pytest.mark.parametrize("compiler, name, text, calls", [
+    ("c++", "inlined.cpp", INLINED, [("keep", 4), ("fill", 7), ("main", 8)]),
+    ("cc", "plain.c", PLAIN, [("keep", 4), ("fill", 7), ("main", 8)]),
+    ("rustc", "prog.rs", RUST, [("prog::keep", 2), ("prog::fill", 4), ("prog::main", 7)]),
+], ids=["c++", "c", "rust"])
+def test_pprof_gets_names_files_and_lines(preload, tmp_path, compiler, name, text, calls):
+    found = in_pprof(profiled(preload, compiler, name, text, tmp_path), tmp_path)
+    stack = max(found)[1]
+    ours = [(function, line) for function, file, line in stack if file == str(tmp_path / name)]
+    assert ours == calls
+    assert sum(live for live, stack in found if calls[0][0] in [f for f, _, _ in stack]) == pytest.approx(3e6, rel=0.25)
+
+
+@pytest.mark.parametrize("old", ["old.pb.gz", "old"])
+def test_what_grew_is_told_from_what_stays(preload, program, tmp_path, old):
+    """A leak beside a table that is as large in the second profile as it was in the first."""
+    text = ("#include <stdlib.h>\nvoid *volatile kept;\n"
+            "void table(int n) { for (int i = 0; i < n; i++) kept = malloc(1000); }\n"
+            "void leak(int n) { for (int i = 0; i < n; i++) kept = malloc(1000); }\n"
+            "int main(int count, char **words) { table(9000); leak(atoi(words[count - 1])); }\n")
+    path, files = program("grows", text=text), {"old": 1000, "new": 5000}
+    for name, leaks in files.items():
+        words = ("--lane", preload.lane, "--profile", tmp_path / name, "--", path, leaks)
+        said("run", *words, env={**WITH_OURS, "HZ3_PROFILE": "1"})
+    assert rows(said("profile", tmp_path / "new"))[0][2][0] == "table"
+    if old.endswith("gz"):
+        pytest.importorskip("google.protobuf")
+        said("profile", tmp_path / "old", "-o", tmp_path / old)
+    told = said("profile", tmp_path / "new", "--base", tmp_path / old)
+    assert f" since {tmp_path / old}; " in told.splitlines()[0]
+    ((live, allocated, calls),) = stacks(told)
+    assert calls[0] == "leak" and live == allocated == "+3.8 MiB"  # 4000 of 1008 bytes
+    shrank = stacks(said("profile", tmp_path / "old", "--base", tmp_path / "new"))
+    assert [(row[0], row[2][0]) for row in shrank] == [("-3.8 MiB", "leak")]
+
+
+@pytest.mark.parametrize("text, why", [
+    (None, "No such file or directory"), (b"x", "no heap profile of hz3"),
+    (b"\x1f\x8bx", "cut off or damaged"), (gzip.compress(b"x"), "cut off or damaged"),
+    (gzip.compress(b"hz3" * 99)[:-9], "cut off or damaged"), (gzip.compress(b""), "no heap profile of hz3"),
+])
+def test_an_older_profile_that_is_none_is_told_in_one_line(table, tmp_path, text, why):
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "old"
+    if text is not None:
+        path.write_bytes(text)
+    assert refused("profile", table, "--base", path) == f"hz3: {path}: {why}\n"
+
+
+@pytest.mark.parametrize("function, name", [
+    ("void std::vector<int, std::allocator<int> >::push_back(int&&)", "std::vector::push_back"),
+    ("std::map<int, A>::at(int const&) const", "std::map::at"),
+    ("std::string named<int>(int)", None), ("std::set<int> (anonymous namespace)::made()", None), ("main", None),
+    ("std::operator<< <std::char_traits<char> >(std::ostream&, char)", "std::operator<<"),
+    ("alloc::vec::Vec<T,A>::push", "alloc::vec::Vec::push"),
+    ("<u8 as alloc::vec::SpecFromElem>::from_elem", "<u8 as alloc::vec::SpecFromElem>::from_elem"),
+    ("<alloc::vec::Vec<T> as core::ops::Drop>::drop", "<alloc::vec::Vec<T> as core::ops::Drop>::drop"),
+    ("<mine::Row as core::clone::Clone>::clone", None), ("stdlike::f()", None),
+])
+def test_what_is_of_the_language_s_own_library(function, name):
+    """None: it is not, and is shown as it is."""
+    frame = symbols.Frame(function)
+    assert symbols.of_language(frame) == (name is not None) and str(frame) == (name or function)
+
+
+def test_a_segment_need_not_begin_with_a_page():
+    """As lld lays them out: the page of the code's first byte is in both mappings."""
+    file = elf.File.__new__(elf.File)
+    file.segments = [elf.Segment(elf.LOAD, 0, 0, 0x1364C, False), elf.Segment(elf.LOAD, 0x13650, 0x14650, 0x5000, True)]
+    assert file.address(0x13F00) == 0x14F00 and file.address(0x13000) == 0 and file.address(0x18650) == 0
+
+
+HIDDEN_CALLS = "void *volatile kept;\n__attribute__((noinline)) void f0(int n) { while (n--) kept = malloc(1000); }\n" + "".join(
+    f"__attribute__((noinline)) void f{i}(int n) {{ f{i - 1}(n); kept = 0; }}\n" for i in range(1, 15)
+) + "int main() { f14(3000); }\n"
 HIDDEN = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -191,13 +345,17 @@ def test_another_file_of_the_same_name_names_nothing(preload, program, tmp_path)
     assert path not in build_ids(tmp_path)
 
 
+def message(path):
+    from look.profile_pb2 import Profile
+
+    return Profile.FromString(gzip.decompress(path.read_bytes()))
+
+
 def build_ids(tmp_path):
     """Of the files that pprof is told of."""
     pytest.importorskip("google.protobuf")
-    from look.pprof import _profile_class
-
     said("profile", tmp_path / "p", "-o", tmp_path / "out.pb.gz")
-    made = _profile_class().FromString(gzip.decompress((tmp_path / "out.pb.gz").read_bytes()))
+    made = message(tmp_path / "out.pb.gz")
     return {made.string_table[m.filename]: made.string_table[m.build_id] for m in made.mapping}
 
 
