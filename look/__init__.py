@@ -1,6 +1,6 @@
 """Looks into running processes from outside: hz3 stats, explain, top, profile, flows, doctor, exporter.  It needs only
-Python, but exporter needs prometheus-client, top needs textual, and pprof's format protobuf.  No code runs in the process
-that is looked into, and only --start and --stop write to it."""
+Python, but exporter needs prometheus-client, and pprof's format protobuf.  No code runs in the process that is looked
+into, and only --start and --stop write to it."""
 
 
 class LookError(Exception):

@@ -55,11 +55,8 @@ def show_top(arguments: argparse.Namespace) -> str:
     try:
         from look.top import Top
     except ImportError:
-        raise LookError("top needs textual: pip install textual") from None
-    app = Top(lambda: gather(arguments.pid, stats.read))
-    app.run()
-    if app.error:
-        raise app.error
+        raise LookError(f"top needs Python's module curses, which {sys.executable} was built without") from None
+    Top(lambda: gather(arguments.pid, stats.read)).run()
     return ""
 
 
@@ -218,7 +215,7 @@ def parser(verb: str) -> Parser:
         made.add_argument("pid", type=pid, metavar="PID")
         made.set_defaults(run=show_explain)
     elif verb == "top":
-        made = Parser("hz3 top", description="The figures of a running process, each second; needs textual.")
+        made = Parser("hz3 top", description="The figures of a running process, each second.")
         made.add_argument("pid", type=pid, metavar="PID")
         made.set_defaults(run=show_top)
     elif verb == "doctor":

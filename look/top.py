@@ -1,13 +1,12 @@
-"""hz3 top: the statistics of a process, updated each second, on a screen made with textual."""
+"""hz3 top: the statistics of a process, updated each second, on a screen of curses, which comes with Python."""
 
+import curses
+import os
+import textwrap
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar
-
-from rich.text import Text
-from textual.app import App, ComposeResult
-from textual.binding import BindingType
-from textual.widgets import DataTable, Footer, Static
+from contextlib import suppress
+from typing import Any
 
 from look import LookError
 from look.stats import human
@@ -21,6 +20,8 @@ COLUMNS = {
     "free": 10,
     "free bytes": 10,
 }  # 80 columns with their gaps
+ORDERS = {"f": "free bytes", "l": "live bytes", "s": "size"}  # by key
+FOOTER = "  ".join(["q quit", *(f"{key} by {order}" for key, order in ORDERS.items()), "arrows scroll"])
 Stats = dict[str, Any]
 
 
@@ -52,61 +53,70 @@ def summary(stats: Stats) -> str:
     )
 
 
-class Top(App[None]):
-    CSS = "Static { height: auto; padding: 0 1; } #rates { height: 3; color: $text-muted; } DataTable { height: 1fr; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q", "quit", "quit"),
-        ("f", "order('free bytes')", "by free bytes"),
-        ("l", "order('live bytes')", "by live bytes"),
-        ("s", "order('size')", "by size"),
-    ]
-
+class Top:
     def __init__(self, read: Callable[[], Stats], every: float = 1.0):
-        super().__init__()
         self._read, self._every = read, every
-        self._before: Stats | None = None
-        self._at, self._order = 0.0, "free bytes"
-        self.error: LookError | None = None
-        # These are kept, not looked up by name, as a timer may fire while the screen is removed.
-        self._summary, self._rates = Static(markup=False), Static(id="rates", markup=False)
-        self._table: DataTable[Text] = DataTable(cursor_type="none")
+        self._now: Stats | None = None
+        self._at, self._rates = 0.0, ""
+        self._order, self._first = "free bytes", 0  # the class on the first line
 
-    def compose(self) -> ComposeResult:
-        yield self._summary
-        yield self._rates
-        yield self._table
-        yield Footer(show_command_palette=False)
-
-    def on_mount(self) -> None:
-        for name, width in COLUMNS.items():
-            self._table.add_column(Text(name, justify="right"), width=width)
-        self.look()
-        self.set_interval(self._every, self.look)
-
-    def action_order(self, column: str) -> None:
-        self._order = column
-        if self._before:
-            self._show_classes(self._before)
+    def run(self) -> None:
+        """Returns when the user ends it.  Raises LookError when the process cannot be read any more."""
+        try:
+            curses.wrapper(self._show)
+        except curses.error as error:
+            raise LookError(f"top cannot draw on a terminal of type '{os.environ.get('TERM', '')}': {error}") from None
 
     def look(self) -> None:
-        try:
-            now = self._read()
-        except LookError as error:
-            self.error = error
-            self.exit(return_code=1)
-            return
-        at = time.monotonic()
-        self._summary.update(Text(summary(now)))
-        self._rates.update(Text(rates(self._before, now, at - self._at)))
-        self._show_classes(now)
-        self._before, self._at = now, at
+        now, at = self._read(), time.monotonic()
+        self._rates = rates(self._now, now, at - self._at)
+        self._now, self._at = now, at
 
-    def _show_classes(self, stats: Stats) -> None:
+    def press(self, key: int) -> bool:
+        """Whether it goes on."""
+        letter = chr(key) if 0 <= key < 128 else ""
+        if letter in ORDERS:
+            self._order, self._first = ORDERS[letter], 0
+        steps = {curses.KEY_DOWN: 1, curses.KEY_UP: -1, curses.KEY_NPAGE: 10, curses.KEY_PPAGE: -10}
+        self._first += steps.get(key, 0)
+        return letter != "q"
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """The whole screen."""
+        assert self._now
+        rates = (textwrap.wrap(self._rates, width) + [""] * 3)[:3]
+        above = [*summary(self._now).split("\n"), *rates, "  ".join(f"{name:>{n}}" for name, n in COLUMNS.items())]
+        rows = self._classes(self._now)
+        shown = max(0, height - len(above) - 1)
+        self._first = max(0, min(self._first, len(rows) - shown))
+        rows = rows[self._first :][:shown]
+        return [line[:width] for line in (*above, *rows, *[""] * (shown - len(rows)), FOOTER)][:height]
+
+    def _classes(self, stats: Stats) -> list[str]:
         rows = [
             {**c, "live bytes": c["live"] * c["size"], "free bytes": c["free"] * c["size"]} for c in stats["classes"]
         ]
         rows.sort(key=lambda row: row[self._order], reverse=self._order != "size")
-        self._table.clear()
-        for row in rows:
-            cells = (human(row[name]) if name.endswith("bytes") else str(row[name]) for name in COLUMNS)
-            self._table.add_row(*(Text(cell, justify="right") for cell in cells))
+        return [
+            "  ".join(
+                f"{human(row[name]) if name.endswith('bytes') else row[name]:>{width}}"
+                for name, width in COLUMNS.items()
+            )
+            for row in rows
+        ]
+
+    def _show(self, screen: "curses.window") -> None:
+        with suppress(curses.error):  # not every terminal can
+            curses.curs_set(0)
+        key = curses.ERR
+        while self.press(key):
+            if time.monotonic() - self._at >= self._every:
+                self.look()
+            height, width = screen.getmaxyx()
+            screen.erase()
+            for i, line in enumerate(self.lines(width, height)):
+                with suppress(curses.error):  # of the last cell, behind which the cursor has no place
+                    screen.addstr(i, 0, line, curses.A_REVERSE if i == height - 1 else curses.A_NORMAL)
+            screen.refresh()
+            screen.timeout(max(0, round(1000 * (self._at + self._every - time.monotonic()))))
+            key = screen.getch()

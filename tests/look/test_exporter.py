@@ -9,7 +9,6 @@ import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 
-import pytest
 from host import free_port, require, wait_until
 from look_at import HZ3, ROOT, WITH_OURS, refused, resting, said
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
