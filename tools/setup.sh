@@ -17,7 +17,7 @@ requirements=
 kernel=linux-image-cloud-amd64
 debian_peers='libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
 case $purpose in
-    build) ;;
+    build) wanted='systemtap-sdt-dev valgrind' ;; # the probes of OpenTelemetry, and what memcheck sees
     run) wanted='redis-server redis-tools' ;;
     lab)
         needed="$needed python3-venv"
@@ -28,7 +28,8 @@ case $purpose in
         requirements='tests lab' ;; # the tests read the registry with the lab
     packages)
         needed="$needed python3-venv g++ pkg-config"
-        wanted='dpkg-dev debhelper dh-python lintian mmdebstrap nix-bin cargo-web' # cargo-web is a newer cargo; Debian 12's own is too old
+        # cargo-web is a newer cargo; Debian 12's own is too old
+        wanted='build-essential debhelper dh-python systemtap-sdt-dev valgrind lintian mmdebstrap nix-bin cargo-web'
         requirements='tests lab' ;;
     test)
         needed="$needed python3-venv pkg-config"
@@ -68,6 +69,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         gcc) command -v cc ;;
         libc6-dev) echo '#include <stdlib.h>' | cc -E - ;;
         libcmocka-dev) echo '#include <cmocka.h>' | cc -E - ;;
+        valgrind) command -v valgrind && echo '#include <valgrind/memcheck.h>' | cc -E - ;;
         systemtap-sdt-dev) echo '#include <sys/sdt.h>' | cc -E - ;;
         relacy-dev) echo '#include <relacy/base.hpp>' | c++ -x c++ -E - ;;
         cmake) command -v cmake || [ -x .venv/bin/cmake ] ;;
@@ -76,7 +78,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
         musl-tools) command -v musl-gcc ;;
-        dpkg-dev) command -v dpkg-buildpackage ;;
+        build-essential) dpkg-query -W -f '${db:Status-Status}' build-essential | grep -x installed ;;
         debhelper) command -v dh ;;
         nix-bin) command -v nix-instantiate ;;
         dh-python) command -v dh_python3 ;;

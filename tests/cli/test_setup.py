@@ -53,13 +53,13 @@ def test_a_user_who_asks_for_it_has_them_installed_by_sudo(machine):
     assert done.startswith("sudo -v\n")
     assert "sudo env DEBIAN_FRONTEND=noninteractive apt-get" in done
     assert [line for line in done.splitlines() if line.startswith("apt-get") and line.endswith(
-        " install -y --no-install-recommends gcc libc6-dev make cmake")]
+        " install -y --no-install-recommends gcc libc6-dev make cmake systemtap-sdt-dev valgrind")]
     assert result.returncode == 1 and COMMAND in result.stderr  # this apt-get installs nothing
 
 
 def test_root_need_not_ask(machine):
     _, done = machine(0, "build")
-    assert "sudo" not in done and "install -y --no-install-recommends gcc libc6-dev make cmake" in done
+    assert "sudo" not in done and "install -y --no-install-recommends gcc libc6-dev make cmake systemtap-sdt-dev valgrind" in done
 
 
 def test_a_purpose_that_there_is_not_is_refused(machine):

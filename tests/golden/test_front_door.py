@@ -114,17 +114,33 @@ def test_messages_of_commits(tmp_path, message, complaint):
     assert (done.returncode, done.stderr) == (1 if complaint else 0, complaint)
 
 
-@pytest.mark.parametrize("kind, needs", [
-    ("deb", [("dpkg-buildpackage", "dpkg-dev"), ("dh", "debhelper"), ("git", "git")]),
-    ("crate", [("cargo", "cargo-web"), ("cmake", "cmake"), ("make", "make"), ("cc", "gcc"), ("git", "git")]),
-    ("wheel", [("python3-venv", "python3-venv"), ("cc", "gcc")]),
+BUILDS_THE_DEB = "build-essential debhelper cmake dh-python pkgconf python3 systemtap-sdt-dev valgrind"
+
+
+@pytest.mark.parametrize("kind, lacking, packages", [
+    ("deb", f"{BUILDS_THE_DEB} git", f"{BUILDS_THE_DEB} git"),
+    ("crate", "cargo cmake make cc git", "cargo-web cmake make gcc git"),
+    ("wheel", "python3-venv cc", "python3-venv gcc"),
 ])
-def test_a_packaging_step_names_each_package_that_it_lacks(tmp_path, kind, needs):
-    for name in ("sh", "dirname", "rm"):
+def test_a_packaging_step_names_all_packages_that_it_lacks(tmp_path, kind, lacking, packages):
+    for name in ("sh", "dirname", "sed"):
         (tmp_path / name).symlink_to(shutil.which(name))
-    for command, package in needs:
-        done = subprocess.run([ROOT / "packaging/build.sh", kind], capture_output=True, text=True,
-                              env={"PATH": str(tmp_path)})
-        assert done.returncode == 1
-        assert done.stderr == f"packaging: cannot make the {kind} without {command}: apt-get install {package}\n"
-        (tmp_path / command.replace("python3-venv", "python3")).symlink_to(shutil.which("true"))
+    done = subprocess.run([ROOT / "packaging/build.sh", kind], capture_output=True, text=True, env={"PATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert done.stderr == f"packaging: cannot make the {kind} without {lacking}: apt-get install {packages}\n"
+
+
+def test_a_packaging_step_names_no_package_that_is_installed(tmp_path):
+    for name in ("sh", "dirname", "sed", "git"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    (tmp_path / "dpkg-query").write_text('#!/bin/sh\n[ "$4" = cmake ] || printf installed\n')
+    (tmp_path / "dpkg-query").chmod(0o755)
+    done = subprocess.run([ROOT / "packaging/build.sh", "deb"], capture_output=True, text=True, env={"PATH": str(tmp_path)})
+    assert done.stderr == "packaging: cannot make the deb without cmake: apt-get install cmake\n"
+
+
+@pytest.mark.parametrize("words", [[], ["rpm"]])
+def test_a_kind_of_package_that_there_is_not_is_refused(words):
+    done = subprocess.run([ROOT / "packaging/build.sh", *words], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: ") and done.stderr.endswith("deb|crate|wheel\n") and done.stderr.count("\n") == 1

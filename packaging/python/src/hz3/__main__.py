@@ -4,4 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-os.execv("/bin/sh", ["/bin/sh", str(Path(__file__).parent / "bin" / "hz3"), *sys.argv[1:]])
+here = Path(__file__).parent
+look = here / "share/hz3/look"
+if sys.argv[1:] and (look / f"hz3-{sys.argv[1]}").exists():  # what is Python itself runs on this one, with its packages
+    os.execv(sys.executable, [sys.executable, str(look), *sys.argv[1:]])
+os.execv("/bin/sh", ["/bin/sh", str(here / "bin/hz3"), *sys.argv[1:]])
