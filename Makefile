@@ -75,8 +75,12 @@ install: setup-build
 	@tools/writable.sh build/stage '$(DESTDIR)'
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
 	@echo "installed lanes $(INSTALL_LANES) in $(DESTDIR)$(abspath $(PREFIX))"
+	@$(if $(DESTDIR),,tools/loader.sh build/stage)
 
-run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run) all_ldpreload_scale
+# The program is looked for before anything is built.
+run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run)
+	@set -- $(APP); command -v -- "$$1" >/dev/null || { echo "hz3: '$$1' was not found" >&2; exit 127; }
+	@$(MAKE) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
 
 # Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from cmake import configure
+from cmake import configure, make
 from lab import ROOT
 
 SCHEMAS = {
@@ -83,6 +83,12 @@ def test_every_command_that_contributors_are_told_is_a_target():
     for target in targets:
         done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_program_that_is_not_there_is_told_before_anything_is_built():
+    done = make("run", "APP=no-such-program --version")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("hz3: 'no-such-program' was not found\n")
 
 
 def test_hooks_are_tools_that_setup_brings():

@@ -56,10 +56,27 @@ def serves(program, lane="scale", **options):
     assert run.returncode == 0 and run.stdout.startswith("hz3-config: ") and f" lane={lane} " in run.stdout, run.stderr
 
 
-def test_installing_says_one_line(installed):
+def test_installing_says_where_and_how_programs_find_it(installed):
     prefix, done = installed
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"installed lanes scale fast memory secure in {prefix}\n"
+    assert done.stdout == (f"installed lanes scale fast memory secure in {prefix}\n"
+                           f"the loader does not look in {prefix}/lib: link with -Wl,-rpath,{prefix}/lib, or set "
+                           f"LD_LIBRARY_PATH={prefix}/lib\n")
+
+
+@pytest.mark.parametrize("user, says, runs", [
+    (0, "", True), (1000, "the loader finds the libraries after: sudo ldconfig\n", False),
+])
+def test_the_loader_s_list_is_renewed_where_it_looks(tmp_path, user, says, runs):
+    (tmp_path / "stage/usr/local/lib").mkdir(parents=True)
+    (tmp_path / "stage/usr/local/lib/libhz3.so").touch()
+    for name, text in (("id", f"echo {user}"), ("ldconfig", f'case "$*" in *v*) echo "/usr/local/lib: (from x)" ;; '
+                                                            f"*) touch {tmp_path}/ran ;; esac")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert said(ROOT / "tools/loader.sh", tmp_path / "stage", env=env) == says
+    assert (tmp_path / "ran").exists() == runs
 
 
 def test_every_lane_has_a_plain_name_beside_the_work_orders_names(prefix):
