@@ -32,7 +32,7 @@ extern "C" {
 #define HZ3_EXTENSION
 #endif
 
-/* The one place that says the version: the build, the packages and their tests read it here. */
+/* Of this release, or of the last one.  The build and the wheel read it here; a test compares what repeats it. */
 #define HZ3_VERSION_MAJOR 0
 #define HZ3_VERSION_MINOR 2
 #define HZ3_VERSION_PATCH 0

@@ -118,11 +118,16 @@ def log_ratio(percent_: float) -> float:
     return math.log1p(percent_ / 100)
 
 
+def covers(count: int) -> int:
+    """The per cent that the wider interval of median_interval covers: the range of few values covers less than 95."""
+    return min(95, int(100 * (1 - 0.5 ** (count - 1))))
+
+
 def median_interval(values: Numbers, looks: int = 0) -> Numbers:
     """The ends of the median's 95 % and 90 % intervals, from the lowest: 2.5, 5, 95 and 97.5 %.
 
     With few values they are order statistics, as the number of values below the median is binomial.  They cover at
-    least these shares, if so few values can.  With more values they come from the bootstrap.  Its resamples are
+    least these shares, if so few values can (covers).  With more values they come from the bootstrap.  Its resamples are
     slightly smaller than the sample, and even: the medians of odd ones are only values of the sample, too coarse for a
     tail of 2.5 %.
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from lab import Json, machine
-from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, percent
+from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, covers, percent
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
@@ -157,7 +157,7 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
             "baseline",
             "variant",
             "better by",
-            "95 % interval",
+            f"{covers(samples.plan.blocks)} % interval",
             "noise floor",
             "",
             "",
@@ -236,24 +236,27 @@ def least(samples: Samples, cell: str, figure: str, reference: str) -> str:
     what = {"cpu_s": "CPU time", "peak_kib": "peak memory"}[figure]
     if not ratios:
         return f"{what} is not compared"
-    best = min(ratios, key=lambda arm: ratios[arm])
     peaks = {arm: human(MEMORY, of.median) for arm, of in compare(samples, cell, MEMORY, reference).items()}
-    _, low, high = ratios[best]
-    if high < 1:
+    less = [arm for arm, (_, _, high) in ratios.items() if high < 1]
+    more = [arm for arm, (_, low, _) in ratios.items() if low > 1]
+    like = [arm for arm in ratios if arm not in less + more]
+    best = min(less or like or more, key=lambda arm: ratios[arm])
+    needs = f"needs {multiple(ratios[best])}"
+    if less:
         return f"least {what} on {best}: {multiple(ratios[best])} of {reference}'s, at a peak of {peaks[best]}"
-    if low > 1:
-        next_needs = f"{best}, the next, needs {multiple(ratios[best])}"
-        return f"least {what} on {reference}, at a peak of {peaks[reference]}: {next_needs}"
-    return f"in {what} none is told from {reference}: {best} needs {multiple(ratios[best])}"
+    if not like:
+        return f"least {what} on {reference}, at a peak of {peaks[reference]}: {best}, the next, {needs}"
+    if not more:
+        return f"in {what} none is told from {reference}: {best} {needs}"
+    return f"in {what} {', '.join(like)} cannot be told from {reference}: {best} {needs}; {', '.join(more)} need more"
 
 
 def closing(samples: Samples, reference: str) -> None:
     """Prints the sentence that sums a comparison up."""
     for cell in filter(lambda cell: samples.blocks(cell, "ab"), samples.plan.cells):
         said = "; ".join(least(samples, cell, figure, reference) for figure in ("cpu_s", "peak_kib"))
-        console.print(
-            f"hz3: {said} (medians, 95 % intervals, {len(samples.blocks(cell, 'ab'))} runs each)", highlight=False
-        )
+        runs = len(samples.blocks(cell, "ab"))
+        console.print(f"hz3: {said} (medians, {covers(runs)} % intervals, {runs} runs each)", highlight=False)
 
 
 def environment(facts: Json) -> None:

@@ -1,4 +1,4 @@
-"""Compares arms: medians, and paired ratios to one of them, each with its 95 % interval.  There are no verdicts."""
+"""Compares arms: medians, and paired ratios to one of them, each with the interval of judge.  There are no verdicts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

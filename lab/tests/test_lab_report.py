@@ -105,14 +105,24 @@ def of_a_program(cpu):
             {"glibc": 1.0, "small": 1.0},
             "in CPU time none is told from glibc: small needs 1.00x [0.98 1.04]",
         ),
+        (
+            {"glibc": 1.0, "small": 1.0, "large": 2.0, "huge": 3.0},
+            "in CPU time small cannot be told from glibc: small needs 1.00x [0.98 1.04]; large, huge need more",
+        ),
     ],
 )
 def test_a_comparison_ends_in_a_sentence(capsys, cpu, said):
     show.closing(of_a_program(cpu), "glibc")
     assert " ".join(capsys.readouterr().out.split()) == (
         f"hz3: {said}; least peak memory on small: 0.50x [0.50 0.50] of glibc's, at a peak of 0.5 MiB"
-        " (medians, 95 % intervals, 5 runs each)"
+        " (medians, 93 % intervals, 5 runs each)"
     )
+
+
+@pytest.mark.parametrize("runs, share", [(1, 0), (2, 50), (3, 75), (4, 87), (5, 93), (6, 95), (30, 95)])
+def test_an_interval_says_what_it_covers(runs, share):
+    """Of 2^n ways in which n runs fall on the two sides of the median, two leave it outside of all of them."""
+    assert judge.covers(runs) == share
 
 
 def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_path, monkeypatch):
