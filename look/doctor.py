@@ -182,13 +182,18 @@ def _served(process: Process) -> list[Finding]:
     ours = [name for name, file in files.items() if layout and file and (file.device, file.inode) == layout.file]
     ours = ours or [name for name, file in files.items() if file and OURS.search(file.name)]
     serves = layout is not None and first in ours
-    found = [
+    found = []
+    by_name = bool(layout and ours) and not any(name in servers for name in ours)
+    if by_name:
+        found.append(Finding(True, f"what calls hz3 by its names, as the Rust crate does, is served by {version}"))
+    advice = "" if serves else _why_not(process, objects[0][0], ours, first, version)
+    found.append(
         Finding(
-            serves,
+            serves or by_name,
             f"malloc is served by {first}{f' ({version})' if serves else ''}",
-            "" if serves else _why_not(process, objects[0][0], ours, first, version),
+            "`hz3 run -- ...` serves that too" if by_name else advice,
         )
-    ]
+    )
     interpreter = next((name for name, _ in objects if "ld-musl" in name), "")
     if interpreter:
         found.append(
@@ -313,6 +318,8 @@ def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
     if version := _hz3_in(server):
         return [Finding(True, f"{path} is linked with {version}{f' ({server})' if server != path else ''}"), *seconds]
     found = []
+    if version := _hz3_in(path):
+        found.append(Finding(True, f"{path} has {version}, for what calls it by its names, as the Rust crate does"))
     gains = _gains_rights(path)
     if gains:
         found.append(Finding(False, f"{path} gains rights when it starts", "LD_PRELOAD is ignored: link it with hz3"))

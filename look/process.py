@@ -14,6 +14,7 @@ PAGE = os.sysconf("SC_PAGESIZE")
 PATIENCE = 60  # seconds for one process, as its data may be circular
 MOST = 1 << 30  # the most bytes or pages read at once; larger requests come from wrong data
 PAGES_AT_ONCE = 1 << 20
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 KERNEL_THREAD = 0x200000  # PF_KTHREAD, of the flags in stat
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d+) *(.*)")
@@ -64,9 +65,19 @@ class Process:
         try:
             yield
         except PermissionError:
-            raise LookError(f"process {self.pid} is not this user's to read; ask as its user, or as root") from None
+            raise self._refused() from None
         except (ProcessLookupError, FileNotFoundError, EOFError):
             raise self._gone() from None
+
+    def _refused(self) -> LookError:
+        """Yama refuses a user his own processes."""
+        scope = ""
+        with suppress(OSError), open(YAMA, encoding="ascii") as file:
+            scope = file.read().strip()
+        if scope in ("", "0") or os.fstat(self._folder).st_uid != os.geteuid():
+            return LookError(f"process {self.pid} is not this user's to read; ask as its user, or as root")
+        remedy = "nobody may until the next boot" if scope == "3" else "ask as root, or set it to 0 by sysctl"
+        return LookError(f"process {self.pid} may not be read: kernel.yama.ptrace_scope is {scope}; {remedy}")
 
     def _gone(self) -> LookError:
         with suppress(OSError, ValueError, IndexError), open(self._open("stat"), "rb") as file:

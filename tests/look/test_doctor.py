@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from look_at import WITH_OURS, refused, resting, said
+from look_at import WITH_OURS, hz3, refused, resting, said
+from variants import variant
 
 from look import doctor
 from look.layout import HEAD, MAGIC
@@ -85,6 +86,28 @@ def test_hz3_is_known_by_its_links(program, preload, tmp_path, how, where):
     assert not any("an allocator too" in text or "hz3 can serve" in text for findings in found for text in findings)
 
 
+def test_a_program_that_calls_hz3_by_its_names(program):
+    """As Rust programs with the crate do, whose hz3 has no standard names."""
+    library = variant("scale").library
+    text = "void *hz3_malloc(unsigned long);\n" + MAIN.replace("puts", "hz3_malloc(9), puts")
+    path = program("by_name", library, f"-Wl,-rpath,{library.parent}", text=text)
+    with resting(path, env=WITH_OURS) as (process, _):
+        found = lines(process.pid)
+    assert one(found, "^what calls hz3 by its names, as the Rust crate does, is served by hz3 .*, lane scale$")[1]
+    text, well = one(found, "^malloc is served by .*libc")
+    assert well and "hz3 run" in text
+    assert one(lines(path), "^hz3 can serve ")[1]
+
+
+def test_a_program_that_has_hz3_in_it_by_its_names_alone(program, tmp_path):
+    path = shutil.copy(program("plain", text=MAIN), tmp_path / "crate")
+    with open(path, "ab") as file:
+        file.write(MAGIC + b"hz3-config: version=9.8.7 lane=scale\0")
+    found = lines(path)
+    assert one(found, r"/crate has hz3 9\.8\.7, lane scale, for what calls it by its names, as the Rust crate does$")[1]
+    assert one(found, "^hz3 can serve ")[1] and not any("is linked with" in text for text in found)
+
+
 def test_a_program_that_takes_it():
     _, well = one(lines("sort"), "^hz3 can serve .*/sort")
     assert well
@@ -104,6 +127,7 @@ def test_a_static_program(program):
         for findings in lines(path), lines(process.pid):
             assert not one(findings, "linked statically: nothing can be preloaded")[1]
             assert not any("thread-local storage" in text for text in findings)
+    assert hz3("run", "--", path).stderr == f"hz3: {one(lines(path), 'linked statically')[0]}\n"
 
 
 def test_a_static_program_with_hz3(program, tmp_path):
@@ -137,7 +161,9 @@ def test_a_program_on_musl(tmp_path, program):
     source = tmp_path / "m.c"
     source.write_text(MAIN)
     os.spawnlp(os.P_WAIT, "musl-gcc", "musl-gcc", str(source), "-o", str(tmp_path / "m"))
-    assert not one(lines(tmp_path / "m"), "runs on musl")[1]
+    text, well = one(lines(tmp_path / "m"), "runs on musl")
+    assert not well
+    assert hz3("run", "--", tmp_path / "m").stderr == f"hz3: {text}\n", "one probe for both"
     with resting(tmp_path / "m") as (process, _):
         assert not one(lines(process.pid), "C library is musl")[1]
 

@@ -223,6 +223,30 @@ class TestNothingToRead:
             assert re.fullmatch(rf"hz3: process {process.pid} has hz3{line}\n", refused(verb, process.pid))
 
 
+@pytest.mark.parametrize("scope, says", [
+    (None, "is not this user's to read; ask as its user, or as root"),
+    ("0", "is not this user's to read; ask as its user, or as root"),
+    ("1", "may not be read: kernel.yama.ptrace_scope is 1; ask as root, or set it to 0 by sysctl"),
+    ("3", "may not be read: kernel.yama.ptrace_scope is 3; nobody may until the next boot"),
+])
+def test_yama_is_named_when_it_refuses(tmp_path, monkeypatch, scope, says):
+    """Reads of the process's memory are refused here as Yama's are: when its file is opened."""
+    if scope:
+        (tmp_path / "scope").write_text(f"{scope}\n")
+    monkeypatch.setattr("look.process.YAMA", str(tmp_path / "scope"))
+    opened = Process._open
+
+    def refuses(self, name):
+        if name == "mem":
+            raise PermissionError
+        return opened(self, name)
+
+    monkeypatch.setattr(Process, "_open", refuses)
+    with resting(*RESTS) as (process, _), pytest.raises(LookError) as refusal:
+        Process(process.pid)
+    assert str(refusal.value) == f"process {process.pid} {says}"
+
+
 def test_it_ends_while_it_is_read(preload):
     with resting(*RESTS, env=preload.env) as (process, _), Process(process.pid) as opened:
         layout = find(opened)
