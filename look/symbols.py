@@ -15,10 +15,10 @@ from look.profile import Place, Profile
 
 PATIENCE = 60  # seconds for one file
 LINE = re.compile(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?")
-# The allocator's own functions, if it is linked into the program, and those between it and the language.
+# Functions that allocate.  Where hz3 is linked into the program, it calls from them what has other names.
 OF_ALLOCATOR = (
     r"hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace"
-    r"|(__rustc(\[\w+\])?::)?__r(ust|dl|g)_\w+"
+    r"|(__rustc(\[\w+\])?::)?__r(ust|dl|g)_(re)?alloc(_zeroed)?|<hz3::Hz3 as .*"
 )
 # What comes with C++ and Rust; of Rust's methods the type says it.
 OF_LANGUAGE = re.compile(
@@ -54,8 +54,8 @@ def of_language(frame: Frame) -> bool:
 
 def folded(frames: list[Frame]) -> list[Frame]:
     """Without the allocator's own, and each run of the language's library as its outermost call."""
-    while len(frames) > 1 and re.fullmatch(OF_ALLOCATOR, frames[0].function):
-        frames = frames[1:]
+    allocates = (i for i, frame in enumerate(frames[:-1]) if re.fullmatch(OF_ALLOCATOR, frame.function))
+    frames = frames[max(allocates, default=-1) + 1 :]
     inner = zip(frames, [*frames[1:], None], strict=False)
     return [frame for frame, outer in inner if not (outer and of_language(frame) and of_language(outer))]
 

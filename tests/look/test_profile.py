@@ -309,6 +309,18 @@ def test_what_is_of_the_language_s_own_library(function, name):
     assert symbols.of_language(frame) == (name is not None) and str(frame) == (name or function)
 
 
+@pytest.mark.parametrize("calls, shown", [
+    (["operator new(unsigned long)", "std::vector<int>::push_back(int)", "main"], ["std::vector::push_back", "main"]),
+    (["sampled", "hz3_malloc", "keep", "main"], ["keep", "main"]),
+    (["watched", "<hz3::Hz3 as core::alloc::GlobalAlloc>::alloc", "__rustc::__rust_alloc", "alloc::vec::from_elem",
+      "x::keep", "std::rt::lang_start::{{closure}}", "std::rt::lang_start", "main"],
+     ["alloc::vec::from_elem", "x::keep", "std::rt::lang_start", "main"]),
+    (["malloc"], ["malloc"]), ([], []),
+])
+def test_the_allocator_s_own_calls_are_left_out(calls, shown):
+    assert list(map(str, symbols.folded(list(map(symbols.Frame, calls))))) == shown
+
+
 def test_a_segment_need_not_begin_with_a_page():
     """As lld lays them out: the page of the code's first byte is in both mappings."""
     file = elf.File.__new__(elf.File)
