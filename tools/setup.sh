@@ -37,7 +37,7 @@ case $purpose in
         wanted="g++ clang-19 libclang-rt-19-dev clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev gdb valgrind strace redis-server
             redis-tools memcached
             sqlite3 php-cli nginx-light wrk heaptrack luajit postgresql libpython3-testsuite chromium-headless-shell prometheus
-            prometheus-node-exporter musl-tools qemu-user
+            prometheus-node-exporter protobuf-compiler musl-tools qemu-user
             gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
             gcc-s390x-linux-gnu libc6-dev-s390x-cross $debian_peers" ;;
     stress)
@@ -78,6 +78,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
         musl-tools) command -v musl-gcc ;;
+        protobuf-compiler) command -v protoc ;;
         build-essential) dpkg-query -W -f '${db:Status-Status}' build-essential | grep -x installed ;;
         debhelper) command -v dh ;;
         nix-bin) command -v nix-instantiate ;;

@@ -363,6 +363,26 @@ def message(path):
     return Profile.FromString(gzip.decompress(path.read_bytes()))
 
 
+def test_the_module_is_what_protoc_makes_of_the_format(tmp_path):
+    pytest.importorskip("google.protobuf")
+    if not shutil.which("protoc"):
+        pytest.skip("protobuf-compiler is not installed")
+    from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+    from look import profile_pb2
+
+    words = ["protoc", f"-I{ROOT}/look", f"--descriptor_set_out={tmp_path}/set", "profile.proto"]
+    subprocess.run(words, check=True)
+    (file,) = FileDescriptorSet.FromString((tmp_path / "set").read_bytes()).file
+    file.ClearField("source_code_info")
+    made = type(file)()
+    profile_pb2.DESCRIPTOR.CopyToProto(made)
+    for one in (file, made):  # protoc writes names for JSON, which the module leaves out
+        for field in (field for message in one.message_type for field in message.field):
+            field.ClearField("json_name")
+    assert file == made
+
+
 def build_ids(tmp_path):
     """Of the files that pprof is told of."""
     pytest.importorskip("google.protobuf")

@@ -198,6 +198,12 @@ def test_the_wheel_runs_programs(tmp_path):
     done = subprocess.run([*hz3, "exporter", "--listen", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert done.stderr == (f"hz3: exporter needs prometheus-client, which {python} lacks: "
                            f"{python} -m pip install prometheus-client\n")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "prometheus-client", "protobuf")
+    with subprocess.Popen([*hz3, "exporter", "--listen", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as exporter:
+        assert exporter.stderr.readline().startswith("hz3: metrics at http://127.0.0.1:")
+        exporter.kill()
+    run(*hz3, "run", "--profile", tmp_path / "p", "--", "true", cwd=tmp_path)
+    assert "is written, for pprof" in run(*hz3, "profile", tmp_path / "p", "-o", tmp_path / "p.pb.gz", cwd=tmp_path)
     assert subprocess.run([*hz3, "run", "--", "false"], cwd=tmp_path).returncode == 1
     library = run(python, "-c", "import hz3; print(hz3.LIBRARY)", cwd=tmp_path).strip()
     assert "(scale)" in run("true", env={**os.environ, "LD_PRELOAD": library, "HZ3_STATS": "1"})
