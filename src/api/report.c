@@ -50,7 +50,7 @@ static HZ3_NOINLINE void append_stats(const char *text, size_t length)
 /* With one write, so that those of several processes do not mix. */
 static void write_lines(output *write, struct hz3_text text)
 {
-    hz3_stats_text(&text);
+    hz3_stats_text(&text, hz3_options.VERBOSE);
     if (hz3_options.STATS & HZ3_STATS_EXPLAIN) hz3_explain_text(&text);
     write(text.buf, hz3_min(text.length, text.size - 1));
 }

@@ -88,7 +88,7 @@ void hz3_stats_text_process(struct hz3_text *text)
     hz3_print(text, "] ");
 }
 
-void hz3_stats_text(struct hz3_text *text)
+void hz3_stats_text(struct hz3_text *text, bool config)
 {
     struct hz3_stats s;
     hz3_stats_read(&s);
@@ -102,8 +102,10 @@ void hz3_stats_text(struct hz3_text *text)
     SOURCES(ROW)
 #undef ROW
     hz3_print(text, "\n");
-    hz3_stats_text_process(text);
-    hz3_print(text, "%s\n", hz3_layout.config);
+    if (config) {
+        hz3_stats_text_process(text);
+        hz3_print(text, "%s\n", hz3_layout.config);
+    }
     hz3_stats_text_process(text);
     hz3_print(text,
               "this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT

@@ -38,9 +38,9 @@ HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
     return of->thread + of->outgoing + of->stashed + of->transfer;
 }
 
-/* Lines, each starting "hz3: ".  The config string alone has 1.5 KiB. */
+/* Lines, each starting "hz3: ", and among them the config string if it is asked for, which alone has 1.5 KiB. */
 enum { HZ3_STATS_BYTES = 4096 };
-void hz3_stats_text(struct hz3_text *text);
+void hz3_stats_text(struct hz3_text *text, bool config);
 void hz3_stats_text_process(struct hz3_text *text); /* what each line begins with */
 void hz3_stats_print_json(struct hz3_text *text);
 #endif

@@ -10,8 +10,8 @@ HEAD = re.compile(r"hz3: \[(\d+) ([^\]]*?)(?:, child of (\d+))?\] ")
 FORKS = "import os; p = os.fork(); p and os.waitpid(p, 0)"
 
 
-def run(preload, argv, stats, cwd=None):
-    env = {**preload.env, "HZ3_STATS": str(stats)}
+def run(preload, argv, stats, cwd=None, **options):
+    env = {**preload.env, "HZ3_STATS": str(stats), **options}
     return subprocess.run(argv, env=env, cwd=cwd, capture_output=True, text=True, timeout=60)
 
 
@@ -25,8 +25,8 @@ def heads(text):
 def test_each_line_names_process_and_program_and_a_child_its_parent(preload):
     done = run(preload, [sys.executable, "-c", FORKS], 1)
     of = heads(done.stderr)
-    assert done.returncode == 0 and len(of) == 8
-    child, parent = of[:4], of[4:]
+    assert done.returncode == 0 and len(of) == 6
+    child, parent = of[:3], of[3:]
     assert len(set(child)) == len(set(parent)) == 1
     name = os.path.basename(sys.executable)
     assert parent[0] == (parent[0][0], name, None)
@@ -46,7 +46,14 @@ def test_only_what_is_named_stands_for_the_process(preload, tmp_path):
     folder = tmp_path / "100%p"
     folder.mkdir()
     assert run(preload, ["/bin/true"], "./of.txt", cwd=folder).returncode == 0
-    assert len(heads((folder / "of.txt").read_text())) == 4
+    assert len(heads((folder / "of.txt").read_text())) == 3
+
+
+def test_the_flags_of_the_build_are_for_those_who_ask(preload):
+    brief, verbose = (run(preload, ["/bin/true"], 1, HZ3_VERBOSE=asked).stderr for asked in "01")
+    assert "config" not in brief
+    (line,) = (line for line in verbose.splitlines() if "hz3-config: " in line)
+    assert "] hz3-config: version=" in line and f" lane={preload.lane} HZ3_" in line
 
 
 def test_processes_share_a_file_without_mixing_lines(preload, tmp_path):
@@ -54,8 +61,8 @@ def test_processes_share_a_file_without_mixing_lines(preload, tmp_path):
     script = "for i in 1 2 3 4 5 6 7 8; do /bin/true & done; wait"  # a shell ends without exit
     assert run(preload, ["/bin/sh", "-c", script], shared).returncode == 0
     of = heads(shared.read_text())
-    assert len(of) == 8 * 4
-    assert all(len(set(of[i : i + 4])) == 1 for i in range(0, len(of), 4))
+    assert len(of) == 8 * 3
+    assert all(len(set(of[i : i + 3])) == 1 for i in range(0, len(of), 3))
 
 
 def test_a_file_that_cannot_be_written_is_named_once_and_stops_nothing(preload, tmp_path):
