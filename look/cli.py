@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from look import LookError, stats
-from look.process import Process
+from look.process import Process, descendants
 
 TRIES = 3
 RATE = 512 << 10  # bytes
@@ -42,21 +42,55 @@ def show_stats(arguments: argparse.Namespace) -> str:
     return form(gather(arguments.pid, stats.read))
 
 
+def asked_for(arguments: argparse.Namespace) -> list[int]:
+    pids = (each for pid in arguments.pids for each in (descendants(pid) if arguments.children else [pid]))
+    return list(dict.fromkeys(pids))
+
+
+def gather_some(pids: list[int], make: Callable[[Process], T]) -> tuple[list[T], list[LookError]]:
+    """Of those that can be read, which are one at least; and why the others cannot."""
+    found, reasons = list[T](), list[LookError]()
+    for pid in pids:
+        try:
+            found.append(gather(pid, make))
+        except LookError as error:
+            reasons.append(error)
+    if not found:
+        raise reasons[0]
+    return found, reasons
+
+
+def gather_all(arguments: argparse.Namespace, make: Callable[[Process], T]) -> tuple[list[T], list[LookError]]:
+    """Of each process that is asked for; and the reasons why children are left out that cannot be read."""
+    if arguments.children:
+        return gather_some(asked_for(arguments), make)
+    return [gather(pid, make) for pid in asked_for(arguments)], []
+
+
 def show_explain(arguments: argparse.Namespace) -> str:
     from look import explain
 
-    return gather(arguments.pid, lambda process: explain.as_text(process, explain.read(process)))
+    sums, reasons = gather_all(arguments, explain.read)
+    return explain.as_text(sums, [f"Left out: {reason}." for reason in reasons])
+
+
+def show_ps(arguments: argparse.Namespace) -> str:
+    from look import explain, ps
+
+    for line in ps.lines(list(on_hz3()), lambda pid: gather(pid, explain.read)):
+        print(line, flush=True)
+    return ""
 
 
 def show_top(arguments: argparse.Namespace) -> str:
-    gather(arguments.pid, stats.read)  # so that an error is printed before the screen is taken over
+    gather_all(arguments, stats.read)  # so that an error is printed before the screen is taken over
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LookError("top needs a terminal; hz3 stats prints the figures once")
     try:
-        from look.top import Top
+        from look import top
     except ImportError:
         raise LookError(f"top needs Python's module curses, which {sys.executable} was built without") from None
-    Top(lambda: gather(arguments.pid, stats.read)).run()
+    top.Top(lambda: gather_some(asked_for(arguments), top.read)[0]).run()  # as long as one is there
     return ""
 
 
@@ -200,6 +234,11 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"hz3: {self.prog.removeprefix('hz3 ')}: {message} (see {self.prog} --help)\n")
 
 
+def add_pids(made: Parser) -> None:
+    made.add_argument("pids", type=pid, metavar="PID", nargs="+")
+    made.add_argument("--children", action="store_true", help="and the processes that these started")
+
+
 def parser(verb: str) -> Parser:
     if verb == "stats":
         made = Parser("hz3 stats", description="The figures of a running process, read from outside.")
@@ -210,13 +249,16 @@ def parser(verb: str) -> Parser:
         made.set_defaults(run=show_stats)
     elif verb == "explain":
         made = Parser(
-            "hz3 explain", description="Where the resident memory of a running process is: a sum that ends in RSS."
+            "hz3 explain", description="Where the resident memory of running processes is: a sum that ends in RSS."
         )
-        made.add_argument("pid", type=pid, metavar="PID")
+        add_pids(made)
         made.set_defaults(run=show_explain)
+    elif verb == "ps":
+        made = Parser("hz3 ps", description="The processes on hz3: what is live and free, and what would make it less.")
+        made.set_defaults(run=show_ps)
     elif verb == "top":
-        made = Parser("hz3 top", description="The figures of a running process, each second.")
-        made.add_argument("pid", type=pid, metavar="PID")
+        made = Parser("hz3 top", description="The figures of running processes, each second.")
+        add_pids(made)
         made.set_defaults(run=show_top)
     elif verb == "doctor":
         made = Parser(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from look import shown
 from look.figures import GRANULE, PLACES, Figures, Span, Window, figures_of
 from look.process import PAGE, Mapping, Process
-from look.stats import human
+from look.stats import human, table
 
 TOP = 5
 WORTH = 0.05  # a smaller share of RSS is not worth advice
@@ -31,18 +31,28 @@ class Hole(NamedTuple):
 
 
 class Sum(NamedTuple):
+    who: str
+    pid: int
     rows: list[tuple[str, int, str]]  # what, bytes, note
     of: dict[str, int]
     holes: list[Hole]
     rss: int  # as the kernel counts it
+    pss: int
     notes: list[str]
-    advice: list[str]
+    advice: list[tuple[int, str]]  # bytes and sentence, the most first
 
     def total(self) -> int:
         return sum(size for _, size, _ in self.rows)
 
     def miss(self) -> int:
         return abs(self.total() - self.rss)
+
+    def live(self) -> int:
+        """What the program has: of its own heaps it is not known how much is free there."""
+        return sum(self.of.get(use, 0) for use in ("small", "large", "heaps"))
+
+    def free(self) -> int:
+        return sum(self.of.values()) - self.live()
 
 
 class Pages:
@@ -193,7 +203,7 @@ def beyond(figures: Figures, bound: int) -> int:
     return bytes_
 
 
-def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: int) -> list[str]:
+def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: int) -> list[tuple[int, str]]:
     """Where no thread of hz3's attends to it, memory of an idle process goes back at no time: the decay time means
     nothing."""
     least, found, attended = WORTH * rss, list[tuple[int, str]](), figures.layout.value("attended")
@@ -217,13 +227,14 @@ def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: 
         idle = min(gaps, figures.gauge("idle"))
         say(idle, "A shorter HZ3_DECAY gives back sooner the free pages of runs in use")
     say(of["holes"] - gaps, "No option gives back what is free in pages that hold other objects, too")
-    return [sentence for _, sentence in sorted(found, reverse=True)[:ADVICE_MAX]]
+    return sorted(found, reverse=True)[:ADVICE_MAX]
 
 
 def once(process: Process) -> Sum:
     figures = figures_of(process)
     of, holes, gaps = by_use(figures)
-    apart = others(figures, process.smaps())
+    mappings = process.smaps()
+    apart, pss = others(figures, mappings), sum(m.bytes_of("Pss") for m in mappings)
     rss = process.resident()
     # Pages that were only read are the shared page of zeroes, small or huge, which is present but not in RSS.
     for unwritten in "large", "huge", "never", "heaps":
@@ -259,7 +270,8 @@ def once(process: Process) -> Sum:
         notes.append(f"{human(apart['huge pages'])} of hz3's memory are in huge pages.")
     if apart["swap"]:
         notes.append(f"{human(apart['swap'])} more are in swap.")
-    return Sum(rows, dict(of), holes, rss, notes, advice(figures, of, gaps, apart["huge pages"], rss))
+    advised = advice(figures, of, gaps, apart["huge pages"], rss)
+    return Sum(process.name, process.pid, rows, dict(of), holes, rss, pss, notes, advised)
 
 
 def read(process: Process) -> Sum:
@@ -275,11 +287,50 @@ def read(process: Process) -> Sum:
     return best
 
 
-def as_text(process: Process, of: Sum) -> str:
+def together(sums: list[Sum]) -> Sum:
+    """The sum of several processes.  Of a row that all explain alike the note stays."""
+    sizes, notes = Counter[str](), dict[str, set[str]]()
+    for what, size, note in (row for one in sums for row in one.rows):
+        sizes[what] += size
+        notes.setdefault(what, set()).add(note)
+    holes: dict[int, Hole] = {}
+    for h in (hole for one in sums for hole in one.holes):
+        before = holes.get(h.size, Hole(h.size, 0, 0, 0))
+        holes[h.size] = Hole(h.size, before.bytes + h.bytes, before.live + h.live, before.cached + h.cached)
+    of = Counter[str]()
+    for one in sums:
+        of.update(one.of)
+    said = [(size, f"{one.who} ({one.pid}): {sentence}") for one in sums for size, sentence in one.advice]
+    return Sum(
+        f"{len(sums)} processes",
+        0,
+        [(what, size, "".join(notes[what]) if len(notes[what]) == 1 else "") for what, size in sizes.items()],
+        dict(of),
+        sorted(holes.values(), key=lambda hole: -hole.bytes),
+        sum(one.rss for one in sums),
+        sum(one.pss for one in sums),
+        [f"{one.who} ({one.pid}): {note}" for one in sums for note in one.notes],
+        sorted(said, reverse=True)[:ADVICE_MAX],
+    )
+
+
+HEADS = ["PID", "RSS", "PSS", "live", "free"]
+
+
+def as_text(sums: list[Sum], left_out: list[str]) -> str:
+    """left_out: lines on processes that were asked for and could not be read."""
+
     def row(size: int, whole: int, what: str) -> str:
         return f"{human(size):>10}  {100 * size / max(1, whole):5.1f} %  {what}"
 
-    lines = [f"{process.name} ({process.pid}): where {human(of.rss)} of resident memory is", ""]
+    of = sums[0] if len(sums) == 1 else together(sums)
+    who = f"{of.who} ({of.pid})" if len(sums) == 1 else of.who
+    lines = [f"{who}: where {human(of.rss)} of resident memory is (PSS {human(of.pss)})", ""]
+    if len(sums) > 1:
+        by_process = [[str(s.pid), *map(human, (s.rss, s.pss, s.live(), s.free()))] for s in sums]
+        listed = table(HEADS, by_process).splitlines()
+        lines += [f"{line}  {name}" for line, name in zip(listed, ["program", *(s.who for s in sums)], strict=True)]
+        lines.append("")
     lines += [row(size, of.rss, f"{what} ({note})" if note else what) for what, size, note in of.rows if size]
     lines.append(row(of.total(), of.rss, "sum"))
     if of.holes:
@@ -287,6 +338,6 @@ def as_text(process: Process, of: Sum) -> str:
     for h in of.holes[:TOP]:
         what = f"objects of {h.size} bytes: {h.live} live and {h.cached} cached pin it"
         lines.append(row(h.bytes, of.of["holes"], what))
-    lines += ["", *of.notes] if of.notes else []
-    lines += ["", *of.advice] if of.advice else []
+    for said in of.notes, [sentence for _, sentence in of.advice], left_out:
+        lines += ["", *said] if said else []
     return "\n".join(lines)

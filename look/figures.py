@@ -4,6 +4,10 @@ They are read while threads run, so values may be of slightly different times.  
 time, even if a background pass begins meanwhile: see figures_of()."""
 
 import struct
+from collections import Counter
+from functools import cached_property
+from itertools import compress, count
+from operator import eq
 from typing import NamedTuple
 
 from look.layout import ORDER, Layout, find
@@ -91,13 +95,15 @@ class Figures:
         self._threads()
         self._orphans()
         self.windows = self._windows()
-        self.spans = [span for window in self.windows for span in self._spans(window)]
         self.zoned = {start for window in self.windows for start in self._zoned(window)}  # those of hz3_heap_new
-        run = layout.at("kind.run")
-        for span in self.spans:
-            if span.start not in self.zoned and span.kind == run and 0 < span.cls < len(self.classes):
-                self.classes[span.cls].runs += 1
-                self.classes[span.cls].capacity += self.classes[span.cls].objects
+        self._rows_of = [
+            self.process.read(window.spans, min(window.frontier, window.spans_mapped) * layout.at("span.size"))
+            for window in self.windows
+        ]
+        for cls, runs in self._runs().items():
+            if 0 < cls < len(self.classes):
+                self.classes[cls].runs += runs
+                self.classes[cls].capacity += runs * self.classes[cls].objects
 
     # ---- objects ----
 
@@ -335,10 +341,29 @@ class Figures:
             )
         return found
 
-    def _spans(self, window: Window) -> list[Span]:
+    def _runs(self) -> Counter[int]:
+        """By class.  A loop in Python over all rows would take most of the time that a reading takes."""
+        at, found = self.layout, Counter[tuple[int, int]]()
+        for window, data in zip(self.windows, self._rows_of, strict=True):
+            start, kind, cls = (
+                at.column(f"span.{name}", data, at.at("span.size")) for name in ("start", "kind", "cls")
+            )
+            for row in ((zoned - window.base) // GRANULE for zoned in self.zoned):
+                if 0 <= row < len(kind):
+                    kind[row] = 0
+            own = map(eq, start, count(window.base, GRANULE))  # other rows are of granules within spans
+            found.update(compress(zip(kind, cls, strict=True), own))
+        return Counter({cls: runs for (kind_, cls), runs in found.items() if kind_ == at.at("kind.run")})
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        return [
+            span for window, data in zip(self.windows, self._rows_of, strict=True) for span in self._spans(window, data)
+        ]
+
+    def _spans(self, window: Window, data: bytes) -> list[Span]:
         at = self.layout
         size = at.at("span.size")
-        data = self.process.read(window.spans, min(window.frontier, window.spans_mapped) * size)
         names = sorted(Span._fields, key=lambda n: at.at(f"span.{n}"))
         form, end = ORDER, 0
         for name in names:
@@ -362,6 +387,8 @@ class Figures:
             return []
         tags = self.process.read(window.tags, min(window.frontier, window.spans_mapped) * at.at("tag.size"))
         owners, zone = tags[at.at("tag.owner") :: at.at("tag.size")], at.at("owner.zone")
+        if zone not in owners:  # as nearly always: a loop in Python takes long
+            return []
         classes = tags[:: at.at("tag.size")]
         return [
             window.base + i * GRANULE
@@ -401,7 +428,7 @@ class Figures:
         by_place = {place: sum(c.cached[place] * c.size for c in sizes) for place in PLACES}
         cached = sum(by_place.values())
         small = sum(c.out * c.size for c in sizes)
-        zoned = [span for span in self.spans if span.start in self.zoned]
+        zoned = [span for span in self.spans if span.start in self.zoned] if self.zoned else []
         in_zones = sum(span.live * self.classes[span.cls].size for span in zoned if span.kind == at.at("kind.run"))
         kept, used = self.gauge("large_cached"), self.gauge("used")
         active, dirty = used - min(kept, used), self.gauge("dirty") + kept

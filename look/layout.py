@@ -3,6 +3,7 @@
 import re
 import struct
 import sys
+from array import array
 from collections.abc import Iterator
 
 from look import LookError, shown
@@ -77,6 +78,16 @@ class Layout:
     def fields(self, name: str, data: bytes, count: int, base: int = 0) -> tuple[int, ...]:
         """The first `count` words of an array in the structure at data[base]."""
         return struct.unpack_from(f"{ORDER}{count}Q", data, base + self.places[name][0])
+
+    def column(self, name: str, data: bytes, size: int) -> list[int]:
+        """The values of a field in each of the structures of `size` bytes that data has."""
+        at, width = self.places[name]
+        if at % width or size % width:
+            raise ValueError("not aligned")
+        found: list[int] = array(NUMBERS[width], data[: len(data) // size * size])[
+            at // width :: size // width
+        ].tolist()
+        return found
 
     def array(self, name: str, count: int) -> bytes:
         return self.process.read(self.places[name][0], self.places[name][1] * count)

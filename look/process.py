@@ -16,6 +16,7 @@ MOST = 1 << 30  # the most bytes or pages read at once; larger requests come fro
 PAGES_AT_ONCE = 1 << 20
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 KERNEL_THREAD = 0x200000  # PF_KTHREAD, of the flags in stat
+TICKS = os.sysconf("SC_CLK_TCK")
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d+) *(.*)")
 
@@ -40,6 +41,18 @@ def mapping_in(line: str) -> Mapping | None:
         return None
     start, end, offset, major, minor = (int(head[i], 16) for i in (1, 2, 4, 5, 6))
     return Mapping(start, end, head[3], offset, head[8], {}, os.makedev(major, minor), int(head[7]))
+
+
+def descendants(pid: int) -> list[int]:
+    """The process and its children, theirs too, each after its parent."""
+    parents: dict[int, list[int]] = {}
+    for child in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+        with suppress(OSError, ValueError, IndexError), open(f"/proc/{child}/stat", "rb") as file:
+            parents.setdefault(int(file.read().rpartition(b")")[2].split()[1]), []).append(child)
+    found = [pid]
+    for parent in found:  # which grows
+        found += sorted(parents.get(parent, []))
+    return found
 
 
 class Process:
@@ -78,6 +91,10 @@ class Process:
             return LookError(f"process {self.pid} is not this user's to read; ask as its user, or as root")
         remedy = "nobody may until the next boot" if scope == "3" else "ask as root, or set it to 0 by sysctl"
         return LookError(f"process {self.pid} may not be read: kernel.yama.ptrace_scope is {scope}; {remedy}")
+
+    def _stat(self) -> list[bytes]:
+        """The fields after the name."""
+        return self.contents("stat").rpartition(b")")[2].split()
 
     def _gone(self) -> LookError:
         with suppress(OSError, ValueError, IndexError), open(self._open("stat"), "rb") as file:
@@ -172,6 +189,14 @@ class Process:
     def resident(self) -> int:
         """RSS, as the kernel counts it."""
         return int(self.text("statm").split()[1]) * PAGE
+
+    def proportional(self) -> int:
+        """PSS: a page that n processes share counts as a page / n."""
+        return sum(int(kib) << 10 for kib in re.findall(r"^Pss: +(\d+) kB$", self.text("smaps_rollup"), re.M))
+
+    def cpu_seconds(self) -> float:
+        """The user and system time of all its threads so far."""
+        return sum(map(int, self._stat()[11:13])) / TICKS
 
     def pages(self, start: int, end: int) -> bytes:
         """A byte for each page of [start, end): 1 if it is present, else 0."""

@@ -30,7 +30,7 @@ def spoil(data, dice):
 
 @pytest.mark.parametrize("what", [
     lambda process: stats.as_text(stats.read(process)),
-    lambda process: explain.as_text(process, explain.read(process)),
+    lambda process: explain.as_text([explain.read(process)], []),
     lambda process: doctor.as_text(doctor.of_process(process)),
 ], ids=["stats", "explain", "doctor"])
 def test_nonsense_is_told_or_refused(what, preload, program, monkeypatch):
