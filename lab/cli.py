@@ -306,14 +306,15 @@ def merge_verb(folder: Path) -> None:
 @click.argument("file", type=click.Path(path_type=Path), default=ROOT / "build/report.html")
 @click.option("--readme", is_flag=True, help="also renew docs/results/ and the figures in README.md")
 def report_verb(file: Path, readme: bool) -> None:
-    """Write one HTML FILE with all results whose samples are here (build/report.html)."""
+    """Write one HTML FILE with all results that are kept (build/report.html)."""
     from lab import readme as figures  # here, since matplotlib takes a second to load
     from lab import report
 
+    known = results.Results.read(RESULTS)
     if readme:
-        figures.write(results.Results.read(RESULTS).comparisons, ROOT)
+        figures.write(known.comparisons, ROOT)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(report.report(RESULTS, show.console.print))
+    file.write_text(report.report(known, show.console.print))
     show.console.print(f"the report is in {file}")
 
 

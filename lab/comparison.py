@@ -10,7 +10,7 @@ from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.peers import LIMIT, older
 from lab.plots import SHARES, Palette
 from lab.samples import Samples
-from lab.show import SHORT, human, short_cells
+from lab.show import SHORT, duration, human, short_cells
 from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked, multiple
 
 ANSWERS = {  # the figures that answer a program's question, if these are not speed and peak RSS
@@ -179,10 +179,10 @@ def latencies(comparison: Comparison) -> Table:
     for cell in comparison.timed:
         for call in ("malloc", "free"):
             found = comparison.percentiles(cell, call)
-            said = {arm: " / ".join(f"{ns:.0f}" for ns in values) for arm, values in found.items()}
+            said = {arm: " / ".join(map(duration, values)) for arm, values in found.items()}
             rows.append([cell, call, *(said.get(arm, "-") for arm in arms)])
     shares = ", ".join(f"{100 * share:g} %" for share in SHARES.values())
-    note = f"Nanoseconds within which {shares} of the calls return, with the time to read the clock: medians of blocks."
+    note = f"The time in which {shares} of the calls return, reading the clock included: medians of blocks."
     return Table("How long single calls take", note, ["cell", "call", *arms], rows)
 
 

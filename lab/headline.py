@@ -2,16 +2,14 @@
 
 from statistics import geometric_mean
 
-import numpy as np
-
 from lab import LabError, machine
 from lab.ahead import LANE
-from lab.comparison import Comparison
+from lab.comparison import Comparison, coverage
 from lab.overview import memory_said
-from lab.page import markdown
-from lab.plots import Palette, Panel, spread
+from lab.page import markdown, points
+from lab.plots import Palette, Panel, beside
 from lab.programs import PREFIX
-from lab.versus import MEMORY, paired
+from lab.versus import MEMORY, Estimate, estimate, paired
 
 REFERENCE = "glibc"
 CPU, AFTER = "cpu_s", "after_kib"
@@ -47,14 +45,18 @@ def program(comparison: Comparison, cell: str) -> str:
     return name
 
 
-def ratios(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> Ratios:
-    """The ratios of the programs that have the figure on both arms."""
+def estimates(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> dict[str, Estimate]:
+    """The ratios of the programs that have the figure on both arms, with their intervals."""
     found = {}
     for cell in comparison.cells:
         of = paired(comparison.run, cell, figure, arm, reference)
         if of is not None:
-            found[program(comparison, cell)] = float(np.median(of))
+            found[program(comparison, cell)] = estimate(of)
     return found
+
+
+def ratios(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> Ratios:
+    return {name: median for name, (median, _, _) in estimates(comparison, figure, arm, reference).items()}
 
 
 def mean_said(of: Ratios) -> str:
@@ -75,38 +77,66 @@ def best(comparison: Comparison) -> list[str]:
     return sorted(means, key=lambda arm: means[arm])[:BEST]
 
 
-def table(comparison: Comparison) -> str:
-    rows = [
-        [f"**hz3, lane {LANE}**" if arm == LANE else arm]
+def compared(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table, LANE's first."""
+    found = [
+        [f"hz3, lane {LANE}" if arm == LANE else arm]
         + [mean_said(ratios(comparison, figure, arm)) for figure in FIGURES]
         for arm in (LANE, *best(comparison))
     ]
-    return markdown([f"beside {REFERENCE}", *FIGURES.values()], rows)
+    return [f"beside {REFERENCE}", *FIGURES.values()], found
 
 
-def worst(comparison: Comparison) -> str:
+def table(comparison: Comparison) -> str:
+    head, [mine, *others_] = compared(comparison)
+    return markdown(head, [[f"**{mine[0]}**", *mine[1:]], *others_])
+
+
+def worst(comparison: Comparison) -> list[str]:
     """The programs in which LANE is furthest behind the best of the peers: two in CPU time, one in peak memory."""
-    lines = ""
+    said = []
     for figure, count in ((CPU, 2), (MEMORY, 1)):
         against = [ratios(comparison, figure, LANE, peer) for peer in comparison.peers]
         behind = {name: max(of[name] for of in against if name in of) for name in set().union(*against)}
         for name in sorted(behind, key=lambda name: -behind[name])[:count]:
-            lines += f"- {memory_said(behind[name])} {FIGURES[figure]} where {WORDS[name]}\n"
-    return lines
+            said.append(f"{memory_said(behind[name])} {FIGURES[figure]} where {WORDS[name]}")
+    return said
+
+
+def than(said: str, what: str) -> str:
+    """ "6 % less CPU time than", "as much CPU time as"."""
+    return f"{said} {what} {'as' if said.endswith('as much') else 'than'}"
 
 
 def panels(comparison: Comparison) -> tuple[list[Panel], float]:
     """Returns panels for CPU time and peak memory, with a row for each program, and their height."""
     arms, found = [LANE, *others(comparison)], []
     for figure in (CPU, MEMORY):
-        of = {arm: ratios(comparison, figure, arm) for arm in arms}
-        groups = {
-            name: {arm: [of[arm][name]] if name in of[arm] else [] for arm in arms}
+        of = {arm: estimates(comparison, figure, arm) for arm in arms}
+        rows = {
+            name: {arm: of[arm][name] for arm in arms if name in of[arm]}
             for name in (program(comparison, cell) for cell in comparison.cells)
         }
-        label = f"times that on {REFERENCE} (left is better)"
-        found.append((title(FIGURES[figure]), spread(groups, Palette([LANE], others(comparison)), label, "")))
+        mean = than(mean_said(ratios(comparison, figure, LANE)), FIGURES[figure])
+        sentence = f"hz3 takes {mean} {REFERENCE}, in the mean of {len(rows)} programs"
+        label = f"{FIGURES[figure]}, times that on {REFERENCE}: less is better"
+        palette = Palette([LANE], others(comparison))
+        found.append((sentence, beside(rows, palette, label)))
     return found, 1.2 + 0.45 * len(comparison.cells)
+
+
+def note(comparison: Comparison) -> str:
+    """What the table beside it compares."""
+    facts, chosen = comparison.run.machine, ""
+    place = machine.name(facts) + f"; {machine.load_said(facts)}" * machine.busy(facts)
+    if len(others(comparison)) > BEST:
+        chosen = f" Of the others it has the {BEST} that take the least CPU time."
+    return (
+        f"{len(comparison.cells)} programs, some of them servers under load, ran {comparison.blocks} times on hz3 and on"
+        f" {len(comparison.peers)} other allocators. CPU time (user and system) and peak memory are geometric means over the"
+        f" programs; for servers also the memory 3 s after their load.{chosen} The machine is shared ({place}), so"
+        " differences of a few per cent are noise."
+    )
 
 
 def block(comparison: Comparison, picture: str, at: str) -> str:
@@ -123,7 +153,8 @@ The machine is shared ({place}), so differences of a few per cent are noise.
 {table(comparison)}
 Lane {LANE} is furthest behind the best of the other allocators here:
 
-{worst(comparison)}
+{points(worst(comparison))}
+In the picture a mark is the median of the ratios, and its line the interval that covers at least {coverage(comparison)} %.
 [Each program]({at}{PAGE}), [what is measured]({at}README.md),
 [small test programs]({at}programs.md), [every test]({at}peers.md).
 

@@ -11,7 +11,6 @@ import numpy as np
 from lab import LabError, machine
 from lab.ahead import LANE
 from lab.comparison import Comparison
-from lab.page import markdown
 from lab.plots import Palette, Panel, spread
 from lab.versus import MEMORY, SPEED, paired
 
@@ -143,7 +142,8 @@ def memory_said(ratio: float) -> str:
 SAID = {SPEED: ("speed", speed_said), MEMORY: ("memory", memory_said)}
 
 
-def table(overview: Overview) -> str:
+def compared(overview: Overview) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table."""
     head, lines = ["what the program does"], []
     for place in overview.places:
         head += [f"{word}, {place}" for word, _ in SAID.values()]
@@ -154,7 +154,7 @@ def table(overview: Overview) -> str:
                 values = overview.rows[figure].get(words, {}).get(place)
                 line.append(said(geometric_mean(values)) if values else "-")
         lines.append(line)
-    return markdown(head, lines)
+    return head, lines
 
 
 def furthest(groups: Groups, first: Callable[..., tuple[float, str, str]], count: int) -> list[tuple[float, str, str]]:
@@ -163,25 +163,29 @@ def furthest(groups: Groups, first: Callable[..., tuple[float, str, str]], count
     return sorted((first(of) for of in means.values()), reverse=first is max)[:count]
 
 
-def worst(overview: Overview) -> str:
+def worst(overview: Overview) -> list[str]:
     """The two programs in which hz3 is slowest, and the one in which it takes most memory, in words."""
     slow = furthest(overview.programs[SPEED], min, 2)
     big = furthest(overview.programs[MEMORY], max, 1)
     said = [f"{speed_said(ratio)} where {PROGRAMS[name]} ({place})" for ratio, name, place in slow]
     said += [f"{memory_said(ratio)} memory where {PROGRAMS[name]} ({place})" for ratio, name, place in big]
-    return "".join(f"- {words}\n" for words in said)
+    return said
+
+
+LABELS = {  # a dot is a test, a diamond the mean of its row
+    SPEED: "speed, times that of the fastest: more is better",
+    MEMORY: "peak memory, times that of the smallest: less is better",
+}
 
 
 def panels(overview: Overview) -> list[Panel]:
     """Panels for speed and memory, with a row for each of ROWS."""
     found = []
     for figure, title in (
-        (SPEED, "Speed, times that of the fastest (right is better)"),
-        (MEMORY, "Peak memory, times that of the smallest (left is better)"),
+        (SPEED, "Right of 1 hz3 is faster than the fastest of the others"),
+        (MEMORY, "Left of 1 hz3 takes less memory than the smallest of the others that are about as fast"),
     ):
         groups = {words: {p: by.get(p, []) for p in overview.places} for words, by in overview.rows[figure].items()}
         if groups:
-            found.append(
-                (title, spread(groups, Palette(overview.places, ()), "a dot is a test, a diamond the mean", ""))
-            )
+            found.append((title, spread(groups, Palette(overview.places, ()), LABELS[figure], "")))
     return found

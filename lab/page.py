@@ -18,6 +18,10 @@ def markdown(head: list[str], rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def points(said: list[str]) -> str:
+    return "".join(f"- {words}\n" for words in said)
+
+
 def page(comparisons: list[Comparison], known: list[Reason]) -> str:
     parts = [HEAD]
     for c in comparisons:

@@ -8,8 +8,8 @@ from statistics import geometric_mean
 from lab import LabError, conform, headline, machine
 from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
-from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, group, panels, table, worst
-from lab.page import markdown, page
+from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, compared, group, panels, worst
+from lab.page import markdown, page, points
 from lab.plots import Palette, Panel, grid, spread
 from lab.report import scaling_panels
 from lab.results import read_json
@@ -99,10 +99,10 @@ def figures(overview: Overview, folder: Path, at: str = f"{RESULTS}/") -> str:
 with the fastest of them, and its peak memory with the smallest of those that are about as fast. "50 % slower" means
 half the speed. The machines are shared ({"; ".join(overview.machines)}), so differences of a few per cent are noise.
 
-{table(overview)}
+{markdown(*compared(overview))}
 It does worst in these programs:
 
-{worst(overview)}
+{points(worst(overview))}
 [What is measured]({at}README.md), [by program]({at}programs.md),
 [every test]({at}peers.md).
 
@@ -140,7 +140,8 @@ def write(runs: list[Samples], root: Path) -> None:
         (folder / headline.PAGE).write_text(headline.page(real))
     parts += [section(small, groups), spreads(folder, *groups), *(section(*one) for one in larger)]
     for comparison in [c for c in comparisons if c.run.plan.name == SCALING][-1:]:  # on the largest machine
-        parts.append(drawn(folder, "scaling", "speed over threads", scaling_panels(comparison), 3.4))
+        if panels_of := scaling_panels(comparison):
+            parts.append(drawn(folder, "scaling", "speed over threads", panels_of, 3.4))
     (folder / "programs.md").write_text("\n".join(parts))
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     if real:

@@ -1,24 +1,27 @@
-"""Makes one self-contained HTML file from the results."""
+"""Makes one self-contained HTML file from the kept summary of all results: first what came out, then each list of tests
+and each experiment."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from statistics import geometric_mean
 
 import jinja2
 from markupsafe import Markup
 
-from lab import LabError, plots
-from lab.ahead import Reason, reasons
-from lab.build import Say
-from lab.comparison import Comparison, Table, measured, tables, title
+from lab import LabError, experiment, headline, machine, overview, plots, words
+from lab.ahead import LANE, Reason, reasons
+from lab.comparison import Comparison, Table, measured, tables, versions
+from lab.experiment import Experiment
 from lab.handovers import kept
-from lab.judge import Verdict, judge
-from lab.plots import grid
-from lab.results import best, counts, files, newest, readable, run_of
-from lab.samples import Samples
+from lab.ledger import order
+from lab.plots import COLUMNS, WIDTH, grid
+from lab.results import EXPERIMENTS, Results, day, weightiest
 from lab.show import signed, steps
-from lab.versus import MEMORY, SPEED, Figure
+from lab.summary import Judged
+from lab.versus import MEMORY, OVERFLOWED, SPEED, Estimate, Figure, estimate, paired
 
 PAGE = jinja2.Environment(
     loader=jinja2.PackageLoader("lab"),
@@ -29,6 +32,14 @@ PAGE = jinja2.Environment(
 ).get_template("report.html")
 
 NO_PICTURE = Markup()
+SHORT, EXPERIMENTS_TITLE, MEASURED = "In short", "Experiments on hz3 itself", "Who was measured"
+WORDS_OF_VERDICTS = (
+    "GO: all that was asked for before the run holds. NO-GO: something does not. NO DIFFERENCE: neither better nor worse."
+    " INCONCLUSIVE: the runs do not decide it."
+)
+FEW = 4  # tests; a program with fewer has no picture of its own
+POINTS = 4  # numbers of threads from which they are a line; fewer are tests like others
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,7 @@ class Block:
     title: str = ""
     text: str = ""
     word: str = ""  # the verdict, beside the text
+    points: Sequence[str] = ()
     note: str = ""
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
@@ -45,31 +57,150 @@ class Block:
     picture: Markup = NO_PICTURE
 
 
-def of_table(made: Table) -> Block:
-    return Block(title=made.title, note=made.note, head=made.head, rows=made.rows, prose=made.prose)
+def of_table(made: Table, names: dict[str, str]) -> Block:
+    """names: words for the cells."""
+
+    def row(cells: Sequence[str]) -> list[str]:
+        name, mark, _ = cells[0].partition(f" {OVERFLOWED}")
+        said = [f"{names.get(name, name)}{mark}", *cells[1:]]
+        return [
+            words.FIGURES.get(cell, cell) if head == "figure" else cell
+            for head, cell in zip(made.head, said, strict=True)
+        ]
+
+    head = ["test" if name == "cell" else name for name in made.head]
+    return Block(title=made.title, note=made.note, head=head, rows=list(map(row, made.rows)), prose=made.prose)
 
 
-def drawn(panels: list[plots.Panel], height: float, alt: str, title: str = "") -> Block:
-    return Block(title=title, picture=Markup(grid(panels, height, alt)))
+def drawn(
+    panels: list[plots.Panel], height: float, alt: str, title: str = "", columns: int = COLUMNS, width: float = WIDTH
+) -> Block:
+    return Block(title=title, picture=Markup(grid(panels, height, alt, columns, width)))
 
 
-def speed_panels(comparison: Comparison) -> dict[str, list[plots.Panel]]:
-    """Speed panels by benchmark program."""
-    panels = defaultdict(list)
-    for cell in comparison.cells:
-        if speed := comparison.figures(cell, SPEED):
-            unit = (1.0, "runs per second of CPU time") if comparison.real else (1e6, "M ops/s")
-            draw = plots.intervals(speed, comparison.palette, *unit)
-            panels[comparison.run.plan.cells[cell].group].append((cell, draw))
-    return panels
+# ---- what came out ----
 
 
-def pareto_panels(comparison: Comparison) -> list[plots.Panel]:
+def real_in_short(comparison: Comparison) -> list[Block]:
+    head, rows = headline.compared(comparison)
+    panels, height = headline.panels(comparison)
+    said = [headline.than(cell, name) for name, cell in zip(head[1:3], rows[0][1:3], strict=True)]
+    beside = " and ".join(f"{words} {headline.REFERENCE}" for words in said)
+    text = f"In {len(comparison.cells)} real programs hz3 takes {beside}"
     return [
-        (cell, plots.pareto(speed, comparison.figures(cell, MEMORY), comparison.palette))
-        for cell in comparison.cells
-        if (speed := comparison.figures(cell, SPEED)) and not comparison.real
+        Block(title=text, head=head, rows=rows, note=headline.note(comparison)),
+        Block(text="It is furthest behind the best of the others here:", points=headline.worst(comparison)),
+        drawn(panels, height, headline.LABEL, columns=1, width=9),
     ]
+
+
+def small_in_short(found: overview.Overview) -> list[Block]:
+    if not found.rows[SPEED]:
+        return []
+    head, rows = overview.compared(found)
+    height = 1.4 + 0.4 * len(rows)
+    return [
+        Block(
+            title="In small programs it depends on what they do",
+            note=f"Lane {LANE} beside {found.peers} other allocators: speed beside the fastest of them in each test, and peak"
+            " memory beside the smallest of those that are about as fast.",
+            head=head,
+            rows=rows,
+        ),
+        Block(text="It does worst in these:", points=overview.worst(found)),
+        drawn(overview.panels(found), height, "hz3 beside the best other allocator in each test", columns=1, width=9),
+    ]
+
+
+def counted(runs: list[tuple[Experiment, Judged]]) -> str:
+    counts = Counter(verdict.word for _, run in runs for verdict in run.verdicts)
+    said = ", ".join(f"{n} {word}" for word, n in counts.most_common())
+    return f"Of {words.count(counts.total(), 'variant')} that experiments tried: {said}"
+
+
+def verdicts(runs: list[tuple[Experiment, Judged]]) -> Block:
+    rows = [
+        [
+            asked.name,
+            asked.question,
+            machine.name(run.machine),
+            "; ".join(f"{verdict.variant}: {verdict.word}" for verdict in run.verdicts),
+        ]
+        for asked, run in runs
+    ]
+    return Block(head=["experiment", "question", "machine", "verdict"], rows=rows, prose=True)
+
+
+# ---- a list of tests ----
+
+
+def title(comparison: Comparison) -> str:
+    name = comparison.run.plan.name
+    return f"{words.LISTS.get(name, name)}, on {comparison.run.machine['cpus_allowed']} CPUs"
+
+
+def beside_fastest(comparison: Comparison, cell: str) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
+    """Each arm's time for an operation and its peak memory, as multiples of the fastest peer's."""
+    best = comparison.fastest(comparison.figures(cell, SPEED))
+    if not best:
+        return {}, {}
+    arms = [*comparison.lanes, *comparison.peers]
+    times = {arm: paired(comparison.run, cell, SPEED, best, arm) for arm in arms}
+    sizes = {arm: paired(comparison.run, cell, MEMORY, arm, best) for arm in arms}
+    found = ({arm: estimate(of) for arm, of in ratios.items() if of is not None} for ratios in (times, sizes))
+    return next(found), next(found)
+
+
+def sentence(comparison: Comparison, does: str, cells: list[str]) -> str:
+    """How LANE compares in the mean of the cells, as the summary does."""
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for cell in cells:
+        for figure, ratio in overview.against(comparison, cell, LANE):
+            ratios[figure].append(ratio)
+    said = []
+    if ratios[SPEED]:
+        speed = overview.speed_said(geometric_mean(ratios[SPEED]))
+        said.append(f"is {speed} {'as' if speed.endswith('as fast') else 'than'} the fastest of the others")
+    if ratios[MEMORY]:
+        size = headline.than(overview.memory_said(geometric_mean(ratios[MEMORY])), "memory")
+        said.append(f"takes {size} the smallest that is about as fast")
+    return f"Where {does}, hz3 {' and '.join(said)}" if said else f"Where {does}"
+
+
+def program_pictures(comparison: Comparison) -> list[Block]:
+    """For each program a picture of its tests; programs with few tests share one."""
+    by_program = words.by_program(comparison, comparison.cells)
+    few = {does: cells for does, cells in by_program.items() if len(cells) < FEW}
+    names = words.tests(comparison)
+    blocks = [
+        beside_picture(comparison, sentence(comparison, does, cells), words.differing(comparison, cells))
+        for does, cells in by_program.items()
+        if does not in few
+    ]
+    if few:
+        rows = {cell: names[cell] for cells in few.values() for cell in cells}
+        said = [sentence(comparison, does, cells) for does, cells in few.items()]
+        blocks += [
+            beside_picture(comparison, f"Tests of {words.count(len(few), 'program')} more", rows),
+            Block(points=said),
+        ]
+    return blocks
+
+
+def beside_picture(comparison: Comparison, title: str, names: dict[str, str]) -> Block:
+    """Time and memory in each of the cells, which `names` has words for."""
+    found = {name: beside_fastest(comparison, cell) for cell, name in names.items()}
+    panels = [
+        (
+            what,
+            plots.beside(
+                rows, comparison.palette, f"{label}, times that of the fastest: less is better", all_intervals=False
+            ),
+        )
+        for place, (what, label) in enumerate((("Time", "time for an operation"), ("Memory", "peak memory")))
+        if any(rows := {name: of[place] for name, of in found.items() if of[place]})
+    ]
+    return drawn(panels, 1.1 + 0.42 * len(found), title, title) if panels else Block()
 
 
 def scaling_panels(comparison: Comparison) -> list[plots.Panel]:
@@ -80,10 +211,12 @@ def scaling_panels(comparison: Comparison) -> list[plots.Panel]:
             others = {k: v for k, v in parameters.items() if k not in ("threads", "iters", "question")}
             name = " ".join(f"{k}={v:g}" if isinstance(v, float) else str(v) for k, v in others.items())
             families[name.removeprefix("bench_")][int(parameters["threads"])] = speed
-    return [(name, plots.scaling(family, comparison.palette)) for name, family in families.items() if len(family) > 1]
+    return [
+        (name, plots.scaling(family, comparison.palette)) for name, family in families.items() if len(family) >= POINTS
+    ]
 
 
-def time_panels(comparison: Comparison) -> list[plots.Panel]:
+def time_panels(comparison: Comparison, names: dict[str, str]) -> list[plots.Panel]:
     panels = []
     for cell in comparison.cells:
         series = {}
@@ -91,70 +224,134 @@ def time_panels(comparison: Comparison) -> list[plots.Panel]:
             pairs = (point.split(":") for point in text.split(","))
             series[arm] = [(float(ms), float(kib)) for ms, kib in pairs]
         if series:
-            panels.append((cell, plots.over_time(series, comparison.palette)))
+            panels.append((names[cell], plots.over_time(series, comparison.palette)))
     return panels
 
 
-def percentile_panels(comparison: Comparison) -> list[plots.Panel]:
-    return [
-        (f"{call}: {cell}", plots.percentiles(comparison.percentiles(cell, call), comparison.palette))
-        for cell in comparison.timed
-        for call in ("malloc", "free")
-    ]
+def percentile_panels(comparison: Comparison, names: dict[str, str]) -> list[plots.Panel]:
+    """How long half of the calls take, and all but a few."""
+    panels = []
+    for said, share in (("Half", "p50"), ("99.9 %", "p999")):
+        for call in ("malloc", "free"):
+            found = {
+                names[cell]: {arm: (ns.median, ns.low, ns.high) for arm, ns in figures.items()}
+                for cell in comparison.timed
+                if (figures := comparison.figures(cell, f"{call}_{share}_ns"))
+            }
+            draw = plots.beside(found, comparison.palette, "ns: less is better", line=0, all_intervals=False)
+            panels.append((f"{said} of the calls of {call} return within", draw))
+    return panels if comparison.timed else []
 
 
 def comparison_section(comparison: Comparison, known: list[Reason]) -> list[Block]:
-    blocks = [
-        Block(note=measured(comparison.run, comparison.blocks)),
-        *map(of_table, tables(comparison, known, kept(comparison.run.plan))),
-    ]
-    for program, panels in speed_panels(comparison).items():
-        height = 0.9 + 0.2 * len(comparison.arms)
-        blocks.append(drawn(panels, height, f"ops/s of {program}", f"Speed: {program}"))
-    for what, panels in (
-        ("Speed against memory", pareto_panels(comparison)),
-        ("Scaling over threads", scaling_panels(comparison)),
-        ("RSS over time", time_panels(comparison)),
-        ("How long single calls take", percentile_panels(comparison)),
+    names = words.tests(comparison)
+    place = f"{machine.name(comparison.run.machine)}, Linux {comparison.run.machine['kernel']}"
+    blocks = [Block(note=f"{day(comparison.run.path)}, {place}; {measured(comparison.run, comparison.blocks)}")]
+    if not comparison.real:
+        blocks += program_pictures(comparison)
+    for what, height, panels in (
+        ("More threads do more, up to the number of cores", 3.4, scaling_panels(comparison)),
+        ("What is resident, second by second", 3.4, time_panels(comparison, names)),
+        ("How long single calls take", 1.1 + 0.42 * len(comparison.timed), percentile_panels(comparison, names)),
     ):
         if panels:
-            blocks.append(drawn(panels, 3.4, what, what))
-    return blocks
+            blocks.append(drawn(panels, height, what, what))
+    made = tables(comparison, known, kept(comparison.run.plan))
+    return [*blocks, *(of_table(table, names) for table in made if table.title != MEASURED)]
 
 
-def experiment_section(run: Samples, verdicts: list[Verdict]) -> list[Block]:
-    blocks = [Block(title(run), run.plan.experiment["question"], note=measured(run, run.plan.blocks))]
-    for verdict in verdicts:
-        figure = verdict.findings[0].figure
-        findings = [finding for finding in verdict.findings if finding.figure == figure]
-        panels = [(f"{verdict.variant}: {figure}", plots.forest(findings))]
-        gates = [[gate.holds.value, str(gate.gate), gate.reason] for gate in verdict.gates]
-        others = [[f.case, f.figure, signed(f.effect.gain), f.verdict] for f in verdict.findings if f.figure != figure]
+# ---- an experiment ----
+
+
+def better_said(run: Judged) -> str:
+    of = Counter(f.verdict for verdict in run.verdicts for f in verdict.findings if f.figure == run.figure)
+    counts = ", ".join(f"{n} {word}" for word, n in of.most_common())
+    return f"{words.FIGURES.get(run.figure, run.figure)}: of {words.count(of.total(), 'case')} {counts}"
+
+
+def experiment_section(asked: Experiment, run: Judged) -> list[Block]:
+    several = len(run.verdicts) > 1
+    rows = {
+        f"{verdict.variant}: {f.case}" if several else f.case: f
+        for verdict in run.verdicts
+        for f in verdict.findings
+        if f.figure == run.figure
+    }
+    gates = [
+        [verdict.variant, gate.holds.value, str(gate.gate), gate.reason]
+        for verdict in run.verdicts
+        for gate in verdict.gates
+    ]
+    memory = [
+        [verdict.variant, f.case, words.FIGURES.get(f.figure, f.figure), signed(f.effect.gain), f.verdict]
+        for verdict in run.verdicts
+        for f in verdict.findings
+        if f.figure != run.figure and f.verdict != "SAME"
+    ]
+    about = f"{day(run.path)}, {words.count(run.blocks, 'block')}"
+    return [
+        Block(f"{run.name} on {machine.name(run.machine)}", asked.question, note=about),
+        *(Block(text=f"{verdict.variant}:", word=verdict.word) for verdict in run.verdicts),
+        Block(head=["variant", "holds", "what was asked", "where"], rows=gates),
+        drawn([(better_said(run), plots.forest(rows))], 0.9 + 0.25 * len(rows), run.name, columns=1, width=8),
+        Block(note="Where memory is not the same:" * bool(memory)),
+        Block(head=["variant", "case", "memory", "better by", ""], rows=memory),
+    ]
+
+
+# ---- the page ----
+
+
+def judged(results: Results) -> list[tuple[Experiment, Judged]]:
+    """For each experiment, in the ledger's order, its runs that count most."""
+    found = []
+    for file in sorted(experiment.files(EXPERIMENTS), key=order):
+        asked = experiment.read(file)
+        found += [(asked, run) for run in weightiest(results.experiments.get(file.stem, []), asked)]
+    return found
+
+
+def appendix(comparisons: list[Comparison]) -> list[Block]:
+    """Libraries, and the command of each test."""
+    blocks = []
+    for comparison in comparisons:
+        commands = [
+            [said, shlex.join(comparison.run.plan.cells[cell].argv)] for cell, said in words.tests(comparison).items()
+        ]
+        made = of_table(versions(comparison), {})
         blocks += [
-            Block(text=f"{verdict.variant}:", word=verdict.word, head=["holds", "gate", "where"], rows=gates),
-            drawn(panels, 0.9 + 0.3 * len(findings), f"{run.plan.name}, {verdict.variant}"),
-            Block(head=["case", "memory", "better by", ""], rows=others),
+            Block(title(comparison), note=made.note, head=made.head, rows=made.rows),
+            Block(head=["test", "command"], rows=commands),
         ]
     return blocks
 
 
-def published(folder: Path, say: Say) -> list[Samples]:
-    """From the samples in the folder: the newest comparison of each list, and the newest run of each experiment."""
-    paths = steps("reading", files(folder), run_of, say)
-    runs = [run for run in readable(paths, say) if counts(run)]
-    compared = newest(run for run in runs if run.plan.kind == "peers")
-    return compared + best((run for run in runs if run.plan.kind == "ab"), lambda run: run.plan.name)
-
-
-def report(folder: Path, say: Say) -> str:
-    runs = published(folder, say)
-    if not runs:
-        raise LabError(f"nothing to report: no samples in {folder}")
-    known = reasons()
+def report(results: Results, say: Say) -> str:
+    lists, runs, known = [*words.LISTS], judged(results), reasons()
+    comparisons = sorted(
+        map(Comparison, results.comparisons),
+        key=lambda c: lists.index(c.run.plan.name) if c.run.plan.name in lists else len(lists),
+    )
+    if not comparisons and not runs:
+        raise LabError(f"nothing to report: no summary of results in {results.folder}")
+    real = [c for c in comparisons if c.real and c.cells]
     sections: dict[str, list[Block]] = defaultdict(list)
-    for run in steps("drawing", runs, title, say):
-        if run.plan.kind == "ab":
-            sections["Experiments"] += experiment_section(run, judge(run))
-        else:
-            sections[title(run)] += comparison_section(Comparison(run), known)
-    return PAGE.render(sections=dict(sections))
+    if real:
+        sections[SHORT] += real_in_short(real[0])
+    sections[SHORT] += small_in_short(overview.Overview.of([c for c in comparisons if not c.real]))
+    if runs:
+        sections[SHORT].append(Block(title=counted(runs), note=WORDS_OF_VERDICTS))
+    for comparison in steps("drawing", comparisons, title, say):
+        sections[title(comparison)] += comparison_section(comparison, known)
+    if runs:
+        sections[EXPERIMENTS_TITLE].append(verdicts(runs))
+    for asked, run in steps("drawing", runs, lambda one: one[1].name, say):
+        sections[EXPERIMENTS_TITLE] += experiment_section(asked, run)
+    sections[f"{MEASURED}, and by which commands"] += appendix(comparisons)
+    return with_short_ids(PAGE.render(sections=dict(sections)))
+
+
+def with_short_ids(page: str) -> str:
+    """matplotlib names what a picture uses again by a digest of it."""
+    ids: dict[str, str] = {}
+    return re.sub(r'(?<=#|")[mp][0-9a-f]{10}(?=[")])', lambda match: ids.setdefault(match[0], f"m{len(ids)}"), page)

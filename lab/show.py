@@ -104,9 +104,19 @@ def steps(verb: str, items: Sequence[T], name: Callable[[T], str], say: Callable
 
 
 def human(figure: str, value: float) -> str:
+    """With its unit; shares, ratios and numbers have none."""
     if figure.endswith("_per_s"):
-        return f"{value / 1e6:.2f} M" if value >= 1e5 else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-    return f"{value / 1024:.1f} MiB" if figure.endswith("_kib") else f"{value:.4g}"
+        return f"{value / 1e6:.2f} M/s" if value >= 1e5 else f"{value:.0f} /s" if value >= 100 else f"{value:.3g} /s"
+    if figure.endswith("_kib"):
+        return f"{value / 1024:.1f} MiB"
+    return f"{value:.4g} s" if figure.endswith(("_s", "seconds")) else f"{value:.4g}"
+
+
+def duration(ns: float) -> str:
+    for unit, in_ns in (("ms", 1e6), ("µs", 1e3)):
+        if ns >= in_ns:
+            return f"{ns / in_ns:.3g} {unit}"
+    return f"{ns:.0f} ns"
 
 
 def signed(log_ratio: float) -> str:

@@ -196,6 +196,9 @@ def timed(value: Any) -> Any:
     return number(round(float(f"{value:.{DIGITS}g}"), DIGITS - 1) if isinstance(value, float) else value)
 
 
+TEXTS = ("rss_over_time",)  # figures that pictures show of one block
+
+
 def _cell_to_json(comparison: Comparison, name: str) -> Json:
     run, cell = comparison.run, comparison.run.plan.cells[name]
     command = shlex.join(cell.argv)
@@ -210,6 +213,8 @@ def _cell_to_json(comparison: Comparison, name: str) -> Json:
             figure: [[short(block[arm].get(figure)) for block in blocks] for arm in blocks[0]]
             for figure in figures_shown(comparison, name)
         }
+        if texts := {text: of_arms for text in TEXTS if (of_arms := comparison.texts(name, text))}:
+            table["texts"] = texts
         table["figures"] = {
             figure: of_arms
             for figure, of_arms in columns.items()
@@ -245,7 +250,8 @@ def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
                 found = {figure: real(of_arms[column][block]) for figure, of_arms in cell["figures"].items()}
                 if cpu_s := found.get("cpu_s"):
                     found[SPEED] = 1 / cpu_s
-                attempt[arm] = asked | {figure: value for figure, value in found.items() if value is not None}
+                texts = {text: of_arms[arm] for text, of_arms in cell.get("texts", {}).items() if arm in of_arms}
+                attempt[arm] = asked | {figure: value for figure, value in found.items() if value is not None} | texts
             run.attempts[Round("ab", block, name)] = [attempt]
     return run
 

@@ -248,7 +248,7 @@ def test_runs_that_are_too_short_are_warned_of(lab, capsys, seconds, warned):
 
 
 def test_a_slow_program_has_a_speed_too():
-    assert [show.human("ops_per_s", value) for value in (1368.0, 2.5e6)] == ["1368", "2.50 M"]
+    assert [show.human("ops_per_s", value) for value in (1368.0, 2.5e6)] == ["1368 /s", "2.50 M/s"]
 
 
 def test_another_plan_cannot_be_resumed(lab):

@@ -10,7 +10,7 @@ import pytest
 from synthetic import experiment as table_of
 from synthetic import peers, samples, written
 
-from lab import ROOT, LabError, archive, ledger, pack, page, readme, report, results, show, summary
+from lab import ROOT, LabError, archive, ledger, pack, page, readme, results, show, summary
 from lab.comparison import Comparison
 from lab.experiment import from_table
 from lab.judge import log_ratio, percent
@@ -78,7 +78,7 @@ def test_of_several_files_one_that_is_damaged_leaves_the_others_readable(file, t
     assert [run.path.parent.name for of in known.experiments.values() for run in of] == ["x", "y"]
     assert summary.judged_to_json(known.experiments["x"][0]) == whole  # kept as it was
     assert len(said) == 1 and f"{file} is not a file of samples: line " in said[0]
-    assert [run.path for run in report.published(tmp_path / "results", said.append)] == [other]
+    assert [run.path for run in results.readable(results.files(tmp_path / "results"), said.append)] == [other]
 
 
 def test_a_run_that_is_kept_is_in_the_index_and_the_summary_and_a_newer_one_shortens_it(tmp_path):
