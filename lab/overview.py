@@ -183,7 +183,7 @@ def panels(overview: Overview) -> list[Panel]:
     found = []
     for figure, title in (
         (SPEED, "Right of 1 hz3 is faster than the fastest of the others"),
-        (MEMORY, "Left of 1 hz3 takes less memory than the smallest of the others that are about as fast"),
+        (MEMORY, "Left of 1 hz3 takes less memory than the smallest of like speed"),
     ):
         groups = {words: {p: by.get(p, []) for p in overview.places} for words, by in overview.rows[figure].items()}
         if groups:

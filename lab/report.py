@@ -204,16 +204,20 @@ def beside_picture(comparison: Comparison, title: str, names: dict[str, str]) ->
 
 
 def scaling_panels(comparison: Comparison) -> list[plots.Panel]:
-    families: dict[str, dict[int, dict[str, Figure]]] = defaultdict(dict)
-    for cell in comparison.cells:
-        parameters = comparison.parameters(cell)
-        if "threads" in parameters and (speed := comparison.figures(cell, SPEED)):
-            others = {k: v for k, v in parameters.items() if k not in ("threads", "iters", "question")}
-            name = " ".join(f"{k}={v:g}" if isinstance(v, float) else str(v) for k, v in others.items())
-            families[name.removeprefix("bench_")][int(parameters["threads"])] = speed
-    return [
-        (name, plots.scaling(family, comparison.palette)) for name, family in families.items() if len(family) >= POINTS
-    ]
+    """Speed over the number of threads, where all else is alike."""
+    panels = []
+    for does, cells in words.by_program(comparison, comparison.cells).items():
+        families: dict[str, dict[int, dict[str, Figure]]] = defaultdict(dict)
+        for cell, apart in words.differing(comparison, cells, but="threads").items():
+            speed = comparison.figures(cell, SPEED)
+            if speed and "threads" in (asked := comparison.parameters(cell)):
+                families[apart][int(asked["threads"])] = speed
+        for apart, family in families.items():
+            if len(family) >= POINTS:
+                most = max(family, key=lambda threads: family[threads][comparison.lanes[0]].median)
+                said = f"Where {does}{f', {apart}' if apart else ''}, hz3 does most with {most} threads"
+                panels.append((said, plots.scaling(family, comparison.palette)))
+    return panels
 
 
 def time_panels(comparison: Comparison, names: dict[str, str]) -> list[plots.Panel]:

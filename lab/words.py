@@ -79,13 +79,13 @@ def program(comparison: Comparison, cell: str) -> str:
     return overview.PROGRAMS.get(name, f"{name} runs")
 
 
-def differing(comparison: Comparison, cells: list[str]) -> dict[str, str]:
-    """For each cell of one program what sets it apart from the others."""
+def differing(comparison: Comparison, cells: list[str], but: str = "") -> dict[str, str]:
+    """For each cell of one program what sets it apart from the others, but for one parameter."""
     asked = {cell: comparison.parameters(cell) for cell in cells}
     keys = [
         key
         for key in dict.fromkeys(key for of in asked.values() for key in of)
-        if key not in TOLD_BY_OTHERS and len({str(of.get(key)) for of in asked.values()}) > 1
+        if key not in (*TOLD_BY_OTHERS, but) and len({str(of.get(key)) for of in asked.values()}) > 1
     ]
 
     def said(key: str, value: object) -> str:

@@ -65,6 +65,9 @@ def test_every_kind_of_picture_is_there_and_well_formed(page):
                       "More threads do more, up to the number of cores", "What is resident, second by second",
                       "How long single calls take", "synthetic"]  # fmt: skip
     assert "2 threads" in pictures[1] and "8 threads" in pictures[1]
+    assert "Where threads free each other's objects, hz3 does most with 8 threads" in " ".join(
+        text for text, _ in texts(pictures[2])
+    )
 
 
 def test_what_came_out_comes_first_in_words_and_with_units(page):
@@ -132,7 +135,7 @@ def test_colours_can_be_told_apart_and_so_can_marks_for_those_who_see_no_colours
 
 def texts(svg):
     return [
-        (text.text, float(text.get("y")))
+        (text.text, float(text.get("y", "nan")))
         for text in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
     ]
 
