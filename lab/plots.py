@@ -135,7 +135,8 @@ def rows_of(axis: Axes) -> list[str]:
 
 
 def slim(svg: str) -> str:
-    """The same picture in a third of the bytes: a tenth of a point is enough, and marks of one kind share their style."""
+    """The same picture in half the bytes: a tenth of a point is enough, and marks of one kind share their style.  (scour
+    comes to the same size in 0.2 s a picture, and had its last release in 2020.)"""
 
     def marks(group: re.Match[str]) -> str:
         styles = set(STYLE.findall(group[2]))

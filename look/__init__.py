@@ -1,6 +1,6 @@
-"""Looks into running processes from outside: hz3 stats, explain, top, profile, flows, doctor, exporter.  It needs only
-Python, but exporter needs prometheus-client, and pprof's format protobuf.  No code runs in the process that is looked
-into, and only --start and --stop write to it."""
+"""Looks into running processes from outside: hz3 ps, stats, explain, top, profile, flows, doctor, exporter.  It needs only
+Python, but exporter needs prometheus-client, pprof's format protobuf, and the page of flows Jinja2.  No code runs in the
+process that is looked into, and only --start and --stop write to it."""
 
 
 class LookError(Exception):

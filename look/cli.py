@@ -171,7 +171,9 @@ def show_flows(arguments: argparse.Namespace) -> str:
     found = profile_of(arguments.what)
     if not arguments.html:
         return flows.as_text(found)
-    page = flows.as_page(found)
+    with needing("a page", "jinja2"):
+        from look.flows_page import as_page
+    page = as_page(found)
     return written(arguments.html, "a browser", lambda: Path(arguments.html).write_text(page, encoding="utf-8"))
 
 
@@ -306,7 +308,7 @@ def parser(verb: str) -> Parser:
             "hz3 flows", description="Who frees whose memory: a heap profile by the threads of malloc and free."
         )
         made.add_argument("what", metavar="PID|FILE")
-        made.add_argument("--html", metavar="PAGE", help="write a heatmap for a browser")
+        made.add_argument("--html", metavar="PAGE", help="write a heatmap for a browser; needs jinja2")
         made.set_defaults(run=show_flows)
     else:
         raise LookError(f"no verb '{verb}'")

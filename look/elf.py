@@ -1,4 +1,6 @@
-"""Reads an ELF object, in a process's memory or in a file: its interpreter, and the names that it defines."""
+"""Reads an ELF object, in a process's memory or in a file: its interpreter, and the names that it defines.
+
+By hand, since pyelftools reads files: of what the loader mapped it would need the section headers, which are not there."""
 
 import os
 import stat

@@ -1,8 +1,6 @@
-"""Which threads free which threads' memory, by a heap profile: as a list, and as a heatmap in the terminal or a
-page."""
+"""Which threads free which threads' memory, by a heap profile: as a list, and as a heatmap in the terminal."""
 
 from collections import defaultdict
-from html import escape
 from typing import NamedTuple
 
 from look import shown
@@ -16,6 +14,9 @@ SHADES = " ░▒▓█"
 NEARLY_ALL, MUCH = 0.95, 0.5  # shares of the bytes
 
 
+HEADS = ("bytes", "share", "objects", "mean size", "half live", "sizes, by bytes")
+
+
 class Flow(NamedTuple):
     """Memory that one thread allocated and another freed."""
 
@@ -26,9 +27,10 @@ class Flow(NamedTuple):
     age: int  # the median is below 2 ** age ms
     sizes: list[tuple[int, float]]  # powers of two, and the bytes in objects of at most that, and more than half of it
 
-    def __str__(self) -> str:
-        size, half = human(round(self.bytes)), f"half live < {2**self.age} ms"
-        return f"{self.by} to {self.to}: {size}, {self.objects:.0f} objects, {self.shares()}, {half}"
+    def cells(self, total: float) -> list[str]:
+        """For HEADS."""
+        size, mean = human(round(self.bytes)), human(round(self.bytes / self.objects))
+        return [size, f"{self.bytes / total:.1%}", f"{self.objects:.0f}", mean, f"< {2**self.age} ms", self.shares()]
 
     def shares(self) -> str:
         """The sizes of most bytes."""
@@ -81,7 +83,7 @@ def matrix(flows: list[Flow]) -> tuple[list[str], dict[tuple[str, str], float]]:
     for flow in flows:
         for name in {flow.by, flow.to}:
             moved[name] += flow.bytes
-    names = sorted(moved, key=lambda name: -moved[name])
+    names = sorted(moved, key=lambda name: (-moved[name], name))
     kept = names if len(names) <= SIDE else [*names[: SIDE - 1], REST]
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for flow in flows:
@@ -129,7 +131,7 @@ def advice(profile: Profile) -> str:
     )
 
 
-def _head(profile: Profile, flows: list[Flow]) -> str:
+def head(profile: Profile, flows: list[Flow]) -> str:
     freed = human(round(sum(flow.bytes for flow in flows)))
     return (
         f"{shown(profile.program)} ({profile.pid}): {freed} freed,"
@@ -137,26 +139,18 @@ def _head(profile: Profile, flows: list[Flow]) -> str:
     )
 
 
-def _nothing(profile: Profile) -> str:
+def nothing(profile: Profile) -> str:
     return f"{shown(profile.program)} ({profile.pid}): nothing that was sampled was freed"
 
 
 def as_text(profile: Profile) -> str:
     flows = of(profile)
     if not flows:
-        return _nothing(profile)
+        return nothing(profile)
     total = sum(flow.bytes for flow in flows)
-    lines = [
-        _head(profile, flows),
-        f"{'bytes':>10} {'share':>6} {'objects':>9} {'mean size':>10} {'half live':>10}  {'sizes, by bytes':<22}"
-        "  allocated by -> freed by",
-    ]
-    for flow in flows[:ROWS]:
-        size, mean = human(round(flow.bytes)), human(round(flow.bytes / flow.objects))
-        share, age = f"{flow.bytes / total:6.1%}", f"< {2**flow.age} ms"
-        lines.append(
-            f"{size:>10} {share} {flow.objects:9.0f} {mean:>10} {age:>10}  {flow.shares():<22}  {flow.by} -> {flow.to}"
-        )
+    form = "{:>10} {:>6} {:>9} {:>10} {:>10}  {:<22}  {} -> {}".format
+    lines = [head(profile, flows), form(*HEADS, "allocated by", "freed by")]
+    lines += [form(*flow.cells(total), flow.by, flow.to) for flow in flows[:ROWS]]
     if rest := flows[ROWS:]:
         moved, objects = sum(flow.bytes for flow in rest), sum(flow.objects for flow in rest)
         lines.append(f"{human(round(moved)):>10} {moved / total:6.1%} {objects:9.0f}  {len(rest)} more")
@@ -175,40 +169,3 @@ def _heatmap(flows: list[Flow], width: int) -> list[str]:
         row = "".join(SHADES[min(4, int(4 * shade) + (shade > 0))] * 2 for shade in shades)
         lines.append(f"{by:>{width}} |{row}|")
     return lines
-
-
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Who frees whose memory</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em; max-width: 60em }}
-table {{ border-collapse: collapse }}
-th, td {{ padding: .3em .6em; text-align: right; border: 1px solid #ccc }}
-</style>
-<h1>Who frees whose memory</h1>
-<p>{head}</p>
-<table><tr><th>allocated by</th>{columns}</tr>
-{rows}
-</table>
-<p>{advice}</p>
-</html>
-"""
-
-
-def as_page(profile: Profile) -> str:
-    flows = of(profile)
-    if not flows:
-        return PAGE.format(head=escape(_nothing(profile)), columns="", rows="", advice="")
-    names, cells = matrix(flows)
-    most, total = max(cells.values()), sum(cells.values())
-    known = {(flow.by, flow.to): str(flow) for flow in flows}
-
-    def cell(by: str, to: str) -> str:
-        size = cells.get((by, to), 0)
-        said = known.get((by, to), f"{by} to {to}: {human(round(size))}")
-        colour = f"background: rgb(200 80 0 / {size / most:.2f})"
-        return f'<td style="{colour}" title="{escape(said)}">{f"{size / total:.1%}" if size else ""}</td>'
-
-    rows = [f"<tr><th>{escape(by)}</th>{''.join(cell(by, to) for to in names)}</tr>" for by in names]
-    columns = "".join(f"<th>{escape(to)}</th>" for to in names)
-    said = escape(_head(profile, flows)), escape(advice(profile))
-    return PAGE.format(head=said[0], columns=columns, rows="\n".join(rows), advice=said[1])

@@ -1,4 +1,7 @@
-"""Reads a process's memory and mappings, as the kernel shows them to the process's user and to root."""
+"""Reads a process's memory and mappings, as the kernel shows them to the process's user and to root.
+
+By hand, since psutil reads neither memory nor pagemap, and opens each file by the number that another process may have by
+then."""
 
 import os
 import re

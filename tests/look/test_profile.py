@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from html import escape
+from html import unescape
 
 import pytest
 from host import wait_until
@@ -20,6 +20,7 @@ from look_at import HZ3, ROOT, WITH_OURS, hz3, refused, resting, said
 from look import elf, symbols
 
 LEAKED, MOVED = 400 * 500000, 1024 * 400 * 1000  # bytes, as leak.c has them
+BROWSER = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
 PPROF = "github.com/google/pprof@v0.0.0-20260709232956-b9395ee17fa0"
 
 
@@ -73,9 +74,13 @@ def test_the_heatmap_has_a_row_for_who_allocates_and_a_column_for_who_frees(tabl
     assert rows["maker"][to_taker] != " " and rows["taker"].strip() == ""
     said("flows", table, "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    share = next(line.split()[2] for line in lines if line.endswith("maker -> taker"))
-    said_of_it = r"maker to taker: [\d.]+ MiB, \d+ objects, <=1K 100%, half live < \d+ ms"
-    assert re.search(rf'title="{escape(said_of_it)}">{share}</td>', page)
+    moved, unit, share = next(line.split()[:3] for line in lines if line.endswith("maker -> taker"))
+    assert f">{moved} {unit}<small>{share}</small></td>" in page
+    (row,) = re.findall(r"<tr><td>maker</td><td>taker</td>(.*?)</tr>", page)
+    cells = re.findall(r"<td>(.*?)</td>", row)
+    assert cells[:2] == [f"{moved} {unit}", share] and re.fullmatch(r"< \d+ ms", unescape(cells[4]))
+    assert unescape(cells[5]) == "<=1K 100%"
+    assert ">freed by</th>" in page and ">allocated by</th>" in page and "title=" not in page
     assert refused("flows", table, "--html", tmp_path / "none/page.html").endswith("No such file or directory\n")
 
 
@@ -143,10 +148,34 @@ def test_a_heatmap_of_many_threads_has_a_rest(tmp_path):
     assert rows == [*(f"t{i}" for i in range(11)), "(rest)"]
 
 
+def test_a_page_needs_jinja2(tmp_path):
+    done = subprocess.run([sys.executable, "-S", ROOT / "look", "flows", flowing(tmp_path, ("a", "b", 1)), "--html", "x"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("hz3: a page needs jinja2, ")
+
+
+@pytest.mark.skipif(not BROWSER, reason="no chromium-headless-shell")
+@pytest.mark.parametrize("width", [800, 1600])
+def test_a_browser_shows_the_whole_page(tmp_path, width):
+    flows = [(f"worker#{i}", f"worker#{i * 7 % 14}", 400 - 20 * i) for i in range(14)]
+    said("flows", flowing(tmp_path, *flows), "--html", tmp_path / "page.html")
+    probe = ("<script>const root = document.documentElement; document.title = (root.scrollWidth - root.clientWidth) + "
+             "' beyond, ' + [...document.querySelectorAll('.heat td')].filter(td => td.innerText.endsWith('%')).length + "
+             "' cells, ' + document.querySelectorAll('[title]').length + ' hidden'</script></html>")  # fmt: skip
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    (tmp_path / "page.html").write_text(page.replace("</html>", probe), encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", f"--window-size={width},900"]
+    argv = [BROWSER, *options, "--dump-dom", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert "<title>0 beyond, " in done.stdout and " cells, 0 hidden</title>" in done.stdout, done.stderr
+    assert int(re.search(r"beyond, (\d+) cells", done.stdout)[1]) >= 11
+
+
 def test_names_cannot_write_into_the_page(tmp_path):
     said("flows", flowing(tmp_path, ("<b>", '"x"', 1)), "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<b>" not in page and "&lt;b&gt; to &quot;x&quot;" in page
+    assert "<b>" not in page and "<td>&lt;b&gt;</td><td>&#34;x&#34;</td>" in page
 
 
 def test_pprof_reads_it(table, tmp_path):
