@@ -566,7 +566,8 @@ def test_every_section_is_of_one_machine_and_in_reach_and_what_is_drawn_is_said(
     assert "<h3>synthetic on A CPU" in page
 
 
-def test_a_browser_reads_it(page, tmp_path):
+@pytest.mark.parametrize("width", [800, 1600])
+def test_a_browser_reads_it(page, tmp_path, width):
     browser = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
     if not browser:
         pytest.skip("no chromium-headless-shell")
@@ -577,7 +578,14 @@ def test_a_browser_reads_it(page, tmp_path):
              "' rows, ' + (root.scrollWidth - root.clientWidth) + ' beyond'</script></body>")  # fmt: skip
     file = tmp_path / "report.html"
     file.write_text(page.replace("</body>", probe))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}",
+        "--dump-dom",
+        f"--window-size={width},900",
+    ]
     done = subprocess.run([browser, *options, file.as_uri()], capture_output=True, text=True, timeout=60)
     assert "<title>6 pictures, 0 fetched, 5 rows, 0 beyond</title>" in done.stdout, done.stderr
 
