@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from lab import Json, machine, programs
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
+from lab.judge import covers
 from lab.peers import LIMIT, older
 from lab.plots import SHARES, Palette
 from lab.samples import Samples
@@ -99,9 +100,8 @@ def measured(run: Samples, blocks: int) -> str:
 
 
 def coverage(comparison: Comparison) -> int:
-    """The least coverage of a median's interval in per cent.  With few blocks it is from the smallest to the
-    largest."""
-    return min(95, int(100 * (1 - 2.0 ** (1 - comparison.blocks))))
+    """The least coverage of a median's interval in per cent."""
+    return covers(comparison.blocks)
 
 
 def short_runs(comparisons: list[Comparison]) -> str:
