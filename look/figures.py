@@ -406,7 +406,7 @@ class Figures:
         kept, used = self.gauge("large_cached"), self.gauge("used")
         active, dirty = used - min(kept, used), self.gauge("dirty") + kept
         retained = dirty + self.gauge("clean")
-        totals = {
+        return {
             "allocated": max(0, small - cached) + in_zones + at.value("large_bytes"),
             "cached": cached,
             "stashed": by_place["stash"],
@@ -420,8 +420,6 @@ class Figures:
             "metadata": self.metadata(),
             "purged": self.gauge("purged"),
         }
-        absent = [key for key, place in (("stashed", "stash"), ("in_heaps", "tag.owner")) if not at.has(place)]
-        return {key: value for key, value in totals.items() if key not in absent}
 
     def refills(self) -> dict[str, int]:
         absent = [source for source, place in (("stash", "stash"), ("stolen", "stash")) if not self.layout.has(place)]

@@ -278,14 +278,16 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     return found;
 }
 
-HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
+HZ3_RACY unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
     hz3_threads_call_roll_locked();
     *sum = dead;
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
         add_stats(sum, &entry->thread->cache.stats);
+    unsigned threads = joined;
     hz3_unlock(&hz3_threads_lock);
+    return threads;
 }
 
 HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls, struct hz3_cached *cached)
