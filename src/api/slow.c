@@ -149,14 +149,34 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
     return large_or_sampled(size, 1, false);
 }
 
-HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
+static HZ3_NOINLINE void *exchanged(unsigned cls, size_t size)
 {
+    void *p = hz3_exchange_malloc(cls);
+    return likely(p) ? hz3_hand_out(p, cls, size) : refilled(cls, size);
+}
+
+static HZ3_NOINLINE void *uncounted(size_t units)
+{
+    hz3_thread.unsampled += (int64_t)units;
     size_t size = units << HZ3_UNIT_SHIFT;
     unsigned cls = hz3_class_table_of_malloc[units];
-    void *p = hz3_exchange_malloc(cls);
+    void *p = cls ? hz3_exchange_malloc(cls) : NULL;
     if (likely(p)) return hz3_hand_out(p, cls, size);
     hz3_ensure_started();
     return small(hz3_class_of(size), size, 1);
+}
+
+/* While bytes alone are sampled nearly every malloc comes here, and ends here. */
+HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
+{
+    if (unlikely((hz3_thread.unsampled -= (int64_t)units) < 0)) return uncounted(units);
+    size_t size = units << HZ3_UNIT_SHIFT;
+    unsigned cls = hz3_class_table_hidden[units];
+    void *p = *hz3_thread.cache.top[cls];
+    if (unlikely(!p)) return exchanged(cls, size);
+    HZ3_FORGET_MEMORY(p);
+    hz3_thread.cache.top[cls]--;
+    return hz3_hand_out(p, cls, size);
 }
 
 void *hz3_malloc_zeroed(size_t size)
