@@ -37,7 +37,12 @@ def as_openmetrics(figures: dict[str, Any]) -> str:
 
 def show_stats(arguments: argparse.Namespace) -> str:
     form = as_openmetrics if arguments.prom else stats.as_json if arguments.json else stats.as_text
-    return form(gather(arguments.pid, stats.read))
+    text = gather(arguments.pid, stats.threads_of if arguments.threads else lambda process: form(stats.read(process)))
+    if not arguments.output:
+        return text
+    return written(
+        arguments.output, "you to read", lambda: Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
+    )
 
 
 def show_explain(arguments: argparse.Namespace) -> str:
@@ -180,6 +185,8 @@ def parser(verb: str) -> Parser:
         form = made.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON, in bytes and objects")
         form.add_argument("--prom", action="store_true", help="as OpenMetrics text")
+        form.add_argument("--threads", action="store_true", help="bytes allocated and freed by each thread")
+        made.add_argument("-o", dest="output", metavar="FILE", help="write to FILE instead")
         made.add_argument("pid", type=number, metavar="PID")
         made.set_defaults(run=show_stats)
     elif verb == "explain":

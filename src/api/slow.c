@@ -58,6 +58,7 @@ static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > HZ3_LARGE_MAX || hz3_pages_exceed_memory(size)) return hz3_no_memory();
     void *p = large_of(hz3_sealed(size), alignment, zero);
+    if (p) hz3_thread.allocated += hz3_large_usable(p);
     return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
 
@@ -287,6 +288,7 @@ HZ3_NOINLINE size_t hz3_usable_slow(const void *p, const void *from)
 
 static void free_large(void *p)
 {
+    hz3_thread.freed += hz3_large_usable(p);
     hz3_profile_freed(p, hz3_large_take_sample(p));
     if (unlikely(!hz3_gate_enter())) {
         hz3_fork_reserve_put(p);

@@ -87,6 +87,27 @@ def test_classes_are_counted(lane, program):
     assert all(c["runs"] and min(c["live"], c["cached"], c["free"]) >= 0 for c in read["classes"])
 
 
+def test_threads_say_what_they_allocated_and_freed(program):
+    """Together the threads have allocated what lives, and freed all else, but for objects that are on their way home."""
+    with resting(program("rests"), env=on(library("scale"), HZ3_BACKGROUND="0")) as (process, line):
+        tasks = sorted(os.listdir(f"/proc/{process.pid}/task"))
+        head, *rows = (row.split() for row in said("stats", "--threads", process.pid).splitlines())
+    own = json.loads(line)
+    assert head == ["thread", "allocated", "freed", "difference", "name"]
+    assert sorted(row[0] for row in rows) == tasks and {row[4] for row in rows} == {"rests"}
+    allocated, freed, difference = ([int(row[i]) for row in rows] for i in (1, 2, 3))
+    assert difference == [a - f for a, f in zip(allocated, freed, strict=True)]
+    assert 0 <= sum(difference) - own["allocated"] <= own["cached"]
+    assert all(a > 20000 * 1500 and f > a // 2 for a, f in zip(allocated, freed, strict=True))
+
+
+def test_figures_are_written_to_a_file(redis, tmp_path):
+    file = tmp_path / "of.json"
+    assert said("stats", redis, "--json", "-o", file) == f"hz3: {file} is written, for you to read\n"
+    assert json.loads(file.read_text())["pid"] == redis
+    assert "No such file" in refused("stats", redis, "-o", tmp_path / "none" / "x")
+
+
 def test_a_background_pass_during_the_reading_is_noticed(program, monkeypatch):
     """The reader is held after it read the runs until the pass brought the free objects back to them."""
     reads, shared = [], Figures._shared
