@@ -5,12 +5,14 @@
 #include "base/print.h"
 #include "os/os.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 struct hz3_options hz3_options;
+struct hz3_lock hz3_options_lock;
 
 /* ---- the kinds of options: each parses the whole text, or returns false; takes_<kind> says what it parses ---- */
 
@@ -106,14 +108,16 @@ static bool foreign(const char *text, size_t *value)
 
 /* ---- the table ---- */
 
+enum change { START, LIVE };
 static const struct option {
     const char *name, *standard[2]; /* HZ3_SMALL_MEMORY */
+    enum change change;
     size_t *value;
     bool (*parse)(const char *text, size_t *value);
     const char *takes;
 } options[] = {
-#define HZ3_OPTION(name, kind, standard, small, meaning) \
-    {"HZ3_" #name, {standard, small}, &hz3_options.name, kind, takes_##kind},
+#define HZ3_OPTION(name, kind, change, standard, small, meaning) \
+    {"HZ3_" #name, {standard, small}, change, &hz3_options.name, kind, takes_##kind},
 #include "api/options.def"
 #undef HZ3_OPTION
 };
@@ -181,16 +185,51 @@ static void keep_files(void)
         if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
 
+static void choose_retain(void)
+{
+    hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
+    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
+}
+
 bool hz3_options_load(void)
 {
     bool readable = environ != NULL;
     for (int i = 0; i < OPTIONS; i++) options[i].parse(chosen(&options[i]), options[i].value);
     keep_files();
-    hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
-    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
+    choose_retain();
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     return readable;
+}
+
+/* ---- while the program runs ---- */
+
+static bool is_number(const struct option *option)
+{
+    return option->parse != report && option->parse != thp && option->parse != foreign &&
+           option->parse != file;
+}
+
+const size_t *hz3_options_find(const char *name)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (!strcmp(name, options[i].name) && is_number(&options[i])) return options[i].value;
+    return NULL;
+}
+
+int hz3_options_set(const size_t *option, size_t value)
+{
+    char text[24];
+    size_t parsed;
+    hz3_print(&(struct hz3_text){text, sizeof text, 0}, "%zu", value);
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].value != option) continue;
+        if (options[i].change != LIVE) return EPERM;
+        if (!options[i].parse(text, &parsed)) return EINVAL;
+        *options[i].value = parsed;
+    }
+    if (option == &hz3_options.RETAIN) choose_retain();
+    return 0;
 }
 
 /* ---- warnings, and HZ3_VERBOSE ---- */
