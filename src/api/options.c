@@ -6,6 +6,7 @@
 #include "os/os.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -82,6 +83,36 @@ static bool report(const char *text, size_t *value)
     bool fits = file(name, value);
     *value = HZ3_STATS_FILE | (explained ? HZ3_STATS_EXPLAIN : 0);
     return fits && strpbrk(name, "/.%");
+}
+
+static const char takes_dump[] = "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number), and peak";
+static bool dump_part(const char *text, size_t *value)
+{
+    size_t n;
+    if (!strcmp(text, "peak")) return *value |= HZ3_DUMP_PEAK, true;
+    bool interval = strchr(text, 's') && ms(text, &n);
+    if (!strcmp(text, "USR1") || !strcmp(text, "USR2"))
+        n = text[3] == '1' ? SIGUSR1 : SIGUSR2;
+    else if (!interval && !(count(text, &n) && n < NSIG))
+        return false;
+    *value |= interval ? n : n << HZ3_DUMP_SIGNAL;
+    return n > 0;
+}
+
+static bool dump(const char *text, size_t *value)
+{
+    char part[16];
+    *value = 0;
+    if (!strcmp(text, "0")) return true;
+    do {
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof part) return false;
+        memcpy(part, text, length);
+        part[length] = 0;
+        if (!dump_part(part, value)) return false;
+        text += length;
+    } while (*text++ == ',');
+    return true;
 }
 
 static bool word(const char *text, const char *const *words, size_t *value)
@@ -181,7 +212,7 @@ static void keep_files(void)
         const char *text = secure_getenv("HZ3_STATS"), *explained = explained_file(text);
         keep_file(&hz3_options.stats_file, explained ? explained : text);
     }
-    for (int i = 0; i < OPTIONS && hz3_options.PROFILE; i++)
+    for (int i = 0; i < OPTIONS && (hz3_options.PROFILE || hz3_options.DUMP); i++)
         if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
 
@@ -206,7 +237,7 @@ bool hz3_options_load(void)
 
 static bool is_number(const struct option *option)
 {
-    return option->parse != report && option->parse != thp && option->parse != foreign &&
+    return option->parse != report && option->parse != dump && option->parse != thp && option->parse != foreign &&
            option->parse != file;
 }
 
@@ -251,6 +282,7 @@ static const char *effective(const struct option *option, char *buf, size_t size
     if (option->parse == report && *option->value & HZ3_STATS_FILE) return hz3_options.stats_file.path;
     if (option->parse == report && *option->value & HZ3_STATS_EXPLAIN) return "explain";
     if (option->parse == file) return hz3_options.profile_file.path;
+    if (option->parse == dump) return *option->value ? chosen(option) : "none";
     if (*option->value == SIZE_MAX) return "none";
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
     return buf;

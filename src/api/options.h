@@ -8,6 +8,10 @@
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
 enum { HZ3_STATS_STDERR = 1, HZ3_STATS_FILE = 2, HZ3_STATS_EXPLAIN = 4 }; /* one of the first two, and the third */
 
+#define HZ3_DUMP_MS     UINT32_MAX /* the bits of DUMP that are the interval, */
+#define HZ3_DUMP_SIGNAL 32         /* where those of the signal begin, */
+#define HZ3_DUMP_PEAK   ((size_t)1 << 40)
+
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has chosen a value. */
 #define HZ3_OPTION_AUTO SIZE_MAX
 /* %p in the path stands for the process's number; %@N for nothing in process N, and in others for .NAME-PID. */

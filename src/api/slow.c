@@ -3,6 +3,7 @@
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"
+#include "api/report.h"
 #include "back/fork_reserve.h"
 #include "back/large.h"
 #include "back/limits.h"
@@ -62,11 +63,13 @@ static void *large(size_t size, size_t alignment, bool zero)
     return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
 
-/* Applies the wanted rate.  To be called without locks.  Does nothing in a call by the loader, which may hold locks. */
-static void heed_wanted_rate(void)
+/* Applies the wanted rate, and dumps what is due.  To be called without locks.  Does nothing in a call by the loader,
+ * which may hold locks. */
+static void heed_wishes(void)
 {
     size_t rate = hz3_get(hz3_profile_wanted);
     if (unlikely(rate != hz3_sample_rate()) && !hz3_thread.by_loader) hz3_profile_set(rate);
+    if (unlikely(hz3_get(hz3_report_watches)) && !hz3_thread.by_loader) hz3_report_visit();
 }
 
 /* Does what is due after a slow path. */
@@ -74,7 +77,7 @@ static void visit(void)
 {
     if (likely(!hz3_thread.due)) return;
     hz3_reclaim_visit_slow();
-    heed_wanted_rate();
+    heed_wishes();
 }
 
 /* A chosen allocation gets a large block of its own, so that its free is recognised. */
@@ -88,7 +91,7 @@ static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
 static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 {
     hz3_ensure_started();
-    heed_wanted_rate();
+    heed_wishes();
     bool chosen = unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size);
     return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
 }
@@ -123,7 +126,7 @@ static void *unwatched(unsigned cls, size_t size)
 /* malloc_usable_size returns the same for a chosen allocation as for others of its class. */
 static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
-    heed_wanted_rate();
+    heed_wishes();
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
     if (p) return p;
     if (!hz3_sample_chooses(size)) return unwatched(cls, size);

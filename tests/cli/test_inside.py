@@ -1,4 +1,4 @@
-"""What a program reads and sets of its own hz3, by Python's functions."""
+"""What a program reads, sets and dumps of its own hz3, by Python's functions, and what HZ3_DUMP writes meanwhile."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def names(root):
 def test_every_listed_figure_and_number_is_read_by_its_name(preload):
     live, every, others = names(ROOT)
     assert set(live) == {"HZ3_DECAY", "HZ3_BACKGROUND", "HZ3_SOFT_LIMIT", "HZ3_RETAIN", "HZ3_PROFILE"}
-    words = {"HZ3_STATS", "HZ3_THP", "HZ3_FOREIGN_FREE", "HZ3_PROFILE_FILE"}  # no numbers
+    words = {"HZ3_STATS", "HZ3_DUMP", "HZ3_THP", "HZ3_FOREIGN_FREE", "HZ3_PROFILE_FILE"}  # no numbers
     wanted = [*(name for name in every if name not in words), *others]
     figures = json.loads(said(preload, f"print(json.dumps([hz3.stats(), {{n: hz3.get(n) for n in {wanted}}}]))"))
     stats, read = figures
@@ -62,7 +62,7 @@ def refused(name, value):
     except OSError as error:
         assert before == (hz3.stats()["lane"], [hz3.get(n) for n in {live}])
         return error.strerror
-print(*{{refused(name, 1) for name in {sorted(set(every) - set(live) - {"HZ3_STATS", "HZ3_THP",
+print(*{{refused(name, 1) for name in {sorted(set(every) - set(live) - {"HZ3_STATS", "HZ3_DUMP", "HZ3_THP",
                                                             "HZ3_FOREIGN_FREE", "HZ3_PROFILE_FILE"})}}})
 print(*{{refused(name, 1) for name in {[name for name in others if name != "purge"]}}})
 print(*{{refused(name, value) for name, value in (
@@ -154,3 +154,54 @@ print(hz3.get("HZ3_PROFILE"))
 def test_outside_hz3_the_functions_say_so(preload):
     done = run(preload, "hz3.stats()", LD_PRELOAD="")
     assert done.returncode == 1 and "does not run on hz3" in done.stderr
+
+
+def lines(text):
+    return len(re.findall(r"^hz3: \[\d+ [^\]]+\] stats \(bytes\):", text, re.M))
+
+
+# Works until it is ended without exit.
+WORKS = """
+import itertools
+for i in itertools.count():
+    kept = [bytearray(n * 10) for n in range(1000)]
+    {}
+"""
+
+
+def test_a_process_that_ends_without_exit_has_dumped_at_its_intervals(preload, tmp_path):
+    done = run(preload, WORKS.format("time.sleep(0.01); i == 60 and os._exit(3)"), HZ3_STATS=str(tmp_path / "of.txt"),
+               HZ3_DUMP="100ms", HZ3_PROFILE="64K", HZ3_PROFILE_FILE=str(tmp_path / "of.profile"))
+    assert (done.returncode, done.stderr) == (3, "")
+    assert 3 <= lines((tmp_path / "of.txt").read_text()) <= 20
+    assert (tmp_path / "of.profile").read_text().startswith("hz3 heap profile 1\n")
+
+
+def test_a_signal_asks_for_a_dump(preload):
+    done = run(preload, WORKS.format("i == 20 and os.kill(os.getpid(), signal.SIGUSR2); i == 40 and os._exit(3)"),
+               HZ3_DUMP="USR2")
+    assert done.returncode == 3 and lines(done.stderr) == 1
+
+
+def test_a_peak_is_dumped_into_a_file_of_its_own(preload, tmp_path):
+    code = """
+kept = [bytearray(1000) for _ in range(50000)]
+del kept
+again = [bytearray(1000) for _ in range(10000)]
+os._exit(3)
+"""
+    done = run(preload, code, HZ3_DUMP="peak", HZ3_PROFILE="16K", HZ3_PROFILE_FILE=str(tmp_path / "of.profile"))
+    assert (done.returncode, done.stderr) == (3, "") and os.listdir(tmp_path) == ["of.profile.peak"]
+    text = subprocess.run([ROOT / "bin/hz3", "profile", tmp_path / "of.profile.peak"], capture_output=True, text=True,
+                          check=True).stdout
+    live = float(re.search(r": ([\d.]+) MiB live", text)[1])
+    assert 50_000_000 / (1 << 20) * 8 / 9 - 8 < live < 60, "an eighth less than the peak at most, and the error"
+
+
+@pytest.mark.parametrize("bad", ["", "x", "10", "peak,", ",", "0s", "USR3", "65", "peaks", "1s,,2s"])
+def test_a_bad_list_is_refused(preload, bad):
+    done = subprocess.run(["/bin/true"], env={**preload.env, "HZ3_DUMP": bad}, capture_output=True, text=True)
+    if bad == "10":  # a signal, SIGUSR1
+        assert done.stderr == ""
+    else:
+        assert done.stderr.startswith(f"hz3: warning: bad value for HZ3_DUMP: {bad} (it takes 0, or a list of a time")
