@@ -42,6 +42,6 @@ case $kind in
         python3 -c 'import ensurepip' 2>/dev/null || need python3-venv python3-venv
         need cc gcc # cmake comes with pip where there is none
         python3 -m venv "$out/venv"
-        "$out/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps -w "$out" "$root/packaging/python" ;;
+        "$out/venv/bin/pip" wheel --disable-pip-version-check --no-deps -w "$out" "$root/packaging/python" ;;
     *) echo "usage: $0 deb|crate|wheel" >&2; exit 2 ;;
 esac
