@@ -20,8 +20,9 @@ PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 # Half of what tests do is to wait for time to pass.  Files of tests begin in the order of tests/conftest.py.
 CTEST := ctest -j$(shell expr 2 \* $(JOBS)) --output-on-failure --no-tests=error
 SIDE_BY_SIDE := -n $(shell expr 2 \* $(JOBS)) --dist loadfile --no-loadscope-reorder
-# $(call QUIETLY,LOG,COMMANDS): their output is in build/LOG.log, and is shown where they fail.
-QUIETLY = mkdir -p build && { { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }; }
+# $(call QUIETLY,LOG,COMMANDS): their output is in build/LOG.log, and is shown where they fail.  Who waits at a terminal is
+# told what for.
+QUIETLY = mkdir -p build && { [ ! -t 2 ] || echo "$(1) ... (build/$(1).log has the steps)" >&2; } && { { $(2); } >build/$(1).log 2>&1 || { cat build/$(1).log >&2; exit 1; }; }
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
 # Of the flags that were given, those that only lane classic has.

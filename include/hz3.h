@@ -98,6 +98,27 @@ HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=..
  * it would have had, like snprintf.  Does not allocate. */
 HZ3_API size_t hz3_stats_json(char *buf, size_t size);
 HZ3_API void hz3_malloc_stats(void); /* the same figures as text on stderr */
+/* Bytes of the objects and blocks that this thread has allocated, and freed, since it started, whoever freed or
+ * allocated them; without those of hz3_heap_new's heaps.  They are counted where magazines change: a malloc and a free
+ * of one class that cancel out in a magazine, of at most 30 objects, may be missing in both.  The difference is exact,
+ * but for what waits on its way to other threads' heaps, less than a magazine for each. */
+HZ3_API void hz3_thread_bytes(size_t *allocated, size_t *freed);
+
+/* ---- what may be read and set by name: `hz3 options` lists the names ---- */
+/* Every value is a size_t: bytes, ms, a count, or for a switch 0 or 1.  A name is that of an option ("HZ3_DECAY";
+ * SIZE_MAX is auto), of a statistic ("allocated", "refills.swap", as in hz3_stats_json), or one more ("thread.freed",
+ * "purge").  Writes the value before to old, unless that is NULL; *old_size is the size that old has.  Then sets the
+ * value, unless wanted is NULL.  Returns 0, or, with nothing changed:
+ *     EINVAL   there is no such name, one of the sizes is not that of a size_t, or the name takes no such value
+ *     EPERM    the name cannot be set, or not while the program runs
+ * The heap profile starts, goes on at another rate or stops by HZ3_PROFILE.  Allocates nothing. */
+HZ3_API int hz3_control(const char *name, void *old, size_t *old_size, const void *wanted, size_t wanted_size);
+/* Writes the heap profile into buf as pprof has it (profile.proto, not compressed), to be served at /debug/pprof/heap:
+ * what was allocated since it started, and what of that is live.  Returns the length, of which only `size` bytes were
+ * written: a profile that is cut is none.  0: there is no profile.  Functions are named where the dynamic symbols do.
+ * Waits for a dlopen by another thread: not to be called where such a one may wait for the caller.  Allocates nothing.
+ */
+HZ3_API size_t hz3_profile_pprof(void *buf, size_t size);
 
 /* ---- as glibc's <malloc.h> has them: whoever calls one of the first two includes that ---- */
 #if defined(__clang__) && defined(__cplusplus)

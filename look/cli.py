@@ -39,7 +39,12 @@ def for_prometheus(figures: dict[str, Any]) -> str:
 
 def show_stats(arguments: argparse.Namespace) -> str:
     form = for_prometheus if arguments.prom else stats.as_json if arguments.json else stats.as_text
-    return form(gather(arguments.pid, stats.read))
+    text = gather(arguments.pid, stats.threads_of if arguments.threads else lambda process: form(stats.read(process)))
+    if not arguments.output:
+        return text
+    return written(
+        arguments.output, "you to read", lambda: Path(arguments.output).write_text(f"{text}\n", encoding="utf-8")
+    )
 
 
 def asked_for(arguments: argparse.Namespace) -> list[int]:
@@ -247,6 +252,8 @@ def parser(verb: str) -> Parser:
         form = made.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print JSON, in bytes and objects")
         form.add_argument("--prom", action="store_true", help="as text for Prometheus")
+        form.add_argument("--threads", action="store_true", help="bytes allocated and freed by each thread")
+        made.add_argument("-o", dest="output", metavar="FILE", help="write to FILE instead")
         made.add_argument("pid", type=pid, metavar="PID")
         made.set_defaults(run=show_stats)
     elif verb == "explain":

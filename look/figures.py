@@ -89,7 +89,7 @@ class Figures:
         self.classes = self._classes()
         self.area = layout.value("magazines.area")
         self.magazines = self.process.read(self.area, layout.value("magazines.mapped")) if self.area else b""
-        self.thread_at: list[int] = []
+        self.thread_at: dict[int, bytes] = {}
         self.sources = dict.fromkeys(SOURCES, 0)
         self._shared()
         self._threads()
@@ -220,7 +220,7 @@ class Figures:
                 self._outbox(struct.unpack(ORDER + "Q", process.read(at.field("thread.outbox", data), 8))[0])
             except ValueError:
                 continue  # the thread has ended meanwhile
-            self.thread_at.append(address)
+            self.thread_at[address] = data
         slots = at.array("handoff", at.at("handoffs"))
         for slot in range(at.at("handoffs")):
             base = slot * at.size("handoff")
@@ -433,7 +433,7 @@ class Figures:
         kept, used = self.gauge("large_cached"), self.gauge("used")
         active, dirty = used - min(kept, used), self.gauge("dirty") + kept
         retained = dirty + self.gauge("clean")
-        totals = {
+        return {
             "allocated": max(0, small - cached) + in_zones + at.value("large_bytes"),
             "cached": cached,
             "stashed": by_place["stash"],
@@ -447,12 +447,24 @@ class Figures:
             "metadata": self.metadata(),
             "purged": self.gauge("purged"),
         }
-        absent = [key for key, place in (("stashed", "stash"), ("in_heaps", "tag.owner")) if not at.has(place)]
-        return {key: value for key, value in totals.items() if key not in absent}
 
     def refills(self) -> dict[str, int]:
-        absent = [source for source, place in (("stash", "stash"), ("stolen", "stash")) if not self.layout.has(place)]
-        return {PUBLIC.get(name, name): n for name, n in self.sources.items() if name not in absent}
+        return {PUBLIC.get(name, name): n for name, n in self.sources.items()}
+
+    def threads(self) -> list[dict[str, int]]:
+        """What each thread has allocated and freed, in bytes, as hz3_thread_bytes counts it there."""
+        at, found = self.layout, []
+        top, counted = (at.at("thread.cache") + at.at(f"cache.{name}") for name in ("top", "counted"))
+        for data in self.thread_at.values():
+            tops = struct.unpack_from(f"{ORDER}{self.class_values}Q", data, top)
+            before = struct.unpack_from(f"{ORDER}{self.class_values}b", data, counted)
+            more = [(self._up_to(t) - b) * c.size for t, b, c in zip(tops, before, self.classes, strict=True)]
+            found.append({
+                "tid": at.field("thread.tid", data),
+                "allocated": at.field("thread.allocated", data) - sum(n for n in more if n < 0),
+                "freed": at.field("thread.freed", data) + sum(n for n in more if n > 0),
+            })  # fmt: skip
+        return found
 
     def used_classes(self) -> list[Class]:
         return [c for c in self.classes[1:-1] if c.runs or c.out]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from look import LookError, shown
 from look.figures import Class, figures_of
 from look.process import Process
 
@@ -54,6 +55,19 @@ def read(process: Process) -> dict[str, Any]:
         "refills": figures.refills(),
         "classes": [by_class(c) for c in figures.used_classes()],
     }
+
+
+def threads_of(process: Process) -> str:
+    """A row for each thread: what it allocated and freed, and the difference."""
+    rows = []
+    for thread in figures_of(process).threads():
+        try:
+            name = shown(process.text(f"task/{thread['tid']}/comm").rstrip("\n"))
+        except LookError:
+            name = "?"  # it has ended, or is of another PID namespace
+        allocated, freed = thread["allocated"], thread["freed"]
+        rows.append([str(thread["tid"]), str(allocated), str(freed), str(allocated - freed), name])
+    return table(["thread", "allocated", "freed", "difference", "name"], rows)
 
 
 def as_json(stats: dict[str, Any]) -> str:

@@ -61,5 +61,5 @@ case $kind in
         need cc gcc # cmake comes with pip where there is none
         begin
         python3 -m venv "$out/venv"
-        "$out/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps -w "$out" "$root/packaging/python" ;;
+        "$out/venv/bin/pip" wheel --disable-pip-version-check --no-deps -w "$out" "$root/packaging/python" ;;
 esac

@@ -162,7 +162,11 @@ remedy() { # PACKAGE...: the command that installs them
 
 into_venv() { # PIP-ARGUMENT...
     .venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv
-    .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check "$@" # half the time
+    quiet=--quiet
+    [ ! -t 2 ] || quiet='' # pip shows its progress
+    echo "hz3: installing Python packages into .venv: $*" >&2
+    # shellcheck disable=SC2086 # none or one
+    .venv/bin/python -m pip install $quiet --no-compile --disable-pip-version-check "$@" # half the time
 }
 
 # shellcheck disable=SC2046,SC2086 # lists of names

@@ -38,12 +38,15 @@ static void *take_one(struct hz3_thread *self, unsigned cls)
     void *p;
     enum hz3_refill_source source;
     struct hz3_heap *heap = self->heap ? self->heap : &hz3_heaps[0];
-    return hz3_central_refill(heap, cls, &p, 1, true, &source) ? p : NULL;
+    if (!hz3_central_refill(heap, cls, &p, 1, true, &source)) return NULL;
+    hz3_thread_allocated(cls);
+    return p;
 }
 
 static void *pop(struct hz3_thread *self, unsigned cls)
 {
     void *p = *self->cache.top[cls];
+    hz3_cache_recount(&self->cache, cls);
     self->cache.top[cls]--;
     return p;
 }
@@ -89,13 +92,22 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     return true;
 }
 
+static void retire_one(void *p, unsigned cls)
+{
+    hz3_central_retire(cls, &p, 1);
+    hz3_thread_freed(cls, 1);
+}
+
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
+    hz3_thread_count(self, cls);
     /* Joining may have made room. */
-    if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls))
-        hz3_central_retire(cls, &p, 1);
-    else
-        *++self->cache.top[cls] = p;
+    if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls)) {
+        retire_one(p, cls);
+        return;
+    }
+    hz3_cache_recount(&self->cache, cls);
+    *++self->cache.top[cls] = p;
 }
 
 void hz3_cache_adopt(void **objects, unsigned n)
@@ -119,6 +131,7 @@ static void send_some(void)
 
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
+    hz3_thread_count(self, cls);
     if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
     self->cache.freed_only[cls] = false;
     if (!hz3_is_empty(self->cache.previous[cls])) {
@@ -219,7 +232,7 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 static void free_slow(struct hz3_thread *self, void *p, unsigned cls)
 {
     if (!enter(self, !self->by_loader)) {
-        hz3_central_retire(cls, &p, 1);
+        retire_one(p, cls);
         return;
     }
     hz3_thread_go_inside(self);

@@ -44,6 +44,7 @@ static void retire(void **objects, unsigned n)
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
 {
     void **loaded = cache->top[cls], **previous = cache->previous[cls];
+    cache->counted[cls] = (int8_t)(cache->counted[cls] - (int)hz3_magazine_objects(loaded));
     cache->top[cls] = cache->previous[cls] = HZ3_STUB_TOP;
     hz3_evict_magazine(cache, cls, loaded);
     hz3_evict_magazine(cache, cls, previous);

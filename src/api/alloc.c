@@ -6,6 +6,7 @@
 #include "back/limits.h"
 #include "back/zone.h"
 #include "base/sizeclass.h"
+#include "front/thread.h"
 #include HZ3_EMPTY_H
 #include "os/gate.h"
 #include "os/libc.h"
@@ -58,6 +59,8 @@ static void *realloc_large(void *p, size_t usable, size_t size)
     hz3_reclaim_tick(); /* shrinking may have freed much */
     hz3_gate_leave();
     if (!to) return move(p, usable, size);
+    hz3_thread.freed += usable;
+    hz3_thread.allocated += hz3_large_usable(to);
     hz3_profile_resized(p, to, sample, usable, size);
     return to;
 }

@@ -1,5 +1,7 @@
 #include "api/fork.h"
 
+#include "api/options.h"
+#include "api/report.h"
 #include "back/fork_reserve.h"
 #include "back/free_spans.h"
 #include "back/large_cache.h"
@@ -76,7 +78,9 @@ static void child(void)
     hz3_os_after_fork();
     bool alone = hz3_gate_after_fork();
     if (!alone) each_lock(hz3_lock_forget_others); /* else nobody held one, and each look would cost a page fault */
-    hz3_lock_forget_others(&hz3_profile_setting);  /* which is taken outside the gate */
+    hz3_lock_forget_others(&hz3_options_lock);     /* which are taken outside the gate */
+    hz3_lock_forget_others(&hz3_report_lock);
+    hz3_lock_forget_others(&hz3_profile_setting);
     whole = alone && whole && depth == 1;
     hz3_reclaim_after_fork();
     hz3_pages_after_fork();

@@ -12,6 +12,7 @@
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "os/gate.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
 #include HZ3_SEAL_H
@@ -24,17 +25,41 @@
 HZ3_ATOMIC(bool) hz3_started;
 static bool options_read;
 
-static void apply_live_options(void)
+static void set_retain(void)
+{
+    hz3_set(hz3_pages_elastic, hz3_options.retain_auto && hz3_options.DECAY <= 1000);
+    hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
+    if (hz3_get(hz3_pages_are_locked)) hz3_pages_locked();
+}
+
+static void set_profile(void)
+{
+    hz3_set(hz3_profile_wanted, hz3_options.PROFILE);
+    hz3_profile_set(hz3_options.PROFILE);
+}
+
+void hz3_option_changed(const size_t *option)
+{
+    if (option == &hz3_options.DECAY) hz3_reclaim_start((uint32_t)hz3_options.DECAY);
+    if (option == &hz3_options.DECAY || option == &hz3_options.RETAIN) set_retain();
+    if (option == &hz3_options.BACKGROUND) hz3_reclaim_allow_background(hz3_options.BACKGROUND);
+    if (option == &hz3_options.PROFILE) set_profile();
+    if (option != &hz3_options.SOFT_LIMIT) return;
+    hz3_learn_start(hz3_options.SOFT_LIMIT);
+    hz3_gate_enter_at_last();
+    hz3_learn(); /* the limit of the control group, where that is wanted */
+    hz3_gate_leave();
+}
+
+static void apply_options(void)
 {
     hz3_learn_start(hz3_options.SOFT_LIMIT);
-    hz3_pages_elastic = hz3_options.retain_auto && hz3_options.DECAY <= 1000;
-    hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
+    set_retain();
     hz3_huge_pages_set((enum hz3_thp)hz3_options.THP);
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
     hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start();
     hz3_cache_budgets(hz3_options.THREAD_CACHE, hz3_options.CACHE_TOTAL);
-    hz3_pages_decay = (uint32_t)hz3_options.DECAY;
     hz3_reclaim_start((uint32_t)hz3_options.DECAY);
 }
 
@@ -56,7 +81,7 @@ HZ3_COLD void hz3_start(void)
         hz3_sizeclass_start();
         hz3_arena_start(hz3_min(hz3_options.WINDOW, hz3_os.address_space * 1024));
         hz3_cache_start(thread_ends);
-        apply_live_options();
+        apply_options();
         hz3_store(hz3_started, true, memory_order_release);
     }
     hz3_unlock(&lock);
@@ -71,7 +96,7 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_ensure_started();
     hz3_os_program(); /* now, as programs change it */
     hz3_os_find_syscall();
-    if (!options_read && hz3_options_load()) apply_live_options();
+    if (!options_read && hz3_options_load()) apply_options();
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_os_verbose = true;
         hz3_os_bytes_allowed(RLIMIT_AS); /* it was asked for when nothing could be said of it */
@@ -79,9 +104,8 @@ __attribute__((constructor(101))) static void constructed(void)
         hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }
     hz3_options_report();
-    if (hz3_options.BACKGROUND) hz3_reclaim_allow_background();
+    hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     hz3_report_start();
     if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start_guards(hz3_options.GUARD);
-    hz3_set(hz3_profile_wanted, hz3_options.PROFILE);
-    if (hz3_options.PROFILE) hz3_profile_set(hz3_options.PROFILE);
+    if (hz3_options.PROFILE) set_profile();
 }

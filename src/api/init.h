@@ -6,6 +6,8 @@
 
 extern HZ3_ATOMIC(bool) hz3_started;
 void hz3_start(void);
+/* Has it work as hz3_options has it now; option: the field that changed. */
+void hz3_option_changed(const size_t *option);
 
 HZ3_INLINE void hz3_ensure_started(void)
 {

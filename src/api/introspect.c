@@ -114,7 +114,7 @@ HZ3_API int hz3_mallopt(int parameter, int value)
 
 HZ3_API int hz3_malloc_info(int options, FILE *stream)
 {
-    char json[2048];
+    char json[HZ3_STATS_JSON_BYTES];
     if (options) {
         errno = EINVAL;
         return -1;

@@ -5,12 +5,15 @@
 #include "base/print.h"
 #include "os/os.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
 struct hz3_options hz3_options;
+struct hz3_lock hz3_options_lock;
 
 /* ---- the kinds of options: each parses the whole text, or returns false; takes_<kind> says what it parses ---- */
 
@@ -82,6 +85,36 @@ static bool report(const char *text, size_t *value)
     return fits && strpbrk(name, "/.%");
 }
 
+static const char takes_dump[] = "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number), and peak";
+static bool dump_part(const char *text, size_t *value)
+{
+    size_t n;
+    if (!strcmp(text, "peak")) return *value |= HZ3_DUMP_PEAK, true;
+    bool interval = strchr(text, 's') && ms(text, &n);
+    if (!strcmp(text, "USR1") || !strcmp(text, "USR2"))
+        n = text[3] == '1' ? SIGUSR1 : SIGUSR2;
+    else if (!interval && !(count(text, &n) && n < NSIG))
+        return false;
+    *value |= interval ? n : n << HZ3_DUMP_SIGNAL;
+    return n > 0;
+}
+
+static bool dump(const char *text, size_t *value)
+{
+    char part[16];
+    *value = 0;
+    if (!strcmp(text, "0")) return true;
+    do {
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof part) return false;
+        memcpy(part, text, length);
+        part[length] = 0;
+        if (!dump_part(part, value)) return false;
+        text += length;
+    } while (*text++ == ',');
+    return true;
+}
+
 static bool word(const char *text, const char *const *words, size_t *value)
 {
     for (*value = 0; words[*value]; ++*value)
@@ -106,14 +139,16 @@ static bool foreign(const char *text, size_t *value)
 
 /* ---- the table ---- */
 
+enum change { START, LIVE };
 static const struct option {
     const char *name, *standard[2]; /* HZ3_SMALL_MEMORY */
+    enum change change;
     size_t *value;
     bool (*parse)(const char *text, size_t *value);
     const char *takes;
 } options[] = {
-#define HZ3_OPTION(name, kind, standard, small, meaning) \
-    {"HZ3_" #name, {standard, small}, &hz3_options.name, kind, takes_##kind},
+#define HZ3_OPTION(name, kind, change, standard, small, meaning) \
+    {"HZ3_" #name, {standard, small}, change, &hz3_options.name, kind, takes_##kind},
 #include "api/options.def"
 #undef HZ3_OPTION
 };
@@ -177,8 +212,14 @@ static void keep_files(void)
         const char *text = secure_getenv("HZ3_STATS"), *explained = explained_file(text);
         keep_file(&hz3_options.stats_file, explained ? explained : text);
     }
-    for (int i = 0; i < OPTIONS && hz3_options.PROFILE; i++)
+    for (int i = 0; i < OPTIONS && (hz3_options.PROFILE || hz3_options.DUMP); i++)
         if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
+}
+
+static void choose_retain(void)
+{
+    hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
+    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
 }
 
 bool hz3_options_load(void)
@@ -186,11 +227,40 @@ bool hz3_options_load(void)
     bool readable = environ != NULL;
     for (int i = 0; i < OPTIONS; i++) options[i].parse(chosen(&options[i]), options[i].value);
     keep_files();
-    hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
-    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
+    choose_retain();
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     return readable;
+}
+
+/* ---- while the program runs ---- */
+
+static bool is_number(const struct option *option)
+{
+    return option->parse != report && option->parse != dump && option->parse != thp && option->parse != foreign &&
+           option->parse != file;
+}
+
+const size_t *hz3_options_find(const char *name)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (!strcmp(name, options[i].name) && is_number(&options[i])) return options[i].value;
+    return NULL;
+}
+
+int hz3_options_set(const size_t *option, size_t value)
+{
+    char text[24];
+    size_t parsed;
+    hz3_print(&(struct hz3_text){text, sizeof text, 0}, "%zu", value);
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].value != option) continue;
+        if (options[i].change != LIVE) return EPERM;
+        if (!options[i].parse(text, &parsed)) return EINVAL;
+        *options[i].value = parsed;
+    }
+    if (option == &hz3_options.RETAIN) choose_retain();
+    return 0;
 }
 
 /* ---- warnings, and HZ3_VERBOSE ---- */
@@ -212,6 +282,7 @@ static const char *effective(const struct option *option, char *buf, size_t size
     if (option->parse == report && *option->value & HZ3_STATS_FILE) return hz3_options.stats_file.path;
     if (option->parse == report && *option->value & HZ3_STATS_EXPLAIN) return "explain";
     if (option->parse == file) return hz3_options.profile_file.path;
+    if (option->parse == dump) return *option->value ? chosen(option) : "none";
     if (*option->value == SIZE_MAX) return "none";
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
     return buf;

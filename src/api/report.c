@@ -2,6 +2,7 @@
 #include "api/report.h"
 
 #include "api/options.h"
+#include "back/gauges.h"
 #include "os/libc.h"
 #include "os/os.h"
 #include "os/sandbox.h"
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 /* malloc_stats may be called by a thread with a minimal stack.  So functions that need more stack are not inlined. */
 
 static bool stats_are_lost; /* as a warning at the start said */
+static bool profiles;       /* it is profiled from its start: the profile is written at exit */
 
 /* Where statistics go. */
 typedef void output(const char *text, size_t length);
@@ -72,6 +75,11 @@ static void write_stats(output *write)
     (hz3_options.STATS & HZ3_STATS_EXPLAIN ? write_explained : write_unexplained)(write);
 }
 
+static output *place_of_stats(void)
+{
+    return hz3_options.STATS & HZ3_STATS_FILE ? append_stats : hz3_os_stderr;
+}
+
 void hz3_report_stats(void)
 {
     write_stats(write_to_stream);
@@ -112,17 +120,73 @@ static void write_profile_to(int file)
     if (fclose(profile) != 0 && !profile_error) profile_error = errno;
 }
 
-static void write_profile(void)
+/* ending: of the file's name. */
+static HZ3_NOINLINE void write_profile(const char *ending)
 {
     char path[HZ3_PATH_BYTES];
+    hz3_options_path(&hz3_options.profile_file, path);
+    hz3_print(&(struct hz3_text){path, sizeof path, strlen(path)}, "%s", ending);
     struct hz3_write_signals before;
     hz3_sample_pause();
     hz3_write_signals_block(&before);
-    write_profile_to(hz3_os_open_to_write(hz3_options_path(&hz3_options.profile_file, path), O_TRUNC));
+    write_profile_to(hz3_os_open_to_write(path, O_TRUNC));
     hz3_write_signals_unblock(&before);
     errno = profile_error;
     if (profile_error) hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
     hz3_sample_go_on();
+}
+
+/* ---- while the program runs ---- */
+
+HZ3_ATOMIC(bool) hz3_report_watches;
+struct hz3_lock hz3_report_lock;
+static HZ3_ATOMIC(bool) asked;      /* the signal came */
+static HZ3_ATOMIC(uint32_t) dumped; /* ms: when the last dump was made */
+static HZ3_ATOMIC(size_t) peak;     /* bytes in use at the last one of a peak */
+
+static void ask(int signal)
+{
+    (void)signal;
+    hz3_set(asked, true);
+}
+
+static void watch(void)
+{
+    int number = (int)(hz3_options.DUMP >> HZ3_DUMP_SIGNAL & 0x7f);
+    struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART};
+    if (number && sigaction(number, &action, NULL) != 0) hz3_os_ignored("the signal of HZ3_DUMP", -errno);
+    hz3_set(dumped, (uint32_t)hz3_os_now_ms());
+    hz3_set(hz3_report_watches, true);
+}
+
+/* Without where the resident memory is: the thread may have little stack. */
+static void dump(const char *ending)
+{
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (hz3_options.STATS || !hz3_get(hz3_profile_rate)) write_unexplained(place_of_stats());
+    if (hz3_get(hz3_profile_rate)) write_profile(ending);
+    pthread_setcancelstate(cancel, NULL);
+    errno = saved;
+}
+
+void hz3_report_visit(void)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms(), interval = hz3_options.DUMP & HZ3_DUMP_MS;
+    size_t used = hz3_gauge(HZ3_GAUGE_USED), before = hz3_get(peak);
+    bool is_peak = hz3_options.DUMP & HZ3_DUMP_PEAK && used > before + before / 8;
+    bool is_due = hz3_get(asked) || (interval && hz3_ms_passed(hz3_get(dumped), interval, now));
+    if (!(is_peak || is_due) || hz3_sandboxed() || !hz3_trylock(&hz3_report_lock)) return;
+    if (is_due) {
+        hz3_set(asked, false);
+        hz3_set(dumped, now);
+        dump("");
+    }
+    if (is_peak) {
+        hz3_set(peak, used);
+        dump(".peak");
+    }
+    hz3_unlock(&hz3_report_lock);
 }
 
 /* ---- at exit ---- */
@@ -139,8 +203,8 @@ static void flush_stdout(void)
 static void report_last(void)
 {
     flush_stdout();
-    if (hz3_options.STATS) write_stats(hz3_options.STATS & HZ3_STATS_FILE ? append_stats : hz3_os_stderr);
-    if (hz3_options.PROFILE) write_profile();
+    if (hz3_options.STATS) write_stats(place_of_stats());
+    if (profiles) write_profile("");
 }
 
 /* Warns at the start of a file that cannot be written: a warning at exit may go unseen. */
@@ -164,8 +228,10 @@ static void exit_begins(void *unused)
 void hz3_report_start(void)
 {
     bool to_file = hz3_options.STATS & HZ3_STATS_FILE, to_stderr = hz3_options.STATS && !to_file;
+    profiles = hz3_options.PROFILE;
     if (to_file) stats_are_lost = !try_file("statistics", &hz3_options.stats_file);
     if (hz3_options.PROFILE) try_file("the heap profile", &hz3_options.profile_file);
+    if (hz3_options.DUMP) watch();
     if (!to_file && !to_stderr && !hz3_options.PROFILE) return;
     if (to_stderr && hz3_os_stderr_is_file()) hz3_os_keep_stderr();
     hz3_libc_before_exit(exit_begins);

@@ -3,6 +3,7 @@
 #include "api/entry.h"
 #include "api/init.h"
 #include "api/options.h"
+#include "api/report.h"
 #include "back/fork_reserve.h"
 #include "back/large.h"
 #include "back/limits.h"
@@ -58,14 +59,17 @@ static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > HZ3_LARGE_MAX || hz3_pages_exceed_memory(size)) return hz3_no_memory();
     void *p = large_of(hz3_sealed(size), alignment, zero);
+    if (p) hz3_thread.allocated += hz3_large_usable(p);
     return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
 }
 
-/* Applies the wanted rate.  To be called without locks.  Does nothing in a call by the loader, which may hold locks. */
-static void heed_wanted_rate(void)
+/* Applies the wanted rate, and dumps what is due.  To be called without locks.  Does nothing in a call by the loader,
+ * which may hold locks. */
+static void heed_wishes(void)
 {
     size_t rate = hz3_get(hz3_profile_wanted);
     if (unlikely(rate != hz3_sample_rate()) && !hz3_thread.by_loader) hz3_profile_set(rate);
+    if (unlikely(hz3_get(hz3_report_watches)) && !hz3_thread.by_loader) hz3_report_visit();
 }
 
 /* Does what is due after a slow path. */
@@ -73,7 +77,7 @@ static void visit(void)
 {
     if (likely(!hz3_thread.due)) return;
     hz3_reclaim_visit_slow();
-    heed_wanted_rate();
+    heed_wishes();
 }
 
 /* A chosen allocation gets a large block of its own, so that its free is recognised. */
@@ -87,7 +91,7 @@ static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
 static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 {
     hz3_ensure_started();
-    heed_wanted_rate();
+    heed_wishes();
     bool chosen = unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size);
     return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
 }
@@ -122,7 +126,7 @@ static void *unwatched(unsigned cls, size_t size)
 /* malloc_usable_size returns the same for a chosen allocation as for others of its class. */
 static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
-    heed_wanted_rate();
+    heed_wishes();
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
     if (p) return p;
     if (!hz3_sample_chooses(size)) return unwatched(cls, size);
@@ -149,14 +153,34 @@ HZ3_NOINLINE void *hz3_malloc_large(size_t size)
     return large_or_sampled(size, 1, false);
 }
 
-HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
+static HZ3_NOINLINE void *exchanged(unsigned cls, size_t size)
 {
+    void *p = hz3_exchange_malloc(cls);
+    return likely(p) ? hz3_hand_out(p, cls, size) : refilled(cls, size);
+}
+
+static HZ3_NOINLINE void *uncounted(size_t units)
+{
+    hz3_thread.unsampled += (int64_t)units;
     size_t size = units << HZ3_UNIT_SHIFT;
     unsigned cls = hz3_class_table_of_malloc[units];
-    void *p = hz3_exchange_malloc(cls);
+    void *p = cls ? hz3_exchange_malloc(cls) : NULL;
     if (likely(p)) return hz3_hand_out(p, cls, size);
     hz3_ensure_started();
     return small(hz3_class_of(size), size, 1);
+}
+
+/* While bytes alone are sampled nearly every malloc comes here, and ends here. */
+HZ3_NOINLINE void *hz3_malloc_slow(size_t units)
+{
+    if (unlikely((hz3_thread.unsampled -= (int64_t)units) < 0)) return uncounted(units);
+    size_t size = units << HZ3_UNIT_SHIFT;
+    unsigned cls = hz3_class_table_hidden[units];
+    void *p = *hz3_thread.cache.top[cls];
+    if (unlikely(!p)) return exchanged(cls, size);
+    HZ3_FORGET_MEMORY(p);
+    hz3_thread.cache.top[cls]--;
+    return hz3_hand_out(p, cls, size);
 }
 
 void *hz3_malloc_zeroed(size_t size)
@@ -267,6 +291,7 @@ HZ3_NOINLINE size_t hz3_usable_slow(const void *p, const void *from)
 
 static void free_large(void *p)
 {
+    hz3_thread.freed += hz3_large_usable(p);
     hz3_profile_freed(p, hz3_large_take_sample(p));
     if (unlikely(!hz3_gate_enter())) {
         hz3_fork_reserve_put(p);

@@ -13,13 +13,12 @@ enum {
     LITTLE = 32,    /* with less than this share of the limit nothing would go back: hz3_pages_pressed */
 };
 
-static bool soft_limit_by_group;
-static HZ3_ATOMIC(bool) have_read, limited_by_group;
+static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
 static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
 
 void hz3_learn_start(size_t soft_limit)
 {
-    soft_limit_by_group = soft_limit == SIZE_MAX;
+    hz3_set(soft_limit_by_group, soft_limit == SIZE_MAX);
     hz3_set(hz3_pages_soft_limit, soft_limit ? soft_limit : SIZE_MAX);
     hz3_set(have_read, false);
     hz3_set(limited_by_group, false);
@@ -49,7 +48,7 @@ void hz3_learn_locked(void)
     hz3_huge_pages_learn();
     hz3_states_advise();
     hz3_arena_advise();
-    size_t limit = soft_limit_by_group ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
+    size_t limit = hz3_get(soft_limit_by_group) ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
     if (limit == SIZE_MAX) return;
     hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));
     hz3_set(limited_by_group, true);

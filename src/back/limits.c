@@ -11,7 +11,7 @@ enum {
 /* To fault in so much takes about a hundredth of a decay time.  Less is much for a process that is smaller. */
 #define UNDONE_MUCH HZ3_MIB(64)
 
-uint32_t hz3_pages_decay = 1000;
+HZ3_ATOMIC(uint32_t) hz3_pages_decay = 1000;
 /* learnt: the bound that hz3_pages_retook arrived at.  given, undone: since `undone_since` (ms), bytes that went back
  * and may yet be taken again, and bytes that were.  Hints: two threads at once may lose a change. */
 static HZ3_ATOMIC(size_t) learnt, given, undone;
@@ -34,7 +34,7 @@ static void begin_again(uint32_t now, size_t bound)
 void hz3_pages_gave(size_t bytes)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    if (hz3_ms_passed(hz3_get(undone_since), hz3_pages_decay, now)) begin_again(now, hz3_get(learnt) / 2);
+    if (hz3_ms_passed(hz3_get(undone_since), hz3_get(hz3_pages_decay), now)) begin_again(now, hz3_get(learnt) / 2);
     hz3_set(given, hz3_get(given) + bytes);
 }
 
@@ -49,7 +49,7 @@ void hz3_pages_retook(size_t bytes)
 }
 
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
-bool hz3_pages_elastic;
+HZ3_ATOMIC(bool) hz3_pages_elastic;
 HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX, hz3_pages_charged_to_others;
 HZ3_ATOMIC(bool) hz3_pages_attended;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;

@@ -7,10 +7,10 @@
 #include "base/layout.h"
 #include "os/os.h"
 
-/* Set from the options. */
-extern uint32_t hz3_pages_decay;                /* ms: how long freed memory stays */
+/* Set from the options, at the start and while the program runs. */
+extern HZ3_ATOMIC(uint32_t) hz3_pages_decay;    /* ms: how long freed memory stays */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age; */
-extern bool hz3_pages_elastic;                  /* more may be, while the background thread runs and nothing grows */
+extern HZ3_ATOMIC(bool) hz3_pages_elastic;      /* more may be, while the background thread runs and nothing grows */
 extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit; /* resident bytes above which all that waits goes back at once */
 /* Bytes that the control group with the limit is charged for beside these: the program's own mappings, other processes.
  */

@@ -314,7 +314,7 @@ void hz3_pages_make_room(size_t bytes)
  * something: locked pages, or mappings of moved pages, which purging mends. */
 static bool may_wait(void)
 {
-    return hz3_pages_elastic && !hz3_get(hz3_os.counts_mapped) && hz3_get(hz3_pages_attended) &&
+    return hz3_get(hz3_pages_elastic) && !hz3_get(hz3_os.counts_mapped) && hz3_get(hz3_pages_attended) &&
            !hz3_get(hz3_pages_are_locked) && hz3_vma_edges_none() && !hz3_pages_near_limit();
 }
 

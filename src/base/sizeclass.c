@@ -1,6 +1,7 @@
 #include "base/sizeclass.h"
 
 uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
+uint8_t hz3_class_table_hidden[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
 enum {
@@ -27,6 +28,20 @@ static unsigned run_granules(size_t size)
     return granules;
 }
 
+static void fill(uint8_t *table, bool none)
+{
+    size_t units = 0;
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        for (; units <= hz3_class_size(cls) >> HZ3_UNIT_SHIFT; units++)
+            table[units] = none ? HZ3_CLASS_NONE : (uint8_t)cls;
+}
+
+void hz3_sizeclass_hide(bool hidden)
+{
+    if (hidden && !hz3_class_table_hidden[1]) fill(hz3_class_table_hidden, false);
+    fill(hz3_class_table_of_malloc, hidden);
+}
+
 void hz3_sizeclass_start(void)
 {
     size_t size = HZ3_UNIT;
@@ -42,14 +57,6 @@ void hz3_sizeclass_start(void)
         };
     }
     hz3_sizeclass_hide(false);
-}
-
-void hz3_sizeclass_hide(bool hidden)
-{
-    size_t units = 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-        for (; units <= hz3_class_size(cls) >> HZ3_UNIT_SHIFT; units++)
-            hz3_class_table_of_malloc[units] = hidden ? HZ3_CLASS_NONE : (uint8_t)cls;
 }
 
 unsigned hz3_class_aligned(size_t size, size_t alignment)

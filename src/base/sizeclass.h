@@ -19,6 +19,8 @@ extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1
 extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
 void hz3_sizeclass_start(void);
+/* The same, not hidden; filled when that is hidden for the first time. */
+extern HZ3_HIDDEN uint8_t hz3_class_table_hidden[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 /* Hides the classes from malloc's fast path, or shows them again.  At any time. */
 void hz3_sizeclass_hide(bool hidden);
 

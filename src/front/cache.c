@@ -36,12 +36,15 @@ static void *take_one(struct hz3_thread *self, unsigned cls)
     void *p;
     enum hz3_refill_source source;
     struct hz3_heap *heap = self->heap ? self->heap : &hz3_heaps[0];
-    return hz3_central_refill(heap, cls, &p, 1, true, &source) ? p : NULL;
+    if (!hz3_central_refill(heap, cls, &p, 1, true, &source)) return NULL;
+    hz3_thread_allocated(cls);
+    return p;
 }
 
 static void *pop(struct hz3_thread *self, unsigned cls)
 {
     void *p = *self->cache.top[cls];
+    hz3_cache_recount(&self->cache, cls);
     self->cache.top[cls]--;
     return p;
 }
@@ -87,17 +90,27 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     return true;
 }
 
+static void retire_one(void *p, unsigned cls)
+{
+    hz3_central_retire(cls, &p, 1);
+    hz3_thread_freed(cls, 1);
+}
+
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
+    hz3_thread_count(self, cls);
     /* Joining may have made room. */
-    if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls))
-        hz3_central_retire(cls, &p, 1);
-    else
-        *++self->cache.top[cls] = p;
+    if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls)) {
+        retire_one(p, cls);
+        return;
+    }
+    hz3_cache_recount(&self->cache, cls);
+    *++self->cache.top[cls] = p;
 }
 
 static void *malloc_inside(struct hz3_thread *self, unsigned cls)
 {
+    hz3_thread_count(self, cls);
     if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
     self->cache.freed_only[cls] = false;
     if (!hz3_is_empty(self->cache.previous[cls])) {
@@ -130,6 +143,7 @@ static HZ3_COLD void *malloc_during_fork(struct hz3_thread *self, unsigned cls)
 {
     if (self->state != HZ3_THREAD_JOINED) return NULL;
     hz3_thread_go_inside(self);
+    hz3_thread_count(self, cls);
     if (hz3_is_empty(self->cache.top[cls]) && !hz3_is_empty(self->cache.previous[cls])) swap(self, cls);
     bool filled =
         !hz3_is_empty(self->cache.top[cls]) || (self->cache.capacity[cls] && hz3_refill_during_fork(self, cls));
@@ -146,8 +160,11 @@ static bool push_away(struct hz3_thread *self, void *p, unsigned cls, struct hz3
     bool load = self->state == HZ3_THREAD_JOINED && !hz3_is_stub(full);
     void **top = hz3_magazine_open(magazine, load ? self->cache.capacity[cls] : 1);
     *++top = p;
+    if (load) hz3_thread_count(self, cls);
     if (!hz3_transfer_push_anyway(cls, hz3_magazine_close(load ? full : top))) return false;
+    hz3_thread_freed(cls, 1);
     if (load) self->cache.top[cls] = top;
+    if (load) hz3_cache_recount(&self->cache, cls);
     return true;
 }
 
@@ -195,7 +212,7 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 static void free_slow(struct hz3_thread *self, void *p, unsigned cls)
 {
     if (!enter(self, !self->by_loader)) {
-        hz3_central_retire(cls, &p, 1);
+        retire_one(p, cls);
         return;
     }
     hz3_thread_go_inside(self);

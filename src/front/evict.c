@@ -37,6 +37,7 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
 {
     void **loaded = cache->top[cls], **previous = cache->previous[cls];
+    cache->counted[cls] = (int8_t)(cache->counted[cls] - (int)hz3_magazine_objects(loaded));
     cache->top[cls] = cache->previous[cls] = HZ3_STUB_TOP;
     hz3_evict_magazine(cache, cls, loaded);
     hz3_evict_magazine(cache, cls, previous);

@@ -36,6 +36,7 @@ static bool may_swap(const struct hz3_cache *cache, unsigned cls, void **full)
 
 static void *pop(struct hz3_cache *cache, unsigned cls)
 {
+    hz3_cache_recount(cache, cls);
     return *cache->top[cls]--;
 }
 
@@ -59,6 +60,7 @@ void *hz3_exchange_malloc(unsigned cls)
     if (!hz3_is_empty(self->cache.top[cls])) return NULL;
     self->cache.freed_only[cls] = false;
     hz3_thread_go_inside(self);
+    hz3_thread_count(self, cls);
     void **empty = self->cache.top[cls], **full = self->cache.previous[cls], *p = NULL;
     if (!hz3_is_empty(empty)) {
         p = pop(&self->cache, cls); /* a visitor put it back */
@@ -127,9 +129,11 @@ bool hz3_exchange_free(void *p, unsigned cls)
     void **full = self->cache.top[cls];
     if (!hz3_is_full(full) || hz3_is_stub(full)) return false;
     hz3_thread_go_inside(self);
+    hz3_thread_count(self, cls);
     struct hz3_magazine *empty = replace(&self->cache, cls, full);
     if (empty) {
         void **top = hz3_cache_open(&self->cache, cls, empty);
+        self->cache.counted[cls] = 0;
         *++top = p;
         self->cache.top[cls] = top;
     }

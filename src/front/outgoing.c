@@ -19,14 +19,15 @@ static unsigned capacity_of(unsigned cls)
     return (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
 }
 
-/* Sends the outgoing magazine of a slot, if there is one, or retires its objects. */
-static void send(void ***slot)
+/* Sends the outgoing magazine of a slot, if there is one, or retires its objects.  own: this thread freed them. */
+static void send(void ***slot, bool own)
 {
     void **top = *slot;
     *slot = HZ3_STUB_TOP;
     if (top == HZ3_STUB_TOP) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned cls = magazine->header.key & 0xff, owner = magazine->header.key >> 8;
+    if (own) hz3_thread_freed(cls, hz3_magazine_count(magazine));
     if (!hz3_magazine_count(magazine)) {
         hz3_magazine_put(cls, magazine);
     } else if (!hz3_outgoing_send((int)owner, cls, magazine)) {
@@ -40,10 +41,11 @@ void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned
     unsigned key = hz3_outgoing_key(cls, owner);
     void ***slot = hz3_outgoing_slot(outbox, key);
     if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
-        send(slot);
+        send(slot, true);
         struct hz3_magazine *magazine = hz3_spares_get(&hz3_thread.cache, cls);
         if (!magazine) {
             hz3_central_retire(cls, &p, 1);
+            hz3_thread_freed(cls, 1);
             return;
         }
         magazine->header.key = (uint16_t)key;
@@ -56,7 +58,7 @@ void hz3_outgoing_flush(struct hz3_outbox *outbox)
 {
     if (!outbox->remote_hint) return;
     for (unsigned i = 0; i < HZ3_OUTGOING; i++)
-        if (outbox->outgoing[i] != HZ3_STUB_TOP) send(&outbox->outgoing[i]);
+        if (outbox->outgoing[i] != HZ3_STUB_TOP) send(&outbox->outgoing[i], outbox == hz3_outbox);
     outbox->remote_hint = false;
 }
 

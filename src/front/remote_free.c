@@ -7,16 +7,15 @@
 
 static void free_inside(void *p, unsigned cls, unsigned owner)
 {
-    if (!hz3_cache_enter()) {
-        hz3_central_retire(cls, &p, 1);
-        return;
-    }
-    struct hz3_outbox *outbox = hz3_outbox_get();
-    if (outbox)
+    bool inside = hz3_cache_enter();
+    struct hz3_outbox *outbox = inside ? hz3_outbox_get() : NULL;
+    if (outbox) {
         hz3_outgoing_put(outbox, p, cls, owner);
-    else
+    } else {
         hz3_central_retire(cls, &p, 1);
-    hz3_cache_leave();
+        hz3_thread_freed(cls, 1);
+    }
+    if (inside) hz3_cache_leave();
 }
 
 void hz3_remote_free(void *p, unsigned cls, unsigned owner)

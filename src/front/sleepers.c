@@ -94,6 +94,7 @@ bool hz3_sleeper_empty(struct hz3_thread *sleeper)
     for (unsigned cls = 1; outside && cls <= HZ3_CLASSES; cls++) {
         if (taken[cls].into) {
             unsigned kept = keep(sleeper, cls, &taken[cls]);
+            sleeper->cache.counted[cls] = (int8_t)(sleeper->cache.counted[cls] - (int)kept);
             taken[cls].into->header.top = (uint8_t)(taken[cls].into->header.floor + (certain ? kept : 0));
             give_back(cls, taken[cls].into);
         }

@@ -10,4 +10,5 @@ void hz3_thread_wait_for_visitor(struct hz3_thread *self)
 _Thread_local struct hz3_thread hz3_thread = {
     .cache = {.top = {[0 ... HZ3_CLASS_VALUES - 1] = HZ3_STUB_TOP},
               .previous = {[0 ... HZ3_CLASS_VALUES - 1] = HZ3_STUB_TOP}},
+    .unsampled = -1,
 };

@@ -28,6 +28,7 @@ struct hz3_cache {
     void **top[HZ3_CLASS_VALUES];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_CLASS_VALUES]; /* the same of the other magazine */
     uint8_t capacity[HZ3_CLASS_VALUES];
+    int8_t counted[HZ3_CLASS_VALUES];  /* objects of the loaded magazine that the thread's bytes are counted up to */
     bool missed[HZ3_CLASS_VALUES];     /* the class missed since `epoch` began */
     bool freed_only[HZ3_CLASS_VALUES]; /* the class overflowed, and no malloc missed since */
     uint16_t route[HZ3_CLASS_VALUES];  /* where the class's last full magazine went: its owner + 2; 0: not known */
@@ -56,7 +57,10 @@ struct hz3_thread {
     uint8_t asleep;        /* for how many looks; HZ3_ASLEEP_EMPTIED: it was emptied since; under the same lock */
     struct hz3_heap *heap;
     pthread_t self;
+    int tid;                      /* the system's number of it */
     struct hz3_outbox **outbox;   /* lets other threads find this thread's outbox: statistics, and a forked child */
+    int64_t unsampled;            /* units that it may allocate before it asks watch/sample; below 0: it asks */
+    size_t allocated, freed;      /* bytes, ever, but for what the loaded magazines changed since they were counted */
     size_t reserved;              /* bytes that its classes earned; they count in both budgets */
     HZ3_ATOMIC(size_t) lent;      /* the part of these that hz3_cache_lend lent; the thread takes it back */
     struct hz3_roll_entry *entry; /* its entry in the list of threads (front/roll), while it has joined */
@@ -101,6 +105,31 @@ HZ3_INLINE unsigned hz3_cache_free_capacity(unsigned cls)
 HZ3_RACY static inline size_t hz3_cache_count(const struct hz3_cache *cache, unsigned cls)
 {
     return hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(cache->previous[cls]);
+}
+
+/* The class's loaded magazine is about to change other than by a malloc or free: what these did to it is counted. */
+HZ3_INLINE void hz3_thread_count(struct hz3_thread *self, unsigned cls)
+{
+    int objects = (int)hz3_magazine_objects(self->cache.top[cls]), more = objects - self->cache.counted[cls];
+    *(more > 0 ? &self->freed : &self->allocated) += (size_t)(more > 0 ? more : -more) * hz3_class_size(cls);
+    self->cache.counted[cls] = (int8_t)objects;
+}
+
+/* It has changed. */
+HZ3_INLINE void hz3_cache_recount(struct hz3_cache *cache, unsigned cls)
+{
+    cache->counted[cls] = (int8_t)hz3_magazine_objects(cache->top[cls]);
+}
+
+/* Other objects of a class that this thread allocated, or freed. */
+HZ3_INLINE void hz3_thread_allocated(unsigned cls)
+{
+    hz3_thread.allocated += hz3_class_size(cls);
+}
+
+HZ3_INLINE void hz3_thread_freed(unsigned cls, size_t objects)
+{
+    hz3_thread.freed += objects * hz3_class_size(cls);
 }
 
 enum { HZ3_ASLEEP_EMPTIED = UINT8_MAX };

@@ -16,6 +16,7 @@
 #include HZ3_QUARANTINE_H
 
 #include <limits.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -102,8 +103,10 @@ static bool leave_handoff(struct hz3_thread *self)
     hz3_budget_take_back(self); /* under the lock: hz3_budget_lend cannot lend again for this thread */
     add_stats(&dead, &self->cache.stats);
     self->cache.stats = (struct hz3_cache_stats){.swap = 0};
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_thread_count(self, cls);
     if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(&self->cache)) return false;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->cache.top[cls] = self->cache.previous[cls] = HZ3_STUB_TOP;
+    memset(self->cache.counted, 0, sizeof self->cache.counted);
     self->cache.spare = NULL;
     return true;
 }
@@ -171,6 +174,13 @@ struct hz3_departure hz3_cache_depart(void)
     return departure;
 }
 
+/* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
+static int number_of(pthread_t thread)
+{
+    clockid_t clock;
+    return pthread_getcpuclockid(thread, &clock) == 0 ? (int)~(clock >> 3) : 0;
+}
+
 HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
 {
     self->state = HZ3_THREAD_BUSY;
@@ -191,6 +201,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     if (lost) strike_off_lost(lost);
     take_handoff(self, heap);
     self->self = pthread_self();
+    self->tid = number_of(self->self);
     self->outbox = &hz3_outbox;
     hz3_roll_enter(self->entry, self, heap);
     if (joined++ == 0) set_nobody_left(false);
@@ -231,6 +242,7 @@ void hz3_cache_after_fork(bool whole)
 {
     struct hz3_thread *self = &hz3_thread;
     enum hz3_thread_state state = self->state;
+    if (state == HZ3_THREAD_JOINED) self->tid = number_of(self->self);
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
     if (hz3_roll && (hz3_roll->next || hz3_roll->thread != self)) forget_others(self, whole);
     hz3_handoff_after_fork(whole);
@@ -263,7 +275,6 @@ HZ3_RACY static bool holds(void **top, const void *p)
 
 HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
 {
-    clockid_t clock;
     int found = 0;
     if (!hz3_trylock(&hz3_threads_lock)) return 0;
     hz3_threads_call_roll_locked();
@@ -271,21 +282,22 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
         const struct hz3_thread *thread = entry->thread;
         bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p) ||
                     hz3_quarantine_has(*thread->outbox, p);
-        /* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
-        if (here && pthread_getcpuclockid(thread->self, &clock) == 0) found = (int)~(clock >> 3);
+        if (here) found = thread->tid;
     }
     hz3_unlock(&hz3_threads_lock);
     return found;
 }
 
-HZ3_RACY void hz3_cache_stats_sum(struct hz3_cache_stats *sum)
+HZ3_RACY unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
     hz3_threads_call_roll_locked();
     *sum = dead;
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
         add_stats(sum, &entry->thread->cache.stats);
+    unsigned threads = joined;
     hz3_unlock(&hz3_threads_lock);
+    return threads;
 }
 
 HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls, struct hz3_cached *cached)
@@ -357,6 +369,10 @@ const struct hz3_place hz3_threads_places[] = {
     HZ3_NUMBER("thread.size", sizeof(struct hz3_thread)),
     HZ3_FIELD("thread.cache", struct hz3_thread, cache),
     HZ3_FIELD("thread.outbox", struct hz3_thread, outbox),
+    HZ3_FIELD("thread.tid", struct hz3_thread, tid),
+    HZ3_FIELD("thread.allocated", struct hz3_thread, allocated),
+    HZ3_FIELD("thread.freed", struct hz3_thread, freed),
+    HZ3_FIELD("cache.counted", struct hz3_cache, counted),
     HZ3_FIELD("cache.top", struct hz3_cache, top),
     HZ3_FIELD("cache.previous", struct hz3_cache, previous),
     HZ3_FIELD("cache.stats", struct hz3_cache, stats),

@@ -41,8 +41,8 @@ void hz3_threads_answer(struct hz3_thread *self);
 /* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait. */
 int hz3_threads_find(const void *p, unsigned cls);
 
-/* Sums over all threads, ended ones too; running ones may change meanwhile. */
-void hz3_cache_stats_sum(struct hz3_cache_stats *sum);
+/* Sums over all threads, ended ones too; running ones may change meanwhile.  Returns how many threads there are. */
+unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 struct hz3_cached {
     size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
     size_t outgoing; /* in outboxes, on their way home */

@@ -70,6 +70,9 @@ static bool next_mapping(struct file *list, struct hz3_mapping *mapping,
     mapping->start = start;
     mapping->end = hex(list, &c);
     mapping->resident = 0;
+    mapping->executable = false;
+    for (int i = 0; i < 5; i++) mapping->executable |= next_byte(list) == 'x'; /* rwxp, and a space */
+    mapping->offset = hex(list, &c);
     return read_path(list, c, mapping) >= 0;
 }
 

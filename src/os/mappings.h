@@ -6,6 +6,8 @@
 
 struct hz3_mapping {
     uintptr_t start, end;
+    bool executable;
+    size_t offset;   /* in the file */
     size_t resident; /* bytes */
     uint64_t path;   /* a hash of the file's path; 0: none */
     char name[256];  /* its last part, or the beginning of that */

@@ -42,7 +42,7 @@ static void look(uint32_t now)
     if (likely(!pause)) return;
     hz3_set(looked, now);
     hz3_set(ran, hz3_get(ran) + hz3_min(pause, (uint32_t)PAUSE_MS));
-    if (pause >= hz3_reclaim_decay) hz3_set(rested, true);
+    if (pause >= hz3_get(hz3_pages_decay)) hz3_set(rested, true);
 }
 
 /* Bytes of address space that hz3 has mapped: to have taken these pages cost as much as the credit is worth. */
@@ -123,7 +123,7 @@ static void give(void)
 
 void hz3_reclaim_at_once(uint32_t now)
 {
-    if (hz3_reclaim_decay > DECAY_MS) return;
+    if (hz3_get(hz3_pages_decay) > DECAY_MS) return;
     look(now);
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
     size_t all = hz3_reclaim_waiting(), before = hz3_get(seen), waits = ready(all);

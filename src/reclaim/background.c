@@ -33,6 +33,7 @@ enum {
     FORBIDDEN, /* it must not be started any more; if it is there it sleeps for ever */
 };
 static HZ3_ATOMIC(uint32_t) state;
+static HZ3_ATOMIC(bool) allowed;        /* by the option */
 static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again */
 static HZ3_ATOMIC(size_t) hopeless;     /* bytes that waited when the thread ended, and could not go back */
 static sigset_t program_signals;        /* of the thread that started it */
@@ -71,8 +72,9 @@ static void work(void)
     int futile = 0;
     bool refused = false, alone = false;
     hz3_set(hz3_pages_attended, true);
-    while (!alone && there_is_work() && !(refused && futile >= FUTILE_MAX) && hz3_get(state) != FORBIDDEN) {
-        hz3_os_wait(&hz3_threads_none, 0, hz3_reclaim_interval);
+    while (!alone && hz3_get(allowed) && there_is_work() && !(refused && futile >= FUTILE_MAX) &&
+           hz3_get(state) != FORBIDDEN) {
+        hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval));
         alone = hz3_get(hz3_threads_none);
         futile = make_pass(alone, hz3_reclaim_waiting() > DONE_BYTES ? futile : 0);
         refused = hz3_pages_refused();
@@ -88,7 +90,7 @@ static void *background(void *unused)
     hz3_os_become_worker();
     do {
         work();
-        change(RUNNING, IDLE);
+        change(RUNNING, hz3_get(allowed) ? IDLE : OFF);
         /* This thread changes the state, then reads what waits; others add to what waits, then read the state
          * (hz3_reclaim_nudge).  So at least one of the two sees the other. */
         hz3_fence(memory_order_seq_cst);
@@ -119,7 +121,7 @@ static int create(void)
 static HZ3_COLD void start(uint32_t now)
 {
     /* In a child of vfork, or of a fork without libc, the thread would belong to another process. */
-    if (hz3_sandboxed() || getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
+    if (!hz3_get(allowed) || hz3_sandboxed() || getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);
@@ -172,9 +174,13 @@ void hz3_reclaim_this_process(void)
     hz3_set(not_before, (uint32_t)hz3_os_now_ms());
 }
 
-void hz3_reclaim_allow_background(void)
+void hz3_reclaim_allow_background(bool allow)
 {
-    change(OFF, IDLE);
+    hz3_set(allowed, allow);
+    if (allow)
+        change(OFF, IDLE);
+    else if (change(IDLE, OFF))
+        hz3_set(hz3_pages_attended, false);
 }
 
 void hz3_reclaim_forbid_background(void)

@@ -3,6 +3,7 @@
 #include "back/fork_reserve.h"
 #include "back/gauges.h"
 #include "back/large_cache.h"
+#include "back/limits.h"
 #include "back/purge.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
@@ -19,7 +20,7 @@ enum {
 #define SLICE_MIN HZ3_MIB(2)
 
 struct hz3_lock hz3_reclaim_lock;
-uint32_t hz3_reclaim_decay = 1000, hz3_reclaim_interval = 250;
+HZ3_ATOMIC(uint32_t) hz3_reclaim_interval = 250;
 
 /* What follows concerns every `slices`th class from `slice` on, and the same share of the rest. */
 
@@ -68,7 +69,7 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
 size_t hz3_reclaim_run(bool force)
 {
     bool all = force || hz3_reclaim_pressed();
-    return pass(all ? 0 : hz3_reclaim_decay, 0, 1, all);
+    return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all);
 }
 
 bool hz3_reclaim_in_vain(size_t bytes, unsigned slices)
@@ -92,7 +93,7 @@ void hz3_reclaim_slice(uint32_t slice)
 {
     const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
     bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= SLICE_MIN;
-    size_t bytes = pass(hz3_reclaim_decay, slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
+    size_t bytes = pass(hz3_get(hz3_pages_decay), slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
     bool worth = !hz3_reclaim_in_vain(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
     vain = worth || vain + 1 == decay + HZ3_PASS_SLICES ? 0 : vain + 1;
 }
@@ -102,7 +103,7 @@ size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
     all |= hz3_reclaim_pressed();
     hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
     vain = 0;
-    return pass(all ? 0 : hz3_reclaim_decay, 0, 1, all || break_huge_pages);
+    return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all || break_huge_pages);
 }
 
 void hz3_reclaim_retire_all(void)
@@ -123,7 +124,7 @@ size_t hz3_reclaim_purge_all_spans(bool break_huge_pages)
 void hz3_reclaim_as_many(size_t grown)
 {
     static uint32_t trims, purges; /* how many so far; the classes take turns */
-    uint32_t age = hz3_max(hz3_reclaim_decay / AS_MANY_AGE, 10u);
+    uint32_t age = hz3_max(hz3_get(hz3_pages_decay) / AS_MANY_AGE, 10u);
     size_t trimmed = 0, left = grown;
     for (unsigned i = 0; trimmed < grown && i < HZ3_CLASSES; i++)
         trimmed += hz3_transfer_trim(trims++ % HZ3_CLASSES + 1, false);

@@ -12,7 +12,7 @@ enum {
 
 /* Held during a pass, except one that the program asked for. */
 extern struct hz3_lock hz3_reclaim_lock;
-extern uint32_t hz3_reclaim_decay, hz3_reclaim_interval; /* ms: the decay time; the time from pass to pass */
+extern HZ3_ATOMIC(uint32_t) hz3_reclaim_interval; /* ms: the time from pass to pass */
 
 /* Makes one pass; `force`: whatever the age of memory.  Returns the bytes given back. */
 size_t hz3_reclaim_run(bool force);

@@ -22,10 +22,10 @@ static HZ3_ATOMIC(uint32_t) due, turn; /* when the next slice is due, in wrappin
 void hz3_reclaim_start(uint32_t decay_ms)
 {
     uint32_t interval = hz3_max(decay_ms / HZ3_PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS);
-    hz3_reclaim_decay = decay_ms;
-    hz3_reclaim_interval = hz3_min(interval, (uint32_t)PASS_MAX_MS);
+    hz3_set(hz3_pages_decay, decay_ms);
+    hz3_set(hz3_reclaim_interval, hz3_min(interval, (uint32_t)PASS_MAX_MS));
     hz3_reclaim_this_process();
-    hz3_set(due, (uint32_t)hz3_os_now_ms() + hz3_reclaim_interval);
+    hz3_set(due, (uint32_t)hz3_os_now_ms() + hz3_get(hz3_reclaim_interval));
 }
 
 /* The program's threads have other things to do, so each makes only the slices that are due, mostly one.  Above the
@@ -33,7 +33,7 @@ void hz3_reclaim_start(uint32_t decay_ms)
 uint32_t hz3_reclaim_tick(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
-    uint32_t slice_ms = hz3_max(hz3_reclaim_interval / HZ3_PASS_SLICES, 1u);
+    uint32_t slice_ms = hz3_max(hz3_get(hz3_reclaim_interval) / HZ3_PASS_SLICES, 1u);
     hz3_learn_again(now);
     bool pressed = hz3_reclaim_pressed();
     if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {

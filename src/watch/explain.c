@@ -45,8 +45,9 @@ static void add_run(struct explained *sum, struct hz3_span *run)
     if (hz3_get(run->bump) > hz3_get(run->live)) sum->gaps += hz3_min(hz3_run_resident_gaps(run), holes);
 }
 
-static void add_span(struct explained *sum, struct hz3_span *span)
+static void add_span(struct hz3_span *span, void *to)
 {
+    struct explained *sum = to;
     if (hz3_zone_of((void *)span->start)) {
         sum->heaps += hz3_os_resident(span->start, hz3_span_bytes(span));
         return;
@@ -59,22 +60,6 @@ static void add_span(struct explained *sum, struct hz3_span *span)
                  (span->kind == HZ3_SPAN_LARGE && hz3_get(span->freed));
     size_t *use = waits ? &sum->waiting : span->kind == HZ3_SPAN_LARGE ? &sum->large : &sum->huge;
     *use += hz3_os_resident(span->start, hz3_span_bytes(span));
-}
-
-/* Other threads may run: a span that changes while it is read is taken as it looks. */
-HZ3_RACY static void add_spans(struct explained *sum)
-{
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
-        const struct hz3_window *window = &hz3_windows[i];
-        size_t frontier = hz3_min(window->frontier, window->spans_mapped), granules;
-        for (size_t g = 0; g < frontier; g += granules) {
-            struct hz3_span span = window->spans[g];
-            bool starts = span.kind != HZ3_SPAN_NONE && span.start == window->base + (g << HZ3_GRANULE_SHIFT);
-            span.granules = starts ? (uint32_t)hz3_max(1, hz3_min(span.granules, frontier - g)) : 1;
-            granules = span.granules;
-            if (starts) add_span(sum, &span);
-        }
-    }
 }
 
 /* ---- classes ---- */
@@ -171,7 +156,7 @@ static void print_sum(struct hz3_text *text, const struct explained *sum)
     size_t rss = sum->rss;
     char waiting[64];
     hz3_print(&(struct hz3_text){waiting, sizeof waiting, 0}, "waiting to go back, %u ms after it was freed",
-              hz3_pages_decay);
+              hz3_get(hz3_pages_decay));
     print_row(text, sum->live, rss, "live objects");
     print_row(text, sum->large, rss, "live large blocks");
     print_row(text, sum->heaps, rss, "heaps of the program's own");
@@ -260,7 +245,7 @@ void hz3_explain_text(struct hz3_text *text)
 {
     struct explained sum = {.rss = 0};
     hz3_gate_enter_at_last();
-    if (!hz3_sandboxed()) add_spans(&sum);
+    if (!hz3_sandboxed()) hz3_stats_each_span(add_span, &sum);
     add_classes(&sum);
     if (hz3_os_each_mapping(true, add_mapping, &sum)) {
         settle(&sum);

@@ -52,7 +52,10 @@ static HZ3_NOINLINE void remember(struct trace *trace)
 {
     int saved = errno;
     hz3_sample_pause();
-    trace->depth = hz3_os_stack(trace->frames, FRAMES);
+    struct hz3_calls stack;
+    hz3_os_stack(&stack, NULL);
+    trace->depth = hz3_min(stack.depth, (unsigned)FRAMES);
+    memcpy(trace->frames, stack.frames, sizeof trace->frames);
     trace->thread = hz3_os_thread();
     trace->happened = true;
     hz3_sample_go_on();

@@ -7,6 +7,7 @@
 #include "os/lock.h"
 #include "os/sandbox.h"
 #include "os/stack.h"
+#include "watch/profile_tables.h"
 #include "watch/sample.h"
 
 #include <errno.h>
@@ -26,53 +27,17 @@
 #define TELL_FREE(p)         ((void)(p))
 #endif
 
-/* Sizes of the tables, which are address space: pages are touched as they are needed. */
 enum {
-    FRAMES = 30,
-    STACKS = 1 << 14,
-    CELLS = 1 << 17,
-    SAMPLES = 1 << 20, /* live ones */
-    THREADS = 1 << 12,
     AGES = 33,     /* by powers of two of ms */
     TRIES = 10000, /* to get the lock */
     OTHERS = 1,    /* the index of all threads for which there was no room; 0 is none */
 };
 
-struct stack {
-    uint32_t hash, depth; /* depth 0: unused */
-    void *frames[FRAMES];
-};
-
-/* How often an allocation by thread `by`, or (to != 0) its free by thread `to`, happened. */
-struct cell {
-    uint64_t bytes, count; /* count 0: unused */
-    uint32_t stack;
-    uint16_t by, to;
-    uint8_t age;
-};
-
-struct sample {
-    size_t bytes;
-    uint32_t stack, born, died; /* ms */
-    uint16_t by, to;
-    uint32_t next; /* in the list free_samples or freed */
-};
-
-struct thread {
-    HZ3_ATOMIC(int) tid; /* 0: not written yet */
-    char name[16];       /* the thread writes it at each of its samples */
-};
-
-static struct tables {
-    struct stack stacks[STACKS];
-    struct cell cells[CELLS];
-    struct sample samples[SAMPLES]; /* 0 is none */
-    struct thread threads[THREADS];
-} *tables;
+static struct hz3_profile_tables *tables;
 
 HZ3_ATOMIC(size_t) hz3_profile_wanted;
 HZ3_TOGETHER struct hz3_lock hz3_profile_setting;
-static HZ3_ATOMIC(size_t) rate_of_samples; /* the last rate that was not 0 */
+HZ3_ATOMIC(size_t) hz3_profile_rate;
 
 /* The lock is taken inside the gate.  All but `freed` and the threads is under it. */
 struct hz3_lock hz3_profile_lock;
@@ -86,7 +51,7 @@ static bool make_tables(void)
 {
     uintptr_t at = hz3_os_reserve(sizeof *tables);
     if (!at || hz3_os_map_reserved(at, sizeof *tables) != HZ3_MAPPED) return false;
-    tables = (struct tables *)at;
+    tables = (struct hz3_profile_tables *)at;
     hz3_os_stack_start();
     return true;
 }
@@ -101,7 +66,7 @@ void hz3_profile_set(size_t rate)
         rate = 0;
         hz3_set(hz3_profile_wanted, 0);
     }
-    if (rate) hz3_set(rate_of_samples, rate);
+    if (rate) hz3_set(hz3_profile_rate, rate);
     hz3_sample_start(rate);
     hz3_sample_go_on();
     hz3_unlock(&hz3_profile_setting);
@@ -113,7 +78,7 @@ static uint16_t this_thread(void)
     int saved = errno;
     if (!thread_index) {
         uint32_t index = hz3_add(thread_count, 1) + OTHERS + 1;
-        if (index >= THREADS) return OTHERS;
+        if (index >= HZ3_PROFILE_THREADS) return OTHERS;
         thread_index = (uint16_t)index;
         hz3_set(tables->threads[index].tid, hz3_os_thread());
     }
@@ -140,43 +105,43 @@ static bool is_crowded(uint32_t used, uint32_t size)
 /* The number of the stack, from 1 on; 0: no room. */
 static uint32_t stack_of(void *const *frames, uint32_t depth)
 {
-    uint32_t hash = hash_of(frames, depth * sizeof *frames), i = hash % STACKS;
-    for (struct stack *stack; (stack = &tables->stacks[i])->depth; i = (i + 1) % STACKS)
+    uint32_t hash = hash_of(frames, depth * sizeof *frames), i = hash % HZ3_PROFILE_STACKS;
+    for (struct hz3_profile_stack *stack; (stack = &tables->stacks[i])->depth; i = (i + 1) % HZ3_PROFILE_STACKS)
         if (stack->hash == hash && stack->depth == depth && !memcmp(stack->frames, frames, depth * sizeof *frames))
             return i + 1;
-    if (is_crowded(used_stacks, STACKS)) return 0;
+    if (is_crowded(used_stacks, HZ3_PROFILE_STACKS)) return 0;
     used_stacks++;
-    struct stack *stack = &tables->stacks[i];
+    struct hz3_profile_stack *stack = &tables->stacks[i];
     stack->hash = hash;
     stack->depth = depth;
     memcpy(stack->frames, frames, depth * sizeof *frames);
     return i + 1;
 }
 
-static bool count(struct cell what)
+static bool count(struct hz3_profile_cell what)
 {
-    struct cell *cell;
-    uint32_t i = hash_of(&what, sizeof what) % CELLS;
-    for (; (cell = &tables->cells[i])->count; i = (i + 1) % CELLS)
+    struct hz3_profile_cell *cell;
+    uint32_t i = hash_of(&what, sizeof what) % HZ3_PROFILE_CELLS;
+    for (; (cell = &tables->cells[i])->count; i = (i + 1) % HZ3_PROFILE_CELLS)
         if (cell->bytes == what.bytes && cell->stack == what.stack && cell->by == what.by && cell->to == what.to &&
             cell->age == what.age)
             return cell->count++, true;
-    if (is_crowded(used_cells, CELLS)) return false;
+    if (is_crowded(used_cells, HZ3_PROFILE_CELLS)) return false;
     used_cells++;
     *cell = what;
     cell->count = 1;
     return true;
 }
 
-static uint8_t age_of(const struct sample *sample)
+static uint8_t age_of(const struct hz3_profile_sample *sample)
 {
     uint32_t ms = sample->died - sample->born, age = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;
     return (uint8_t)hz3_min(age, (uint32_t)AGES - 1);
 }
 
-static struct cell cell_of(const struct sample *sample)
+static struct hz3_profile_cell cell_of(const struct hz3_profile_sample *sample)
 {
-    struct cell cell;
+    struct hz3_profile_cell cell;
     memset(&cell, 0, sizeof cell); /* the padding is hashed too */
     cell.bytes = sample->bytes;
     cell.stack = sample->stack;
@@ -186,11 +151,11 @@ static struct cell cell_of(const struct sample *sample)
 
 static void count_freed(void)
 {
-    struct sample *sample;
+    struct hz3_profile_sample *sample;
     for (uint32_t i = hz3_exchange(freed, 0, memory_order_acquire), next; i; i = next) {
         sample = &tables->samples[i];
         next = sample->next;
-        struct cell cell = cell_of(sample);
+        struct hz3_profile_cell cell = cell_of(sample);
         cell.to = sample->to;
         cell.age = age_of(sample);
         if (!count(cell)) hz3_add(lost, 1);
@@ -204,7 +169,7 @@ static uint32_t new_sample(void)
     uint32_t i = free_samples;
     if (i)
         free_samples = tables->samples[i].next;
-    else if (used_samples < SAMPLES)
+    else if (used_samples < HZ3_PROFILE_SAMPLES)
         i = used_samples++;
     return i;
 }
@@ -215,7 +180,8 @@ static uint32_t add(void *const *frames, unsigned depth, size_t bytes, uint16_t 
     count_freed();
     uint32_t stack = stack_of(frames, depth), i = stack ? new_sample() : 0;
     if (!i) return 0;
-    tables->samples[i] = (struct sample){.bytes = bytes, .stack = stack, .born = (uint32_t)hz3_os_now_ms(), .by = by};
+    tables->samples[i] =
+        (struct hz3_profile_sample){.bytes = bytes, .stack = stack, .born = (uint32_t)hz3_os_now_ms(), .by = by};
     if (count(cell_of(&tables->samples[i]))) return i;
     tables->samples[i].next = free_samples;
     free_samples = i;
@@ -240,15 +206,18 @@ static uint32_t add_inside(void *const *frames, unsigned depth, size_t bytes, ui
 
 static uint64_t stands_for(size_t bytes)
 {
-    return (uint64_t)((double)bytes / hz3_sample_probability(bytes, hz3_get(rate_of_samples)));
+    return (uint64_t)((double)bytes / hz3_sample_probability(bytes, hz3_get(hz3_profile_rate)));
 }
 
 HZ3_NOINLINE void hz3_profile_allocated(void *p, size_t bytes)
 {
-    void *frames[FRAMES];
+    struct hz3_calls calls;
+    uint16_t by = this_thread();
+    struct hz3_calls *before = by == OTHERS ? NULL : &tables->threads[by].calls;
     hz3_sample_pause();
-    unsigned depth = hz3_os_stack(frames, FRAMES);
-    uint32_t sample = depth ? add_inside(frames, depth, bytes, this_thread()) : 0;
+    hz3_os_stack(&calls, before);
+    if (before) *before = calls;
+    uint32_t sample = calls.depth ? add_inside(calls.frames, calls.depth, bytes, by) : 0;
     if (sample)
         TELL_ALLOC(p, bytes);
     else
@@ -261,7 +230,7 @@ void hz3_profile_freed(const void *p, uint32_t sample)
 {
     if (likely(!sample)) return;
     TELL_FREE(p);
-    struct sample *died = &tables->samples[sample];
+    struct hz3_profile_sample *died = &tables->samples[sample];
     died->died = (uint32_t)hz3_os_now_ms();
     died->to = this_thread();
     hz3_push(freed, sample, died->next);
@@ -270,7 +239,7 @@ void hz3_profile_freed(const void *p, uint32_t sample)
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes)
 {
     hz3_profile_freed(before, sample);
-    size_t rate = hz3_get(rate_of_samples);
+    size_t rate = hz3_get(hz3_profile_rate);
     /* The new block is a sample as often as if it had had its new size from the first. */
     bool chosen = bytes > bytes_before ? sample || hz3_sample_chooses(bytes - bytes_before)
                                        : sample && hz3_sample_chance(hz3_sample_probability(bytes, rate) /
@@ -278,11 +247,23 @@ void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t by
     if (chosen) hz3_profile_allocated(p, bytes);
 }
 
+bool hz3_profile_look(void (*look)(const struct hz3_profile_tables *tables, void *to), void *to)
+{
+    if (!tables) return false;
+    hz3_gate_enter_at_last();
+    hz3_lock(&hz3_profile_lock);
+    count_freed();
+    look(tables, to);
+    hz3_unlock(&hz3_profile_lock);
+    hz3_gate_leave();
+    return true;
+}
+
 /* ---- the table as text ---- */
 
 /* A line that is being made. */
 struct line {
-    char buf[32 * (FRAMES + 2)];
+    char buf[32 * (HZ3_PROFILE_FRAMES + 2)];
     struct hz3_text text;
 };
 
@@ -300,7 +281,7 @@ static void end(struct line *line, void (*put)(const char *text, size_t length))
 
 static void write_threads(struct line *line, void (*put)(const char *text, size_t length))
 {
-    uint32_t end_of_list = hz3_min(hz3_get(thread_count) + OTHERS + 1, (uint32_t)THREADS);
+    uint32_t end_of_list = hz3_min(hz3_get(thread_count) + OTHERS + 1, (uint32_t)HZ3_PROFILE_THREADS);
     for (uint32_t i = OTHERS + 1; i < end_of_list; i++) {
         struct hz3_text *text = begin(line);
         hz3_print(text, "thread %u %d ", i, hz3_get(tables->threads[i].tid));
@@ -311,8 +292,8 @@ static void write_threads(struct line *line, void (*put)(const char *text, size_
 
 static void write_stacks(struct line *line, void (*put)(const char *text, size_t length))
 {
-    for (uint32_t i = 0; i < STACKS; i++) {
-        const struct stack *stack = &tables->stacks[i];
+    for (uint32_t i = 0; i < HZ3_PROFILE_STACKS; i++) {
+        const struct hz3_profile_stack *stack = &tables->stacks[i];
         if (!stack->depth) continue;
         struct hz3_text *text = begin(line);
         hz3_print(text, "stack %u", i + 1);
@@ -323,8 +304,8 @@ static void write_stacks(struct line *line, void (*put)(const char *text, size_t
 
 static void write_cells(struct line *line, void (*put)(const char *text, size_t length))
 {
-    for (uint32_t i = 0; i < CELLS; i++) {
-        const struct cell *cell = &tables->cells[i];
+    for (uint32_t i = 0; i < HZ3_PROFILE_CELLS; i++) {
+        const struct hz3_profile_cell *cell = &tables->cells[i];
         if (!cell->count) continue;
         struct hz3_text *text = begin(line);
         hz3_print(text, cell->to ? "freed" : "allocated");
@@ -334,12 +315,13 @@ static void write_cells(struct line *line, void (*put)(const char *text, size_t 
     }
 }
 
-static void write_table(void (*put)(const char *text, size_t length))
+static void write_table(const struct hz3_profile_tables *unused, void *to)
 {
+    void (*put)(const char *text, size_t length) = *(void (**)(const char *, size_t))to;
     struct line line;
     struct hz3_text *text = begin(&line);
-    count_freed();
-    hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(rate_of_samples), hz3_os.pid,
+    (void)unused;
+    hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(hz3_profile_rate), hz3_os.pid,
               (size_t)hz3_get(lost));
     hz3_print_name(text, hz3_os_program(), 0);
     end(&line, put);
@@ -350,44 +332,39 @@ static void write_table(void (*put)(const char *text, size_t length))
 
 void hz3_profile_write(void (*put)(const char *text, size_t length))
 {
-    if (!tables) return;
-    hz3_gate_enter_at_last();
-    hz3_lock(&hz3_profile_lock);
-    write_table(put);
-    hz3_unlock(&hz3_profile_lock);
-    hz3_gate_leave();
+    hz3_profile_look(write_table, &put);
 }
 
 const struct hz3_place hz3_profile_places[] = {
     HZ3_PLACE("profile.wanted", hz3_profile_wanted),
     HZ3_PLACE("profile", tables),
-    HZ3_PLACE("profile.rate", rate_of_samples),
+    HZ3_PLACE("profile.rate", hz3_profile_rate),
     HZ3_PLACE("profile.freed", freed),
     HZ3_PLACE("profile.lost", lost),
-    HZ3_NUMBER("profile.stack.size", sizeof(struct stack)),
-    HZ3_NUMBER("profile.cell.size", sizeof(struct cell)),
-    HZ3_NUMBER("profile.sample.size", sizeof(struct sample)),
-    HZ3_NUMBER("profile.thread.size", sizeof(struct thread)),
-    HZ3_FIELD("profile.stacks", struct tables, stacks),
-    HZ3_FIELD("profile.cells", struct tables, cells),
-    HZ3_FIELD("profile.samples", struct tables, samples),
-    HZ3_FIELD("profile.threads", struct tables, threads),
-    HZ3_FIELD("stack.depth", struct stack, depth),
-    HZ3_FIELD("stack.frames", struct stack, frames),
-    HZ3_FIELD("cell.bytes", struct cell, bytes),
-    HZ3_FIELD("cell.count", struct cell, count),
-    HZ3_FIELD("cell.stack", struct cell, stack),
-    HZ3_FIELD("cell.by", struct cell, by),
-    HZ3_FIELD("cell.to", struct cell, to),
-    HZ3_FIELD("cell.age", struct cell, age),
-    HZ3_FIELD("sample.bytes", struct sample, bytes),
-    HZ3_FIELD("sample.stack", struct sample, stack),
-    HZ3_FIELD("sample.born", struct sample, born),
-    HZ3_FIELD("sample.died", struct sample, died),
-    HZ3_FIELD("sample.by", struct sample, by),
-    HZ3_FIELD("sample.to", struct sample, to),
-    HZ3_FIELD("sample.next", struct sample, next),
-    HZ3_FIELD("profile.tid", struct thread, tid),
-    HZ3_FIELD("profile.name", struct thread, name),
+    HZ3_NUMBER("profile.stack.size", sizeof(struct hz3_profile_stack)),
+    HZ3_NUMBER("profile.cell.size", sizeof(struct hz3_profile_cell)),
+    HZ3_NUMBER("profile.sample.size", sizeof(struct hz3_profile_sample)),
+    HZ3_NUMBER("profile.thread.size", sizeof(struct hz3_profile_thread)),
+    HZ3_FIELD("profile.stacks", struct hz3_profile_tables, stacks),
+    HZ3_FIELD("profile.cells", struct hz3_profile_tables, cells),
+    HZ3_FIELD("profile.samples", struct hz3_profile_tables, samples),
+    HZ3_FIELD("profile.threads", struct hz3_profile_tables, threads),
+    HZ3_FIELD("stack.depth", struct hz3_profile_stack, depth),
+    HZ3_FIELD("stack.frames", struct hz3_profile_stack, frames),
+    HZ3_FIELD("cell.bytes", struct hz3_profile_cell, bytes),
+    HZ3_FIELD("cell.count", struct hz3_profile_cell, count),
+    HZ3_FIELD("cell.stack", struct hz3_profile_cell, stack),
+    HZ3_FIELD("cell.by", struct hz3_profile_cell, by),
+    HZ3_FIELD("cell.to", struct hz3_profile_cell, to),
+    HZ3_FIELD("cell.age", struct hz3_profile_cell, age),
+    HZ3_FIELD("sample.bytes", struct hz3_profile_sample, bytes),
+    HZ3_FIELD("sample.stack", struct hz3_profile_sample, stack),
+    HZ3_FIELD("sample.born", struct hz3_profile_sample, born),
+    HZ3_FIELD("sample.died", struct hz3_profile_sample, died),
+    HZ3_FIELD("sample.by", struct hz3_profile_sample, by),
+    HZ3_FIELD("sample.to", struct hz3_profile_sample, to),
+    HZ3_FIELD("sample.next", struct hz3_profile_sample, next),
+    HZ3_FIELD("profile.tid", struct hz3_profile_thread, tid),
+    HZ3_FIELD("profile.name", struct hz3_profile_thread, name),
     HZ3_PLACES_END,
 };

@@ -14,6 +14,7 @@
 void hz3_profile_set(size_t rate);
 /* The rate that is wanted.  hz3 profile writes it from outside, and hides the class table for malloc to see it. */
 extern HZ3_ATOMIC(size_t) hz3_profile_wanted;
+extern HZ3_ATOMIC(size_t) hz3_profile_rate; /* the last that was not 0; 0: there is no profile */
 /* The large block p was just allocated for so many bytes, and chosen.  To be called outside the gate. */
 void hz3_profile_allocated(void *p, size_t bytes);
 /* The sample at p (0: it is none) is being freed.  Takes no lock. */

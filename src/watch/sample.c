@@ -4,8 +4,9 @@
 #include "base/sizeclass.h"
 #include "os/os.h"
 
-HZ3_ATOMIC(bool) hz3_sampling;
+HZ3_ATOMIC(uint32_t) hz3_sampling;
 static HZ3_ATOMIC(size_t) rates[HZ3_SAMPLE_KINDS];
+#define RATE_MAX ((size_t)1 << 50) /* bytes; a larger rate is as good as this, which cannot overflow */
 /* How much a thread counts before it checks again whether a kind that is off was switched on. */
 static const int64_t off_for[HZ3_SAMPLE_KINDS] = {4096, 64};
 _Thread_local struct hz3_sampler hz3_sampler = {.left = {-1, -1}};
@@ -32,15 +33,19 @@ static uint64_t next_random(void)
 static int64_t draw(int kind, size_t rate)
 {
     if (kind == HZ3_SAMPLE_GUARD) return (int64_t)(next_random() % (2 * hz3_min(rate, (size_t)INT32_MAX) - 1));
-    return (int64_t)(minus_log((next_random() >> 11) + 1) * (double)rate);
+    return (int64_t)(minus_log((next_random() >> 11) + 1) * (double)hz3_min(rate, RATE_MAX));
 }
 
 static void start(int kind, size_t rate)
 {
     hz3_store(rates[kind], rate, memory_order_release); /* a thread that sees the rate sees the tables, too */
-    bool any = hz3_get(rates[HZ3_SAMPLE_PROFILE]) || hz3_get(rates[HZ3_SAMPLE_GUARD]);
-    hz3_set(hz3_sampling, any);
-    hz3_sizeclass_hide(any);
+    bool bytes = hz3_get(rates[HZ3_SAMPLE_PROFILE]), guards = hz3_get(rates[HZ3_SAMPLE_GUARD]);
+    hz3_sizeclass_hide(bytes || guards);
+    hz3_store(hz3_sampling,
+              guards  ? HZ3_SAMPLING_GUARDS
+              : bytes ? HZ3_SAMPLING_BYTES
+                      : HZ3_SAMPLING_NONE,
+              memory_order_release);
 }
 
 void hz3_sample_start(size_t rate)
@@ -73,9 +78,18 @@ static bool chooses(int kind, size_t amount)
     return unlikely(hz3_sampler.left[kind] < 0);
 }
 
+/* While bytes alone are sampled the thread counts them in units, and asks again when they are used up. */
 bool hz3_sample_chooses(size_t bytes)
 {
-    return chooses(HZ3_SAMPLE_PROFILE, bytes);
+    int64_t *left = &hz3_sampler.left[HZ3_SAMPLE_PROFILE], units = hz3_thread.unsampled;
+    if (hz3_sampler.paused) return false;
+    if (units >= 0) *left += units << HZ3_UNIT_SHIFT;
+    hz3_thread.unsampled = -1;
+    bool chosen = chooses(HZ3_SAMPLE_PROFILE, bytes);
+    if (*left < 0 || hz3_load(hz3_sampling, memory_order_acquire) != HZ3_SAMPLING_BYTES) return chosen;
+    hz3_thread.unsampled = *left >> HZ3_UNIT_SHIFT;
+    *left &= HZ3_UNIT - 1;
+    return chosen;
 }
 
 bool hz3_sample_chooses_to_guard(void)
@@ -99,10 +113,12 @@ bool hz3_sample_chance(double probability)
 
 void hz3_sample_pause(void)
 {
-    hz3_sampler.paused++;
+    if (hz3_sampler.paused++) return;
+    hz3_sampler.kept = hz3_thread.unsampled;
+    hz3_thread.unsampled = -1;
 }
 
 void hz3_sample_go_on(void)
 {
-    hz3_sampler.paused--;
+    if (!--hz3_sampler.paused) hz3_thread.unsampled = hz3_sampler.kept;
 }

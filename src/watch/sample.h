@@ -4,9 +4,11 @@
 #ifndef HZ3_WATCH_SAMPLE_H
 #define HZ3_WATCH_SAMPLE_H
 
-#include "base/types.h"
+#include "front/thread.h"
 
-extern HZ3_ATOMIC(bool) hz3_sampling;
+/* Which kinds there are: none; bytes alone; guard pages, and maybe bytes. */
+enum hz3_sampling { HZ3_SAMPLING_NONE, HZ3_SAMPLING_BYTES, HZ3_SAMPLING_GUARDS };
+extern HZ3_ATOMIC(uint32_t) hz3_sampling;
 
 /* From now on one byte in `rate`, at random (a Poisson process, as in gperftools and jemalloc), chooses the allocation
  * in which it lies for the profile.  One of s bytes is chosen with a probability of 1 - exp(-s / rate).  0 stops. */
@@ -15,13 +17,15 @@ size_t hz3_sample_rate(void);
 /* The same for guard pages: one allocation in `rate`. */
 void hz3_sample_start_guards(size_t rate);
 
-/* A thread's counters.  left: how much until the next chosen allocation; below 0: not drawn yet. */
+/* A thread's counters.  left: how much until the next chosen allocation; below 0: not drawn yet.  While bytes alone are
+ * sampled what is left of them is in hz3_thread.unsampled. */
 enum hz3_sample_kind { HZ3_SAMPLE_PROFILE, HZ3_SAMPLE_GUARD, HZ3_SAMPLE_KINDS }; /* in bytes, in allocations */
 struct hz3_sampler {
     uint64_t random; /* 0: not seeded yet */
     int64_t left[HZ3_SAMPLE_KINDS];
     bool off[HZ3_SAMPLE_KINDS]; /* when the thread looked last; `left` was not drawn then */
     uint32_t paused;
+    int64_t kept; /* while it is paused: hz3_thread.unsampled */
 };
 extern HZ3_HIDDEN _Thread_local struct hz3_sampler hz3_sampler;
 
@@ -29,6 +33,8 @@ extern HZ3_HIDDEN _Thread_local struct hz3_sampler hz3_sampler;
 HZ3_INLINE bool hz3_sample_spares(size_t bytes)
 {
     struct hz3_sampler *mine = &hz3_sampler;
+    int64_t units = (int64_t)hz3_units_of(bytes);
+    if (likely(hz3_thread.unsampled >= units)) return hz3_thread.unsampled -= units, true;
     int64_t bytes_left = mine->left[HZ3_SAMPLE_PROFILE] - (int64_t)bytes, left = mine->left[HZ3_SAMPLE_GUARD] - 1;
     if (unlikely((bytes_left | left) < 0 || mine->paused)) return false;
     mine->left[HZ3_SAMPLE_PROFILE] = bytes_left;

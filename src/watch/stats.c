@@ -14,6 +14,8 @@
 #include "os/os.h"
 #include "watch/layout.h"
 
+#include <string.h>
+
 struct hz3_class_stats hz3_stats_of_class(unsigned cls)
 {
     uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
@@ -55,7 +57,7 @@ void hz3_stats_read(struct hz3_stats *stats)
     stats->mapped = stats->active + stats->retained;
     stats->metadata = hz3_arena_metadata_bytes();
     stats->purged = hz3_gauge(HZ3_GAUGE_PURGED);
-    hz3_cache_stats_sum(&stats->cache);
+    stats->threads = hz3_cache_stats_sum(&stats->cache);
     hz3_gate_leave();
 }
 
@@ -69,15 +71,72 @@ size_t hz3_stats_free_ranges(void)
     return ranges;
 }
 
-/* One row per figure, so that text and JSON cannot differ. */
-#define FIGURES(row) \
-    row(allocated, s.allocated) row(cached, s.cached) row(stashed, s.stashed) row(in_transfer_cache, s.transfer) \
-        row(active, s.active) row(in_heaps, s.in_heaps) row(resident, s.resident) row(mapped, s.mapped) \
-            row(retained, s.retained) row(dirty, s.dirty) row(metadata, s.metadata) row(purged, s.purged)
-#define SOURCES(row) \
-    row(swap, s.cache.swap) row(owner_stash, s.cache.stash) row(transfer, s.cache.transfer) \
-        row(held_run, s.cache.held) row(central, s.cache.central) row(stolen, s.cache.stolen) \
-            row(fresh_run, s.cache.fresh) row(overflow, s.cache.overflow) row(retired, s.cache.retired)
+/* Other threads may run: a span that changes while it is read is taken as it looks. */
+HZ3_RACY void hz3_stats_each_span(void (*visit)(struct hz3_span *span, void *to), void *to)
+{
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        const struct hz3_window *window = &hz3_windows[i];
+        size_t frontier = hz3_min(window->frontier, window->spans_mapped), granules;
+        for (size_t g = 0; g < frontier; g += granules) {
+            struct hz3_span span = window->spans[g];
+            bool starts = span.kind != HZ3_SPAN_NONE && span.start == window->base + (g << HZ3_GRANULE_SHIFT);
+            span.granules = starts ? (uint32_t)hz3_max(1, hz3_min(span.granules, frontier - g)) : 1;
+            granules = span.granules;
+            if (starts) visit(&span, to);
+        }
+    }
+}
+
+static void count_run(struct hz3_span *span, void *runs)
+{
+    bool ours = span->kind == HZ3_SPAN_RUN && !hz3_zone_of((void *)span->start);
+    if (ours && span->cls <= HZ3_CLASSES) ((size_t *)runs)[span->cls]++;
+}
+
+/* The rows of figures.def: those from FIRST_REFILL on are refills. */
+enum row {
+#define HZ3_FIGURE(name, value, meaning) ROW_##name,
+#define HZ3_REFILL                       HZ3_FIGURE
+#include "watch/figures.def"
+#undef HZ3_FIGURE
+#undef HZ3_REFILL
+    ROWS,
+    FIRST_REFILL = ROW_swap,
+};
+struct figures {
+    struct hz3_stats stats;
+    struct {
+        const char *name;
+        size_t value;
+    } row[ROWS];
+};
+
+static void read_figures(struct figures *to)
+{
+    hz3_stats_read(&to->stats);
+    const struct hz3_stats s = to->stats;
+#define HZ3_FIGURE(is, of, meaning) \
+    to->row[ROW_##is].name = #is; \
+    to->row[ROW_##is].value = (size_t)(of);
+#define HZ3_REFILL HZ3_FIGURE
+#include "watch/figures.def"
+#undef HZ3_FIGURE
+#undef HZ3_REFILL
+}
+
+bool hz3_stats_find(const char *name, size_t *value)
+{
+    static const char refills[] = "refills.";
+    struct figures figures;
+    read_figures(&figures);
+    bool refill = !strncmp(name, refills, strlen(refills));
+    if (refill) name += strlen(refills);
+    *value = figures.stats.threads;
+    if (!refill && !strcmp(name, "threads")) return true;
+    for (int i = refill ? FIRST_REFILL : 0; i < (refill ? ROWS : FIRST_REFILL); i++)
+        if (!strcmp(name, figures.row[i].name)) return *value = figures.row[i].value, true;
+    return false;
+}
 
 void hz3_stats_text_process(struct hz3_text *text)
 {
@@ -90,17 +149,16 @@ void hz3_stats_text_process(struct hz3_text *text)
 
 void hz3_stats_text(struct hz3_text *text, bool config)
 {
-    struct hz3_stats s;
-    hz3_stats_read(&s);
-    hz3_stats_text_process(text);
-    hz3_print(text, "stats (bytes):");
-#define ROW(name, value) hz3_print(text, " " #name "=%zu", (size_t)(value));
-    FIGURES(ROW)
-    hz3_print(text, "\n");
-    hz3_stats_text_process(text);
-    hz3_print(text, "refills by source, magazines away:");
-    SOURCES(ROW)
-#undef ROW
+    struct figures figures;
+    const struct hz3_stats *s = &figures.stats;
+    read_figures(&figures);
+    for (int i = 0; i < ROWS; i++) {
+        if (i == FIRST_REFILL) hz3_print(text, "\n");
+        if (i == 0 || i == FIRST_REFILL) hz3_stats_text_process(text);
+        if (i == 0) hz3_print(text, "stats (bytes):");
+        if (i == FIRST_REFILL) hz3_print(text, "refills by source, magazines away:");
+        hz3_print(text, " %s=%zu", figures.row[i].name, figures.row[i].value);
+    }
     hz3_print(text, "\n");
     if (config) {
         hz3_stats_text_process(text);
@@ -110,17 +168,42 @@ void hz3_stats_text(struct hz3_text *text, bool config)
     hz3_print(text,
               "this process ran on hz3 " HZ3_VERSION_TEXT " (" HZ3_LANE_TEXT
               "): %zu KiB live in %zu KiB of runs and large blocks; %zu KiB were given back to the system\n",
-              s.allocated >> 10, s.active >> 10, s.purged >> 10);
+              s->allocated >> 10, s->active >> 10, s->purged >> 10);
+}
+
+static void print_classes(struct hz3_text *text)
+{
+    size_t runs[HZ3_CLASSES + 1] = {0};
+    const char *comma = "";
+    hz3_gate_enter_at_last();
+    hz3_stats_each_span(count_run, runs);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        struct hz3_class_stats of = hz3_stats_of_class(cls);
+        size_t cached = hz3_stats_cached(&of), live = of.out - hz3_min(cached, of.out);
+        size_t room = runs[cls] * hz3_class_info[cls].objects, full = live + cached;
+        if (!runs[cls] && !of.out) continue;
+        hz3_print(text, "%s{\"size\":%zu,\"runs\":%zu,\"live\":%zu,\"cached\":%zu,\"free\":%zu}", comma,
+                  hz3_class_size(cls), runs[cls], live, cached, room - hz3_min(full, room));
+        comma = ",";
+    }
+    hz3_gate_leave();
 }
 
 void hz3_stats_print_json(struct hz3_text *text)
 {
-    struct hz3_stats s;
-    hz3_stats_read(&s);
-    hz3_print(text, "{\"version\":\"" HZ3_VERSION_TEXT "\",\"lane\":\"" HZ3_LANE_TEXT "\"");
-#define ROW(name, value) hz3_print(text, ",\"" #name "\":%zu", (size_t)(value));
-    FIGURES(ROW)
-    SOURCES(ROW)
-#undef ROW
-    hz3_print(text, "}");
+    struct figures figures;
+    char program[64];
+    read_figures(&figures);
+    hz3_print_name(&(struct hz3_text){program, sizeof program, 0}, hz3_os_program(), '"');
+    for (char *at = program; (at = strchr(at, '\\'));) *at = '?';
+    hz3_print(text,
+              "{\"pid\":%d,\"program\":\"%s\",\"version\":\"" HZ3_VERSION_TEXT "\",\"lane\":\"" HZ3_LANE_TEXT
+              "\",\"threads\":%u",
+              hz3_os.pid, program, figures.stats.threads);
+    for (int i = 0; i < ROWS; i++)
+        hz3_print(text, "%s\"%s\":%zu", i == FIRST_REFILL ? ",\"refills\":{" : ",", figures.row[i].name,
+                  figures.row[i].value);
+    hz3_print(text, "},\"classes\":[");
+    print_classes(text);
+    hz3_print(text, "]}");
 }

@@ -21,6 +21,7 @@ struct hz3_stats {
     size_t metadata;  /* tables and magazines, mapped */
     uint64_t purged;  /* given back so far */
     size_t large_blocks, cached_objects; /* how many */
+    unsigned threads;                    /* that have joined */
     struct hz3_cache_stats cache;
 };
 void hz3_stats_read(struct hz3_stats *stats);
@@ -42,5 +43,11 @@ HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
 enum { HZ3_STATS_BYTES = 4096 };
 void hz3_stats_text(struct hz3_text *text, bool config);
 void hz3_stats_text_process(struct hz3_text *text); /* what each line begins with */
+/* One object, of the shape that hz3 stats --json has, too: at most so long. */
+enum { HZ3_STATS_JSON_BYTES = 12288 };
 void hz3_stats_print_json(struct hz3_text *text);
+/* The figure of this name: "threads", a name of figures.def, or "refills." and one.  False: there is none. */
+bool hz3_stats_find(const char *name, size_t *value);
+/* Calls visit for each span, inside the gate, with a copy of its descriptor. */
+void hz3_stats_each_span(void (*visit)(struct hz3_span *span, void *to), void *to);
 #endif

@@ -29,7 +29,8 @@ static const char own_names[] =
     "hz3_malloc_usable_size hz3_malloc_trim hz3_collect "
     "hz3_heap_new hz3_heap_destroy hz3_heap_malloc hz3_heap_calloc hz3_heap_aligned_alloc hz3_heap_realloc "
     "hz3_heap_free hz3_heap_malloc_usable_size "
-    "hz3_version hz3_config_string hz3_stats_json hz3_malloc_stats";
+    "hz3_version hz3_config_string hz3_stats_json hz3_malloc_stats "
+    "hz3_control hz3_thread_bytes hz3_profile_pprof";
 
 static void *find(const char *name)
 {

@@ -73,8 +73,11 @@ uint64_t __wrap_hz3_os_now_ms(void)
 }
 
 /* There is no background thread, as an input could not say when it runs. */
-void __wrap_hz3_reclaim_allow_background(void);
-void __wrap_hz3_reclaim_allow_background(void) {}
+void __wrap_hz3_reclaim_allow_background(bool allow);
+void __wrap_hz3_reclaim_allow_background(bool allow)
+{
+    (void)allow;
+}
 
 void system_mark(void *p, size_t bytes, bool differs)
 {

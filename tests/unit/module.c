@@ -64,15 +64,56 @@ static void memory_of_no_file_has_none(void **state)
 __attribute__((noinline)) static void a_stack_begins_where_it_was_asked_for(void **state)
 {
     (void)state;
-    void *frames[4] = {NULL};
+    struct hz3_calls stack;
     errno = 42;
-    unsigned depth = hz3_os_stack(frames, 4);
+    hz3_os_stack(&stack, NULL);
     assert_int_equal(errno, 42);
-    assert_in_range(depth, 1, 4);
-    assert_in_range(frames[0], a_stack_begins_where_it_was_asked_for,
+    assert_in_range(stack.depth, 1, HZ3_CALLS_MAX);
+    assert_in_range(stack.frames[0], a_stack_begins_where_it_was_asked_for,
                     (char *)a_stack_begins_where_it_was_asked_for + 512);
-    assert_int_equal(hz3_os_stack(frames, 0), 0);
+}
+
+static struct hz3_calls last;
+static uint64_t path; /* which way the calls go, a bit for each */
+
+/* The stack with the help of the last one is the one without, but for the call itself. */
+static void compare(void)
+{
+    struct hz3_calls helped, plain;
+    hz3_os_stack(&helped, &last);
+    hz3_os_stack(&plain, NULL);
+    assert_int_equal(helped.depth, plain.depth);
+    assert_memory_equal(helped.frames + 1, plain.frames + 1, (plain.depth - 1) * sizeof *plain.frames);
+    last = helped;
+}
+
+/* Frames of two sizes, each with two places to call from. */
+#define GO_DOWN(name, bytes, one, other) \
+    __attribute__((noinline)) static void name(unsigned depth) \
+    { \
+        volatile char room[bytes]; \
+        room[0] = 0; \
+        if (!depth) \
+            compare(); \
+        else if (path >> depth & 1) \
+            one(depth - 1); \
+        else \
+            other(depth - 1); \
+        room[bytes - 1] = room[0]; \
+    }
+static void go_down_far(unsigned depth);
+GO_DOWN(go_down, 16, go_down_far, go_down)
+GO_DOWN(go_down_far, 528, go_down, go_down_far)
+
+static void a_stack_is_the_same_with_the_last_one_s_help(void **state)
+{
+    (void)state;
+    hz3_os_stack_start();
+    for (uint64_t i = 1; i <= 3000; i++) {
+        path = i % 5 ? path ^ 1u << i % 16 : i * 0x9e3779b97f4a7c15u;
+        go_down((unsigned)(path >> 33) % 12);
+    }
 }
 
 RUN(cmocka_unit_test(a_stack_begins_where_it_was_asked_for), IN_FOLDER(its_name_is_the_last_part_of_any_path),
-    cmocka_unit_test(memory_of_no_file_has_none))
+    cmocka_unit_test(memory_of_no_file_has_none), cmocka_unit_test(a_stack_is_the_same_with_the_last_one_s_help))

@@ -10,11 +10,12 @@
 #![no_std]
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::ffi::{c_char, c_void, CStr};
-use core::ptr::NonNull;
+use core::ffi::{c_char, c_int, c_void, CStr};
+use core::mem::size_of;
+use core::ptr::{null, NonNull};
 
 mod ffi {
-    use super::{c_char, c_void};
+    use super::{c_char, c_int, c_void};
 
     // As include/hz3.h says.
     extern "C" {
@@ -38,6 +39,15 @@ mod ffi {
         pub fn hz3_version() -> *const c_char;
         pub fn hz3_config_string() -> *const c_char;
         pub fn hz3_stats_json(buf: *mut c_char, size: usize) -> usize;
+        pub fn hz3_thread_bytes(allocated: *mut usize, freed: *mut usize);
+        pub fn hz3_profile_pprof(buf: *mut c_void, size: usize) -> usize;
+        pub fn hz3_control(
+            name: *const c_char,
+            old: *mut c_void,
+            old_size: *mut usize,
+            wanted: *const c_void,
+            wanted_size: usize,
+        ) -> c_int;
     }
 }
 
@@ -197,4 +207,41 @@ pub fn config() -> &'static CStr {
 /// length of the whole object. Does not allocate.
 pub fn stats_json(buffer: &mut [u8]) -> usize {
     unsafe { ffi::hz3_stats_json(buffer.as_mut_ptr().cast(), buffer.len()) }
+}
+
+/// Bytes that this thread has allocated, and freed. They are counted where magazines change: their difference is exact,
+/// but for what waits on its way to other threads' heaps.
+pub fn thread_bytes() -> (usize, usize) {
+    let (mut allocated, mut freed) = (0, 0);
+    unsafe { ffi::hz3_thread_bytes(&mut allocated, &mut freed) };
+    (allocated, freed)
+}
+
+/// Writes the heap profile into `buffer` as pprof has it (not compressed), to be served at `/debug/pprof/heap`. Returns
+/// the length of the whole profile: one that did not fit is none. 0: there is no profile; `set(c"HZ3_PROFILE", rate)`
+/// starts it. Waits for a `dlopen` by another thread. Does not allocate.
+pub fn pprof(buffer: &mut [u8]) -> usize {
+    unsafe { ffi::hz3_profile_pprof(buffer.as_mut_ptr().cast(), buffer.len()) }
+}
+
+/// The value of an option or a figure; `hz3 options` lists the names. An error is an errno value: EINVAL, there is no
+/// such name.
+pub fn get(name: &CStr) -> Result<usize, i32> {
+    control(name, None)
+}
+
+/// Sets an option while the program runs, or `c"purge"` to 1, and returns the value before. An error is an errno value:
+/// EPERM where that is not allowed, EINVAL where the name or the value is none. Nothing is changed then.
+pub fn set(name: &CStr, value: usize) -> Result<usize, i32> {
+    control(name, Some(value))
+}
+
+fn control(name: &CStr, wanted: Option<usize>) -> Result<usize, i32> {
+    let (mut before, mut size) = (0usize, size_of::<usize>());
+    let old: *mut usize = &mut before;
+    let to = wanted.as_ref().map_or(null(), |value: &usize| value as *const usize);
+    match unsafe { ffi::hz3_control(name.as_ptr(), old.cast(), &mut size, to.cast(), size_of::<usize>()) } {
+        0 => Ok(before),
+        error => Err(error),
+    }
 }

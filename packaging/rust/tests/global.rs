@@ -127,3 +127,41 @@ fn threads_free_each_others_memory() {
     makers.into_iter().for_each(|maker| maker.join().unwrap());
     assert_eq!(received, 4 * 20_000);
 }
+
+#[test]
+fn its_options_and_figures_have_names() {
+    const EPERM: i32 = 1;
+    const EINVAL: i32 = 22;
+    let before = hz3::get(c"HZ3_DECAY").unwrap();
+    assert_eq!(hz3::set(c"HZ3_DECAY", 123), Ok(before));
+    assert_eq!(hz3::set(c"HZ3_DECAY", before), Ok(123));
+    assert_eq!(hz3::set(c"HZ3_HEAPS", 1), Err(EPERM));
+    assert_eq!(hz3::get(c"HZ3_NONE"), Err(EINVAL));
+    assert_eq!(hz3::set(c"purge", 1), Ok(0));
+}
+
+#[test]
+fn a_thread_knows_what_it_allocated() {
+    std::thread::spawn(|| {
+        let (allocated, freed) = hz3::thread_bytes();
+        let vector = vec![1u8; 1 << 20];
+        let after = hz3::thread_bytes();
+        assert!(after.0 - allocated >= 1 << 20 && after.1 - freed < 4096, "{after:?}");
+        drop(vector);
+        assert!(hz3::thread_bytes().1 - freed >= 1 << 20);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_profile_comes_as_bytes() {
+    hz3::set(c"HZ3_PROFILE", 4096).unwrap();
+    let kept: Vec<_> = (0..10_000).map(|_| vec![1u8; 1000]).collect();
+    let mut buffer = vec![0; 4 << 20];
+    let length = hz3::pprof(&mut buffer);
+    hz3::set(c"HZ3_PROFILE", 0).unwrap();
+    assert!(0 < length && length < buffer.len());
+    assert!(buffer[..length].windows(11).any(|bytes| bytes == b"inuse_space"));
+    drop(kept);
+}
