@@ -219,7 +219,7 @@ static void keep_files(void)
 static void choose_retain(void)
 {
     hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
-    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
+    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_SMALL_MEMORY ? HZ3_MIB(16) : HZ3_MIB(256);
 }
 
 bool hz3_options_load(void)

@@ -4,6 +4,7 @@
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/purge.h"
+#include "back/rent.h"
 
 enum {
     SHARDS = 64,
@@ -127,9 +128,9 @@ size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
 
 void hz3_large_cache_make_room(size_t bytes)
 {
-    size_t keep = hz3_pages_growth_bound(), cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
+    size_t cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED), keep = hz3_pages_growth_bound(cached);
     if (likely(cached <= keep) || hz3_pages_refused()) return;
-    hz3_pages_gave(trim(0, hz3_max(keep, cached - hz3_min(bytes, cached)), true));
+    hz3_rent_gave(trim(0, hz3_max(keep, cached - hz3_min(bytes, cached)), true));
 }
 
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock))

@@ -1,55 +1,47 @@
 #include "back/limits.h"
 
+#include "back/rent.h"
 #include "os/os.h"
 #include "os/refusal.h"
 
 enum {
     LOCKED_DIRTY_MAX = 256 << 10,
     BOUND_SHARE = 16, /* of what is in use */
+    OWED_UNIT = 4096,
 };
 #define BOUND_MIN HZ3_KIB(512)
-/* To fault in so much takes about a hundredth of a decay time.  Less is much for a process that is smaller. */
-#define UNDONE_MUCH HZ3_MIB(64)
+#define OWED_MUCH HZ3_MIB(64) /* to owe as much as is in use, or this, allows as much again to be kept */
 
 HZ3_ATOMIC(uint32_t) hz3_pages_decay = 1000;
-/* learnt: the bound that hz3_pages_retook arrived at.  given, undone: since `undone_since` (ms), bytes that went back
- * and may yet be taken again, and bytes that were.  Hints: two threads at once may lose a change. */
-static HZ3_ATOMIC(size_t) learnt, given, undone;
-static HZ3_ATOMIC(uint32_t) undone_since;
-
-size_t hz3_pages_growth_bound(void)
-{
-    size_t share = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / BOUND_SHARE, (size_t)BOUND_MIN);
-    return hz3_min(hz3_max(share, hz3_get(learnt)), hz3_get(hz3_pages_dirty_max));
-}
-
-static void begin_again(uint32_t now, size_t bound)
-{
-    hz3_set(learnt, bound);
-    hz3_set(given, 0);
-    hz3_set(undone, 0);
-    hz3_set(undone_since, now);
-}
-
-void hz3_pages_gave(size_t bytes)
-{
-    uint32_t now = (uint32_t)hz3_os_now_ms();
-    if (hz3_ms_passed(hz3_get(undone_since), hz3_get(hz3_pages_decay), now)) begin_again(now, hz3_get(learnt) / 2);
-    hz3_set(given, hz3_get(given) + bytes);
-}
-
-void hz3_pages_retook(size_t bytes)
-{
-    size_t again = hz3_min(bytes, hz3_get(given)), bound = hz3_pages_growth_bound();
-    if (likely(!again)) return;
-    hz3_set(given, hz3_get(given) - again);
-    hz3_set(undone, hz3_get(undone) + again);
-    size_t much = hz3_min(hz3_max(hz3_gauge(HZ3_GAUGE_USED), bound), UNDONE_MUCH);
-    if (hz3_get(undone) >= much) begin_again((uint32_t)hz3_os_now_ms(), 2 * bound);
-}
-
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
-HZ3_ATOMIC(bool) hz3_pages_elastic;
+
+/* Bytes that may stay because giving them back would cost more than it may: by the square of what is owed, so that a
+ * fault now and then changes little. */
+static size_t unpaid(size_t used)
+{
+    int64_t left = hz3_rent_left(HZ3_RENT_GROWTH);
+    size_t owed = left < 0 ? (size_t)-left / OWED_UNIT : 0;
+    return owed * owed / (hz3_min(used, OWED_MUCH) / OWED_UNIT) * OWED_UNIT;
+}
+
+static size_t in_use(void)
+{
+    return hz3_max(hz3_gauge(HZ3_GAUGE_USED), BOUND_MIN * BOUND_SHARE);
+}
+
+size_t hz3_pages_growth_bound(size_t free)
+{
+    size_t used = in_use(), share = used / BOUND_SHARE;
+    return hz3_min(share + (free > share ? unpaid(used) : 0), hz3_get(hz3_pages_dirty_max));
+}
+
+size_t hz3_pages_retained(size_t free)
+{
+    size_t most = hz3_get(hz3_pages_dirty_max);
+    return most + (free > most && hz3_get(hz3_pages_retain_auto) && !hz3_pages_near_limit() ? unpaid(in_use()) : 0);
+}
+
+HZ3_ATOMIC(bool) hz3_pages_retain_auto, hz3_pages_elastic;
 HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX, hz3_pages_charged_to_others;
 HZ3_ATOMIC(bool) hz3_pages_attended;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;
@@ -69,6 +61,7 @@ bool hz3_pages_may_help(size_t bytes, size_t more)
 void hz3_pages_locked(void)
 {
     hz3_set(hz3_pages_are_locked, true);
+    hz3_set(hz3_pages_retain_auto, false);
     if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
 }
 

@@ -10,19 +10,18 @@
 /* Set from the options, at the start and while the program runs. */
 extern HZ3_ATOMIC(uint32_t) hz3_pages_decay;    /* ms: how long freed memory stays */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age; */
-extern HZ3_ATOMIC(bool) hz3_pages_elastic;      /* more may be, while the background thread runs and nothing grows */
+extern HZ3_ATOMIC(bool) hz3_pages_retain_auto;  /* more may be, where less would cost too much; */
+extern HZ3_ATOMIC(bool) hz3_pages_elastic;      /* and while the background thread runs and nothing grows */
 extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit; /* resident bytes above which all that waits goes back at once */
 /* Bytes that the control group with the limit is charged for beside these: the program's own mappings, other processes.
  */
 extern HZ3_ATOMIC(size_t) hz3_pages_charged_to_others;
 
-/* Bytes that may stay dirty while hz3 takes pages that are not there yet: a sixteenth of what is in use, 512 KiB at
- * least, dirty_max at most.  The bound doubles when what went back because of it was taken again within the decay
- * time.  It halves after each decay time in which it was not. */
-size_t hz3_pages_growth_bound(void);
-/* Bytes went back because of the bound; bytes that went back for any reason were taken again. */
-void hz3_pages_gave(size_t bytes);
-void hz3_pages_retook(size_t bytes);
+/* Of `free` bytes so many may stay while hz3 takes pages that are not there yet: a sixteenth of what is in use, 512 KiB
+ * at least; more where giving back cost more than it may (back/rent); dirty_max at most. */
+size_t hz3_pages_growth_bound(size_t free);
+/* Of `free` bytes so many may stay while it does not. */
+size_t hz3_pages_retained(size_t free);
 
 /* The background thread runs, and will purge what grows old; set by reclaim. */
 extern HZ3_ATOMIC(bool) hz3_pages_attended;

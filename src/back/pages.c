@@ -7,6 +7,7 @@
 #include "back/limits.h"
 #include "back/purge.h"
 #include "back/range.h"
+#include "back/rent.h"
 #include "back/run_span.h"
 #include "back/vma_edges.h"
 
@@ -29,7 +30,7 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
         size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING);
         if (!again) waits = hz3_pages_being_purged();
         hz3_unlock(&hz3_pages_lock);
-        if (span && span->zeroed && !fresh) hz3_pages_retook(hz3_span_bytes(span));
+        if (span && span->zeroed && !fresh) hz3_rent_retook(hz3_span_bytes(span));
         /* Growth makes room.  (Not for a run of one granule: it would have taken any dirty span.) */
         if (span && span->zeroed && !(reserve && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;

@@ -6,6 +6,7 @@
 #include "back/huge_pages.h"
 #include "back/limits.h"
 #include "back/range.h"
+#include "back/rent.h"
 #include "back/states.h"
 #include "back/vma_edges.h"
 
@@ -287,6 +288,11 @@ void hz3_pages_stay_broken(void)
 
 /* ---- bounds ---- */
 
+static size_t free_bytes(void)
+{
+    return hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
+}
+
 /* Purges dirty memory beyond `keep` bytes, whatever its age, but `most` bytes at most; returns how much. */
 static size_t purge_excess(size_t keep, size_t most)
 {
@@ -306,8 +312,7 @@ static size_t purge_excess(size_t keep, size_t most)
 
 void hz3_pages_make_room(size_t bytes)
 {
-    size_t purged = purge_excess(hz3_pages_growth_bound(), bytes);
-    if (purged) hz3_pages_gave(purged);
+    hz3_rent_gave(purge_excess(hz3_pages_growth_bound(free_bytes()), bytes));
 }
 
 /* Whether a free may leave purging to the background thread.  Not near a limit, and not where free memory costs
@@ -320,7 +325,7 @@ static bool may_wait(void)
 
 void hz3_pages_heed_limits(void)
 {
-    if (!may_wait()) purge_excess(hz3_get(hz3_pages_dirty_max), SIZE_MAX);
+    if (!may_wait()) hz3_rent_gave(purge_excess(hz3_pages_retained(free_bytes()), SIZE_MAX));
 }
 
 /* ---- fork ---- */

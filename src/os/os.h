@@ -72,6 +72,7 @@ long hz3_os_syscall(long number, const long words[6]);
 /* Monotonic; no system call where there is a vDSO.  ms: some ms coarse.  ns: exact, and takes longer. */
 uint64_t hz3_os_now_ms(void);
 uint64_t hz3_os_now_ns(void);
+uint64_t hz3_os_used_ns(void); /* processor time of the process; a system call.  0: the system refused */
 
 /* Whether at least `age` ms passed from `then` to `now`, both cut to 32 bits.  They wrap after 49 days; a difference in
  * the last hour of these means that `then` is later than `now`. */

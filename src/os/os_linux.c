@@ -325,6 +325,12 @@ uint64_t hz3_os_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t hz3_os_used_ns(void)
+{
+    struct timespec used = now_by(CLOCK_PROCESS_CPUTIME_ID);
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 uint64_t hz3_os_now_ns(void)
 {
     struct timespec now = now_by(CLOCK_MONOTONIC);

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 
 enum {
-    TRIALS = 3,  /* the cheapest counts, as another process may interrupt one */
-    PAGES = 128, /* in each; the system has fewer at hand, so most come from where a program's come from */
-    WARM = 2,    /* a program's pages cost so many times as much: these are in the processor's cache */
+    TRIALS = 2, /* the cheaper counts, as another process may interrupt one */
+    PAGES = 32, /* in each */
+    WARM = 2,   /* a program's pages cost so many times as much: these are in the processor's cache */
     USUAL_NS = 1000,
     LEAST_NS = 100, /* cheaper ones are huge pages, or a clock that is not exact */
 };

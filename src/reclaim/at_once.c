@@ -3,47 +3,28 @@
 #include "back/gauges.h"
 #include "back/limits.h"
 #include "back/purge.h"
+#include "back/rent.h"
 #include "middle/central.h"
 #include "middle/transfer_cache.h"
 #include "os/os.h"
-#include "os/price.h"
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
 enum {
-    TIME_SHARE = 100, /* of the time that the program runs giving back may take this share, with the faults it causes */
-    PAUSE_MS = 4,     /* so much of the time between two looks counts at most: the program may have slept */
-    LATER_MS = 1000,  /* where credit is missing that is looked at again so soon: more may be mapped by then */
-    STEPS = 64,       /* a program that frees all it has makes about so many passes, unless they would be too large */
-    RISE = 8,         /* so many bytes more are to wait for each that was taken since the last pass */
-    DECAY_MS = 1000,  /* a longer decay time asks for memory to be kept, as the program may want it again */
-    FEW = 16,         /* objects that fill less than this share of the runs are the last ones */
+    STEPS = 64,      /* a program that frees all it has makes about so many passes, unless they would be too large */
+    RISE = 8,        /* so many bytes more are to wait for each that was taken since the last pass */
+    DECAY_MS = 1000, /* a longer decay time asks for memory to be kept, as the program may want it again */
+    FEW = 16,        /* objects that fill less than this share of the runs are the last ones */
 };
 #define STEP_MAX HZ3_MIB(16)
 #define LEAST    HZ3_KIB(128) /* a pass costs as much as to give back so much, even if it finds nothing */
 
 /* Hints: two threads at once, which there should not be, may lose a change. */
-static HZ3_ATOMIC(uint32_t) looked;  /* when the last look was (ms) */
-static HZ3_ATOMIC(uint32_t) ran;     /* ms that the program ran, as far as the looks tell */
-static HZ3_ATOMIC(bool) rested;      /* it made no call for a decay time */
-static HZ3_ATOMIC(uint32_t) no_look; /* before this time on the clock `ran` there is no credit */
-static HZ3_ATOMIC(size_t) seen;      /* bytes that waited at the last look, */
-static HZ3_ATOMIC(size_t) left;      /* and after the last pass; */
-static HZ3_ATOMIC(size_t) resident;  /* and what was resident then */
-/* Under hz3_reclaim_lock. */
-static size_t spent;      /* bytes of credit, */
-static uint32_t spent_at; /* at this time on the clock `ran` */
-static size_t hollow;     /* bytes that went back out of runs; when these are freed they count as dirty all the same */
-
-/* Keeps the clock. */
-static void look(uint32_t now)
-{
-    uint32_t pause = now - hz3_get(looked);
-    if (likely(!pause)) return;
-    hz3_set(looked, now);
-    hz3_set(ran, hz3_get(ran) + hz3_min(pause, (uint32_t)PAUSE_MS));
-    if (pause >= hz3_get(hz3_pages_decay)) hz3_set(rested, true);
-}
+static HZ3_ATOMIC(uint32_t) looked; /* when the last look was (ms) */
+static HZ3_ATOMIC(size_t) seen;     /* bytes that waited at the last look, */
+static HZ3_ATOMIC(size_t) left;     /* and after the last pass; */
+static HZ3_ATOMIC(size_t) resident; /* and what was resident then */
+static size_t hollow; /* bytes that went back out of runs; when these are freed they count as dirty all the same */
 
 /* Bytes of address space that hz3 has mapped: to have taken these pages cost as much as the credit is worth. */
 static size_t mapped(void)
@@ -87,23 +68,10 @@ static size_t step(size_t waits)
     return hz3_min(hz3_min(part, STEP_MAX) + RISE * hz3_min(rise, much), much);
 }
 
-/* How many bytes may go back, and be taken again, in so many ms. */
-static size_t worth_of(uint32_t ms)
-{
-    return (size_t)((uint64_t)ms * 1000000 / TIME_SHARE / hz3_os_page_price()) * hz3_os.page;
-}
-
-/* Whether there is credit, be it for a part of what waits: it is paid for afterwards.  If not, says when there is. */
+/* Each page that hz3 has mapped may go back once at no charge.  What waits now is paid for afterwards. */
 static bool may_give(void)
 {
-    size_t earned = worth_of(hz3_get(ran) - spent_at), most = mapped();
-    if (hz3_exchange(rested, false, memory_order_relaxed)) earned = spent;
-    if (earned) spent_at = hz3_get(ran);
-    spent -= hz3_min(spent, earned);
-    if (spent <= most) return true;
-    size_t missing = spent - most, a_second = hz3_max(worth_of(LATER_MS), missing);
-    hz3_set(no_look, hz3_get(ran) + (uint32_t)(missing * LATER_MS / a_second));
-    return false;
+    return hz3_rent_left(HZ3_RENT_AT_ONCE) >= -(int64_t)mapped();
 }
 
 static void give(void)
@@ -114,7 +82,7 @@ static void give(void)
     hollow = hz3_max(hollow, gaps);
     size_t spans = hz3_reclaim_purge_all_spans(false), again = hz3_min(spans, hollow);
     hollow -= again;
-    spent += hz3_max(hz3_min(gaps, idle) + spans - again, LEAST);
+    hz3_rent_charge(HZ3_RENT_AT_ONCE, hz3_max(hz3_min(gaps, idle) + spans - again, LEAST));
     size_t waits = hz3_reclaim_waiting();
     hz3_set(seen, waits);
     hz3_set(left, ready(waits));
@@ -123,15 +91,17 @@ static void give(void)
 
 void hz3_reclaim_at_once(uint32_t now)
 {
-    if (hz3_get(hz3_pages_decay) > DECAY_MS) return;
-    look(now);
+    uint32_t decay = hz3_get(hz3_pages_decay);
+    if (decay > DECAY_MS) return;
+    /* What waited so long would have gone on any account. */
+    if (now - hz3_exchange(looked, now, memory_order_relaxed) >= decay) hz3_rent_forgive(HZ3_RENT_AT_ONCE);
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
     size_t all = hz3_reclaim_waiting(), before = hz3_get(seen), waits = ready(all);
     hz3_set(seen, all);
     if (waits < hz3_get(left)) hz3_set(left, waits);
     if (all <= before || likely(waits < hz3_get(left) + HZ3_GRANULE)) return; /* nothing was freed, or little */
-    if (waits < hz3_get(left) + step(waits) || !hz3_ms_passed(hz3_get(no_look), 0, hz3_get(ran))) return;
-    if (hz3_pages_refused() || !hz3_trylock(&hz3_reclaim_lock)) return;
-    if (may_give()) give();
+    if (waits < hz3_get(left) + step(waits) || !may_give() || hz3_pages_refused()) return;
+    if (!hz3_trylock(&hz3_reclaim_lock)) return;
+    give();
     hz3_unlock(&hz3_reclaim_lock);
 }

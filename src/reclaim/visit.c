@@ -12,7 +12,7 @@
 enum {
     PASS_MIN_MS = 10,
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
-    STEPS_PER_BOUND = 8,
+    GROWTH_STEPS = 128,
     EMPTIED_AT_ONCE = 4, /* sleepers, by a thread of the program */
 };
 #define GROWTH_STEP_MAX HZ3_MIB(2)
@@ -63,7 +63,7 @@ static void make_up(size_t grown)
  * little, and large heaps do not look through all classes too often. */
 static size_t growth_step(void)
 {
-    size_t step = hz3_max(hz3_pages_growth_bound() / STEPS_PER_BOUND, (size_t)HZ3_GRANULE);
+    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / GROWTH_STEPS, (size_t)HZ3_GRANULE);
     return hz3_min(step, GROWTH_STEP_MAX);
 }
 

@@ -1,20 +1,33 @@
-/* The bound on dirty memory while hz3 grows is a share of what is in use.  It rises when purged memory is soon
- * taken again, and falls when it is not. */
+/* The bound on free memory while hz3 grows is a share of what is in use, and more where giving back cost more than the
+ * hundredth of the processor time that it may. */
 #include "unit.h"
 
 #include "back/limits.h"
+#include "back/rent.h"
 #include "os/os.h"
+#include "os/price.h"
 
-enum { DECAY_MS = 20 };
-static const size_t floor_bytes = HZ3_KIB(512), much = HZ3_MIB(64);
-static size_t before; /* what is in use, without what a test adds */
+#include <time.h>
+#include <unistd.h>
+
+static const size_t floor_bytes = HZ3_KIB(512), all = SIZE_MAX;
+static const size_t earned = HZ3_MIB(1); /* more than a test earns */
+static size_t before;                    /* what is in use, without what a test adds */
+
+static void owe(enum hz3_rent reason, size_t bytes)
+{
+    hz3_rent_charge(reason, (size_t)hz3_max(hz3_rent_left(reason), (int64_t)0));
+    hz3_rent_forgive(reason);
+    hz3_rent_charge(reason, bytes);
+}
 
 static int begin(void **state)
 {
     (void)state;
-    hz3_pages_decay = DECAY_MS;
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(256));
+    hz3_pages_retain_auto = false;
     before = hz3_gauge(HZ3_GAUGE_USED);
+    for (int i = 0; i < HZ3_RENTS; i++) owe(i, 0);
     return 0;
 }
 
@@ -30,116 +43,102 @@ static int end(void **state)
     return 0;
 }
 
-static void pass_a_decay(void)
+static void expect_about(size_t found, size_t expected)
 {
-    HZ3_ATOMIC(uint32_t) never = 0;
-    hz3_os_wait(&never, 0, 2 * DECAY_MS);
-}
-
-static void forget_all(void)
-{
-    for (int i = 0; i < 10; i++) {
-        pass_a_decay();
-        hz3_pages_gave(0);
-    }
-    assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
+    assert_true(found <= expected && found + earned >= expected);
 }
 
 static void it_is_a_sixteenth_of_what_is_in_use(void **state)
 {
     (void)state;
     assert_true(before < 16 * floor_bytes);
-    assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
+    assert_int_equal(hz3_pages_growth_bound(0), floor_bytes);
     use(HZ3_MIB(1600));
-    assert_int_equal(hz3_pages_growth_bound(), HZ3_MIB(100));
+    assert_int_equal(hz3_pages_growth_bound(0), HZ3_MIB(100));
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(8));
-    assert_int_equal(hz3_pages_growth_bound(), HZ3_MIB(8));
+    assert_int_equal(hz3_pages_growth_bound(0), HZ3_MIB(8));
 }
 
-static void take_again(size_t bytes)
-{
-    hz3_pages_gave(bytes);
-    hz3_pages_retook(bytes);
-}
-
-/* To be called with the least bound. */
-static void expect_doubling_after(size_t bytes)
-{
-    hz3_pages_gave(bytes);
-    hz3_pages_retook(bytes - 1);
-    assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
-    hz3_pages_retook(1);
-    assert_int_equal(hz3_pages_growth_bound(), 2 * floor_bytes);
-}
-
-static void it_doubles_when_as_much_as_is_in_use_is_taken_again_at_once(void **state)
+static void more_may_stay_where_too_much_is_owed(void **state)
 {
     (void)state;
-    forget_all();
-    use(16 * floor_bytes);
-    expect_doubling_after(16 * floor_bytes);
+    use(HZ3_MIB(64));
+    owe(HZ3_RENT_GROWTH, HZ3_MIB(16));
+    expect_about(hz3_pages_growth_bound(all), HZ3_MIB(4 + 4)); /* a quarter of a quarter of what is in use */
+    owe(HZ3_RENT_GROWTH, HZ3_MIB(64));
+    expect_about(hz3_pages_growth_bound(all), HZ3_MIB(4 + 64));
+    use(HZ3_MIB(1600));
+    expect_about(hz3_pages_growth_bound(all), HZ3_MIB(100 + 64));
+    owe(HZ3_RENT_GROWTH, HZ3_MIB(1024));
+    assert_int_equal(hz3_pages_growth_bound(all), HZ3_MIB(256));
+    assert_int_equal(hz3_pages_growth_bound(HZ3_MIB(100)), HZ3_MIB(100)); /* with so little free nobody asks */
+    owe(HZ3_RENT_AT_ONCE, HZ3_MIB(1024));
+    owe(HZ3_RENT_GROWTH, 0);
+    expect_about(hz3_pages_growth_bound(all), HZ3_MIB(100));
 }
 
-static void of_a_large_heap_64_mib_are_much(void **state)
+static void what_the_user_allows_is_not_exceeded(void **state)
 {
     (void)state;
-    forget_all();
-    use(2 * much);
-    size_t bound = hz3_pages_growth_bound();
-    take_again(much - 1);
-    assert_int_equal(hz3_pages_growth_bound(), bound);
-    for (; bound < HZ3_MIB(256); bound *= 2) {
-        assert_int_equal(hz3_pages_growth_bound(), bound);
-        take_again(much);
+    use(HZ3_MIB(64));
+    owe(HZ3_RENT_GROWTH, HZ3_MIB(64));
+    assert_int_equal(hz3_pages_retained(all), HZ3_MIB(256));
+    hz3_pages_retain_auto = true;
+    expect_about(hz3_pages_retained(all), HZ3_MIB(256 + 64));
+    assert_int_equal(hz3_pages_retained(HZ3_MIB(256)), HZ3_MIB(256));
+}
+
+static void only_pages_that_went_back_are_charged_for(void **state)
+{
+    (void)state;
+    hz3_rent_retook(HZ3_MIB(64));
+    assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);
+    hz3_rent_gave(HZ3_MIB(32));
+    assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);
+    hz3_rent_retook(HZ3_MIB(24));
+    expect_about((size_t)-hz3_rent_left(HZ3_RENT_GROWTH), HZ3_MIB(24));
+    hz3_rent_retook(HZ3_MIB(64));
+    expect_about((size_t)-hz3_rent_left(HZ3_RENT_GROWTH), HZ3_MIB(32));
+    hz3_rent_forgive(HZ3_RENT_GROWTH);
+    assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);
+}
+
+static uint64_t used_ns(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+static void a_hundredth_of_the_processor_time_is_earned(void **state)
+{
+    (void)state;
+    enum { BURNT_MS = 200, LOOK_MS = 10 };
+    int64_t left[HZ3_RENTS];
+    uint64_t start = used_ns();
+    for (int i = 0; i < HZ3_RENTS; i++) left[i] = hz3_rent_left(i);
+    while (used_ns() - start < (BURNT_MS + LOOK_MS) * 1000000ull) continue;
+    int64_t most = (int64_t)((used_ns() - start) / 100 / hz3_os_page_price() * hz3_os.page);
+    int64_t least = (int64_t)(BURNT_MS * 10000ull / hz3_os_page_price() * hz3_os.page);
+    for (int i = 0; i < HZ3_RENTS; i++) {
+        int64_t got = hz3_rent_left(i) - left[i];
+        assert_true(got >= least && got <= most + least / 10);
     }
-    take_again(much);
-    assert_int_equal(hz3_pages_growth_bound(), HZ3_MIB(256));
 }
 
-static void less_than_the_bound_is_never_much(void **state)
+static void little_is_saved(void **state)
 {
     (void)state;
-    forget_all();
-    use(0);
-    expect_doubling_after(floor_bytes);
-    take_again(2 * floor_bytes - 1);
-    assert_int_equal(hz3_pages_growth_bound(), 2 * floor_bytes);
-}
-
-static void pages_that_were_not_given_back_do_not_count(void **state)
-{
-    (void)state;
-    forget_all();
-    hz3_pages_gave(floor_bytes - 1);
-    hz3_pages_retook(16 * much);
-    assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
-}
-
-static void what_is_taken_again_late_does_not_count(void **state)
-{
-    (void)state;
-    forget_all();
-    hz3_pages_gave(much);
-    pass_a_decay();
-    hz3_pages_gave(0);
-    hz3_pages_retook(much);
-    assert_int_equal(hz3_pages_growth_bound(), floor_bytes);
-}
-
-static void it_halves_when_nothing_is_taken_again(void **state)
-{
-    (void)state;
-    forget_all();
-    for (int i = 0; i < 2; i++) take_again(much);
-    assert_int_equal(hz3_pages_growth_bound(), 4 * floor_bytes);
-    pass_a_decay();
-    hz3_pages_gave(much);
-    assert_int_equal(hz3_pages_growth_bound(), 2 * floor_bytes);
+    int64_t a_second = (int64_t)(10000000ull / hz3_os_page_price() * hz3_os.page);
+    hz3_rent_charge(HZ3_RENT_GROWTH, (size_t)-(10 * a_second));
+    usleep(10000);
+    uint64_t start = used_ns();
+    while (used_ns() - start < 10000000) continue;
+    assert_true(hz3_rent_left(HZ3_RENT_GROWTH) <= a_second);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
-RUN(TEST(it_is_a_sixteenth_of_what_is_in_use), TEST(it_doubles_when_as_much_as_is_in_use_is_taken_again_at_once),
-    TEST(of_a_large_heap_64_mib_are_much), TEST(less_than_the_bound_is_never_much),
-    TEST(pages_that_were_not_given_back_do_not_count), TEST(what_is_taken_again_late_does_not_count),
-    TEST(it_halves_when_nothing_is_taken_again))
+RUN(TEST(it_is_a_sixteenth_of_what_is_in_use), TEST(more_may_stay_where_too_much_is_owed),
+    TEST(what_the_user_allows_is_not_exceeded), TEST(only_pages_that_went_back_are_charged_for),
+    TEST(a_hundredth_of_the_processor_time_is_earned), TEST(little_is_saved))

@@ -1,0 +1,63 @@
+#include "back/rent.h"
+
+#include "os/os.h"
+#include "os/price.h"
+#include "os/sandbox.h"
+
+enum {
+    SHARE = 100, /* of the processor time */
+    LOOK_MS = 4, /* so often the processor time is asked for, which takes a system call */
+};
+#define SAVED_NS 1000000000u /* what is left of so much processor time is kept */
+
+/* Hints: two threads at once may lose a change. */
+static HZ3_ATOMIC(int64_t) left[HZ3_RENTS];
+static HZ3_ATOMIC(size_t) given;     /* bytes that may yet be taken again */
+static HZ3_ATOMIC(uint32_t) looked;  /* ms */
+static HZ3_ATOMIC(uint64_t) counted; /* ns of processor time */
+
+static int64_t worth_of(uint64_t ns)
+{
+    return (int64_t)(ns / SHARE / hz3_os_page_price() * hz3_os.page);
+}
+
+static void earn(void)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    if (likely(!hz3_ms_passed(hz3_get(looked), LOOK_MS, now)) || hz3_sandboxed()) return;
+    hz3_set(looked, now);
+    uint64_t used = hz3_os_used_ns(), before = hz3_exchange(counted, used, memory_order_relaxed);
+    if (used <= before) return; /* the child of a fork, which begins with none; or the system refused */
+    for (int i = 0; i < HZ3_RENTS; i++)
+        hz3_set(left[i], hz3_min(hz3_get(left[i]) + worth_of(used - before), worth_of(SAVED_NS)));
+}
+
+int64_t hz3_rent_left(enum hz3_rent reason)
+{
+    earn();
+    return hz3_get(left[reason]);
+}
+
+void hz3_rent_charge(enum hz3_rent reason, size_t bytes)
+{
+    earn();
+    hz3_set(left[reason], hz3_get(left[reason]) - (int64_t)bytes);
+}
+
+void hz3_rent_forgive(enum hz3_rent reason)
+{
+    if (hz3_get(left[reason]) < 0) hz3_set(left[reason], 0);
+}
+
+void hz3_rent_gave(size_t bytes)
+{
+    if (bytes) hz3_add(given, bytes);
+}
+
+void hz3_rent_retook(size_t bytes)
+{
+    size_t before = hz3_get(given), again = hz3_min(bytes, before);
+    if (likely(!again)) return;
+    hz3_set(given, before - again);
+    hz3_rent_charge(HZ3_RENT_GROWTH, again);
+}

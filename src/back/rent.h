@@ -1,0 +1,23 @@
+/* Rent: what giving memory back may cost.  Pages that went back and are taken again cost a fault each.  For each of two
+ * reasons to give back that may be a hundredth of the processor time that the process uses.  This room keeps these
+ * accounts, in bytes of pages: os/price says what a page costs on this machine. */
+#ifndef HZ3_BACK_RENT_H
+#define HZ3_BACK_RENT_H
+
+#include "base/types.h"
+
+enum hz3_rent {
+    HZ3_RENT_GROWTH,  /* hz3 grows while memory is free: back/limits */
+    HZ3_RENT_AT_ONCE, /* the program has one thread, and may never call again: reclaim/at_once */
+    HZ3_RENTS
+};
+
+/* Bytes that may go back for this reason now; negative: so many too many did.  May ask the system for the time. */
+int64_t hz3_rent_left(enum hz3_rent reason);
+void hz3_rent_charge(enum hz3_rent reason, size_t bytes);
+void hz3_rent_forgive(enum hz3_rent reason); /* nothing is owed any more */
+
+/* Growth is charged only for what is taken again: pages went back because of it; pages that went back were taken. */
+void hz3_rent_gave(size_t bytes);
+void hz3_rent_retook(size_t bytes);
+#endif
