@@ -61,6 +61,7 @@ static void set_nobody_left(bool nobody)
 /* For a thread that ended without its destructors: its memory must not be read, and what it had cached is lost. */
 static void strike_off_lost(struct hz3_roll_entry *entry)
 {
+    hz3_budget_forget(entry);
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
     hz3_roll_strike(entry);
@@ -91,7 +92,7 @@ static void strike_off(struct hz3_thread *thread)
     close_cache(&thread->cache);
     if (*thread->outbox) hz3_outbox_put(*thread->outbox);
     *thread->outbox = NULL;
-    hz3_budget_forget(thread);
+    hz3_budget_forget(thread->entry);
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
     joined--;

@@ -3,12 +3,17 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
+#include "front/budget.h"
 #include "front/cache.h"
 #include "front/roll.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
 #include "os/gate.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "earn.h"
 #include "support.h"
 
 enum { SIZES = 4, OBJECTS = 40, THREADS = 3, LEAST_VISITS = 100 };
@@ -67,6 +72,38 @@ static void what_a_sleeper_held_goes_back(void **state)
     pthread_barrier_wait(&barrier);
     join_thread(thread);
     assert_true(left <= SIZES);
+}
+
+static void *claim_and_vanish(void *unused)
+{
+    for (unsigned i = 0; i < SIZES; i++) earn(hz3_class_of(size_of[i]));
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    syscall(SYS_exit, 0);
+    return unused;
+}
+
+/* Whether it lent some before or not.  (musl's pthread_join waits for such a thread for ever.) */
+static void what_a_thread_claimed_is_given_back_if_it_ends_without_destructors(void **state)
+{
+    (void)state;
+#ifndef __GLIBC__
+    skip();
+#endif
+    hz3_cache_budgets(PLENTY, PLENTY);
+    for (int lends = 0; lends < 2; lends++) {
+        size_t before = hz3_budget_claimed();
+        pthread_t thread = start_thread(claim_and_vanish, NULL);
+        pthread_barrier_wait(&barrier);
+        size_t claimed = hz3_budget_claimed();
+        assert_true(claimed > before);
+        for (int i = 0; i < 2 * lends; i++) hz3_cache_lend();
+        assert_true(lends ? hz3_budget_claimed() < claimed : hz3_budget_claimed() == claimed);
+        pthread_barrier_wait(&barrier);
+        join_thread(thread);
+        hz3_threads_call_roll();
+        assert_int_equal(hz3_budget_claimed(), before);
+    }
 }
 
 /* An object that two threads hold at once does not keep the pattern of the first.  Some go from thread to thread. */
@@ -189,6 +226,8 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
     assert_true(emptied > LEAST_VISITS);
 }
 
-RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
+RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
+    cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
+    cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object),
     cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
