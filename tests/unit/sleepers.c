@@ -5,6 +5,7 @@
 #include "base/sizeclass.h"
 #include "front/budget.h"
 #include "front/cache.h"
+#include "front/evict.h"
 #include "front/roll.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
@@ -213,6 +214,29 @@ static void who_frees_while_the_visitor_takes_loses_no_object(void **state)
     late = 0;
 }
 
+/* As a fork leaves it to a child that interrupted the wait for a visitor. */
+static void lose_the_visitor(void *unused)
+{
+    (void)unused;
+    unsigned cls = hz3_class_of(3000);
+    earn(cls);
+    void **top = hz3_thread.cache.top[cls];
+    size_t objects = hz3_magazine_objects(top), previous = hz3_cache_count(&hz3_thread.cache, cls) - objects;
+    CHECK(objects > 2);
+    for (size_t i = 1; i < objects; i++) top[-(ptrdiff_t)i] = NULL;
+    hz3_set(hz3_thread.visited, 1);
+    hz3_cache_after_fork(false);
+    CHECK(hz3_cache_count(&hz3_thread.cache, cls) == previous + 1);
+    hz3_cache_flush();
+    for (int i = 0; i < 100; i++) CHECK(hz3_cache_malloc(cls));
+}
+
+static void a_child_waits_for_no_visitor(void **state)
+{
+    (void)state;
+    expect_success(in_child(lose_the_visitor, NULL), 10);
+}
+
 static void threads_that_run_are_visited_in_vain_or_well(void **state)
 {
     (void)state;
@@ -229,5 +253,5 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
 RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
     cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
-    cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object),
+    cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
     cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
