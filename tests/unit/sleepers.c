@@ -10,6 +10,7 @@
 #include "front/sleepers.h"
 #include "front/threads.h"
 #include "os/gate.h"
+#include "os/sandbox.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -237,6 +238,22 @@ static void a_child_waits_for_no_visitor(void **state)
     expect_success(in_child(lose_the_visitor, NULL), 10);
 }
 
+static void visit_behind_a_filter(void *unused)
+{
+    (void)unused;
+    fill_magazine(hz3_class_of(512));
+    hz3_sandbox_enter(false);
+    CHECK(!hz3_sleeper_empty(&woken));
+    CHECK(hz3_sleepers_can_be_emptied());
+}
+
+static void what_a_filter_might_forbid_one_thread_others_may_do(void **state)
+{
+    (void)state;
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    expect_success(in_child(visit_behind_a_filter, NULL), 10);
+}
+
 static void threads_that_run_are_visited_in_vain_or_well(void **state)
 {
     (void)state;
@@ -254,4 +271,5 @@ RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
     cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
+    cmocka_unit_test(what_a_filter_might_forbid_one_thread_others_may_do),
     cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
