@@ -8,6 +8,7 @@
 #include "back/limits.h"
 #include "os/gate.h"
 #include "os/os.h"
+#include "os/price.h"
 #include "os/sandbox.h"
 #include "reclaim/background.h"
 
@@ -27,6 +28,7 @@ static void learn(void)
     hz3_gate_enter_at_last();
     hz3_learn();
     hz3_gate_leave();
+    hz3_os_page_price(); /* asks for the exact time, which may be a system call even where there is a vDSO */
 }
 
 /* A filter may punish clone, openat and fstat.  So before it is there hz3 reads its files and closes its copy of

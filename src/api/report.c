@@ -216,7 +216,9 @@ static bool try_file(const char *what, const struct hz3_file *file)
     return good;
 }
 
-/* Programs such as GNU coreutils close stderr in a handler of atexit. */
+/* Programs such as GNU coreutils close stderr in a handler of atexit.  Runs when the main thread ends: as it calls
+ * exit, and as it leaves the process to other threads, which then keeps the copy.  Where another thread calls exit
+ * there is no copy, and statistics go to the descriptor 2 that handlers left. */
 static void exit_begins(void *unused)
 {
     (void)unused;

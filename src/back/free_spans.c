@@ -146,6 +146,7 @@ struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t 
     span->start = window->base + (first << HZ3_GRANULE_SHIFT);
     span->granules = (uint32_t)granules;
     span->kind = (uint8_t)kind;
+    if (kind == HZ3_SPAN_RUN) hz3_set(span->bump, 0);
     if (kind <= HZ3_SPAN_UNMAPPED && granules > 1) {
         span[granules - 1].start = span->start;
         span[granules - 1].kind = (uint8_t)kind;

@@ -8,7 +8,8 @@
 
 extern struct hz3_lock hz3_pages_lock; /* the page pool's */
 
-/* Makes a span of any kind of granules that are in no list, by writing their descriptors. */
+/* Makes a span of any kind of granules that are in no list, by writing their descriptors.  A run
+ * has handed out no object: who looks at runs under the page pool's lock may find it before it has a class. */
 struct hz3_span *hz3_spans_make(struct hz3_window *window, size_t first, size_t granules, enum hz3_span_kind kind);
 /* The same if all but the kind is written already. */
 void hz3_spans_make_last(struct hz3_span *span, enum hz3_span_kind kind);

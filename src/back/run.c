@@ -75,7 +75,6 @@ struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **res
     hz3_mark_fresh(run, cls);
     run->cls = (uint8_t)cls;
     run->owner = (uint8_t)owner;
-    hz3_set(run->bump, 0);
     hz3_set(run->live, 0);
     HZ3_ATOMIC(uint64_t) *words = free_words(run);
     for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(words[w], 0);

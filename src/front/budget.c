@@ -44,7 +44,7 @@ static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slo
     size_t bytes = capacity_bytes(cls, slots);
     self->cache.capacity[cls] = (uint8_t)(self->cache.capacity[cls] - slots);
     self->reserved -= bytes;
-    hz3_add(hz3_budget_unclaimed, (intptr_t)bytes);
+    hz3_budget_give(self->entry, (intptr_t)bytes);
 }
 
 /* Bytes that the thread earned and does not use. */
@@ -68,7 +68,7 @@ HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
     size_t before = hz3_get(thread->lent), now = sleeps ? unused_bytes(thread) : before;
     if (thread->asleep == HZ3_ASLEEP_EMPTIED) now = thread->reserved; /* all but an object of each class */
     if (now != before && hz3_cas(thread->lent, &before, now, memory_order_relaxed, memory_order_relaxed))
-        hz3_add(hz3_budget_unclaimed, (intptr_t)(now - before));
+        hz3_budget_give(thread->entry, (intptr_t)(now - before));
 }
 
 /* The class gives back room for `slots` objects, its previous magazine, and the loaded one if that holds too much. */
@@ -111,6 +111,7 @@ void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
     } else if (more && hz3_cas(hz3_budget_unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed,
                                memory_order_relaxed)) {
         self->reserved += bytes;
+        hz3_add(self->entry->claimed, (intptr_t)bytes);
         self->cache.capacity[cls] = (uint8_t)(now + more);
     }
 }
@@ -152,15 +153,10 @@ void hz3_budget_settle(struct hz3_thread *self)
     hz3_assert(!self->reserved);
 }
 
-void hz3_budget_forget(struct hz3_thread *thread)
-{
-    hz3_budget_take_back(thread);
-    hz3_add(hz3_budget_unclaimed, (intptr_t)thread->reserved);
-}
-
 void hz3_budget_after_fork(struct hz3_thread *self, bool counts)
 {
+    intptr_t claimed = counts ? (intptr_t)self->reserved : 0, unclaimed = hz3_budget_total - claimed;
     hz3_set(self->lent, 0);
-    intptr_t unclaimed = hz3_budget_total - (counts ? (intptr_t)self->reserved : 0);
+    if (counts && hz3_get(self->entry->claimed) != claimed) hz3_set(self->entry->claimed, claimed);
     if (hz3_get(hz3_budget_unclaimed) != unclaimed) hz3_set(hz3_budget_unclaimed, unclaimed);
 }

@@ -4,7 +4,7 @@
 #ifndef HZ3_FRONT_BUDGET_H
 #define HZ3_FRONT_BUDGET_H
 
-#include "front/thread.h"
+#include "front/roll.h"
 
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
@@ -29,15 +29,25 @@ HZ3_INLINE size_t hz3_budget_claimed(void)
 {
     return (size_t)hz3_max(hz3_budget_total - hz3_get(hz3_budget_unclaimed), (intptr_t)0);
 }
+/* A thread claims so much less, or more if it is negative. */
+HZ3_INLINE void hz3_budget_give(struct hz3_roll_entry *entry, intptr_t bytes)
+{
+    hz3_add(hz3_budget_unclaimed, bytes);
+    hz3_sub(entry->claimed, bytes);
+}
 /* Lends for a thread that made no slow call since the last time; under hz3_threads_lock.  With its next slow call a
  * sleeper takes back what is lent.  Until then it may fill its magazines; the next call here sees that. */
 void hz3_budget_lend(struct hz3_thread *thread);
 HZ3_INLINE void hz3_budget_take_back(struct hz3_thread *thread)
 {
     if (hz3_get(thread->lent))
-        hz3_sub(hz3_budget_unclaimed, (intptr_t)hz3_exchange(thread->lent, 0, memory_order_relaxed));
+        hz3_budget_give(thread->entry, -(intptr_t)hz3_exchange(thread->lent, 0, memory_order_relaxed));
 }
-/* A thread has ended; after a fork this one is the only one, if it `counts`. */
-void hz3_budget_forget(struct hz3_thread *thread);
+/* A thread has ended, of which only this is left.  hz3_threads_lock is held. */
+HZ3_INLINE void hz3_budget_forget(struct hz3_roll_entry *entry)
+{
+    hz3_budget_give(entry, hz3_get(entry->claimed));
+}
+/* After a fork this thread is the only one, if it `counts`. */
 void hz3_budget_after_fork(struct hz3_thread *self, bool counts);
 #endif

@@ -2,7 +2,7 @@
  * previous one, or either for one that threads share.  The slow paths try these first; if they return nothing,
  * front/cache does the rest.
  *
- * What holds for a class for a while is not decided at each exchange: one in 16 takes the whole slow path, which sets
+ * What holds for a class for a while is not decided at each exchange: one in 32 takes the whole slow path, which sets
  * the class's capacity and route and makes reclaim due. */
 #ifndef HZ3_FRONT_EXCHANGE_H
 #define HZ3_FRONT_EXCHANGE_H

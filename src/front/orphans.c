@@ -38,18 +38,20 @@ static struct notes *new_page(void)
     return (struct notes *)magazine;
 }
 
-static void note(unsigned cls, const void *place, unsigned index)
+/* False: there is no memory for it, and what is there is lost. */
+static bool note(unsigned cls, const void *place, unsigned index)
 {
     struct notes *page = hz3_get(pages.last[cls]);
     if (!page || pages.count[cls] == NOTES) {
         struct notes *next = new_page();
-        if (!next) return;
+        if (!next) return false;
         next->below = page;
         hz3_set(pages.last[cls], page = next);
         pages.count[cls] = 0;
         hz3_set(pages.idle[cls], false);
     }
     page->note[pages.count[cls]++] = hz3_magazine_number((const struct hz3_magazine *)place) << TOP_BITS | index;
+    return true;
 }
 
 static size_t full_bytes(unsigned cls)
@@ -61,8 +63,7 @@ static void note_magazine(unsigned cls, void **top)
 {
     const struct hz3_magazine *magazine = hz3_magazine_of(top);
     if (hz3_is_stub(top)) return;
-    note(cls, magazine, (unsigned)(top - (void **)magazine->word));
-    hz3_add(waiting, full_bytes(cls));
+    if (note(cls, magazine, (unsigned)(top - (void **)magazine->word))) hz3_add(waiting, full_bytes(cls));
 }
 
 void hz3_orphans_note(const struct hz3_thread *gone)

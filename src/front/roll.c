@@ -42,6 +42,7 @@ void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, str
     entry->thread = thread;
     entry->heap = heap;
     entry->gate_slot = 0;
+    hz3_set(entry->claimed, 0);
     entry->same_bucket = *bucket;
     *bucket = entry;
     entry->prev = NULL;

@@ -15,7 +15,8 @@ struct hz3_roll_entry {
     struct hz3_heap *heap;
     struct hz3_roll_entry *next, *prev; /* the newest first */
     struct hz3_roll_entry *same_bucket;
-    uint32_t gate_slot; /* os/gate; 0: none of its own */
+    uint32_t gate_slot;           /* os/gate; 0: none of its own */
+    HZ3_ATOMIC(intptr_t) claimed; /* what the thread claims of the total budget: its reserved - lent (front/budget) */
 };
 
 extern struct hz3_roll_entry *hz3_roll; /* its first entry, or NULL */

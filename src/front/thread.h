@@ -134,6 +134,8 @@ HZ3_INLINE void hz3_thread_freed(unsigned cls, size_t objects)
 
 enum { HZ3_ASLEEP_EMPTIED = UINT8_MAX };
 void hz3_thread_wait_for_visitor(struct hz3_thread *self);
+/* In a forked child, where no visitor goes on with what it has begun. */
+void hz3_thread_lose_visitor(struct hz3_thread *self);
 
 /* Around all uses of the magazines in a slow path.  A fork by another thread copies the cache as it is, so `inside`
  * has to be seen before the first change and until after the last. */

@@ -61,6 +61,7 @@ static void set_nobody_left(bool nobody)
 /* For a thread that ended without its destructors: its memory must not be read, and what it had cached is lost. */
 static void strike_off_lost(struct hz3_roll_entry *entry)
 {
+    hz3_budget_forget(entry);
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
     hz3_roll_strike(entry);
@@ -91,7 +92,7 @@ static void strike_off(struct hz3_thread *thread)
     close_cache(&thread->cache);
     if (*thread->outbox) hz3_outbox_put(*thread->outbox);
     *thread->outbox = NULL;
-    hz3_budget_forget(thread);
+    hz3_budget_forget(thread->entry);
     hz3_heap_leave(thread->heap);
     hz3_roll_strike(thread->entry);
     joined--;
@@ -244,6 +245,7 @@ void hz3_cache_after_fork(bool whole)
     enum hz3_thread_state state = self->state;
     if (state == HZ3_THREAD_JOINED) self->tid = number_of(self->self);
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
+    hz3_thread_lose_visitor(self);
     if (hz3_roll && (hz3_roll->next || hz3_roll->thread != self)) forget_others(self, whole);
     hz3_handoff_after_fork(whole);
     self->state = state;

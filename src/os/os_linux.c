@@ -295,7 +295,8 @@ int hz3_os_thread(void)
     return thread;
 }
 
-/* membarrier(2); not every C library's headers have its commands. */
+/* membarrier(2); not every C library's headers have its commands.  A filter that the process began with may forbid it,
+ * and asking whether it does would be the same call; those of systemd and Docker allow it by default. */
 enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
 bool hz3_os_barrier(void)

@@ -14,11 +14,12 @@ enum {
     LEAST_NS = 100, /* cheaper ones are huge pages, or a clock that is not exact */
 };
 
+/* Returns the nanoseconds it took; UINT64_MAX: the system refused. */
 static uint64_t trial(volatile char *at)
 {
     uint64_t start = hz3_os_now_ns();
     for (size_t i = 0; i < PAGES; i++) at[i * hz3_os.page] = 1;
-    madvise((void *)at, PAGES * hz3_os.page, MADV_DONTNEED);
+    if (madvise((void *)at, PAGES * hz3_os.page, MADV_DONTNEED) != 0) return UINT64_MAX;
     return hz3_os_now_ns() - start;
 }
 
@@ -30,6 +31,7 @@ static uint32_t measure(void)
     uint64_t least = trial(at);
     for (int i = 1; i < TRIALS; i++) least = hz3_min(least, trial(at));
     munmap(at, bytes);
+    if (least == UINT64_MAX) return USUAL_NS;
     return (uint32_t)hz3_min(hz3_max(WARM * least / PAGES, (uint64_t)LEAST_NS), (uint64_t)UINT32_MAX);
 }
 

@@ -22,12 +22,17 @@ bool hz3_os_has_room(size_t bytes)
     return can_map(bytes, MAP_NORESERVE);
 }
 
-/* A limit of the process refuses both kinds of mapping alike.  Asking for twice as much saves most later questions of a
- * block that grows. */
+/* A limit of the process refuses both kinds of mapping alike.  Where only the first was refused, another thread may
+ * have asked or mapped meanwhile: then the next try tells. */
 bool hz3_os_exceeds_memory(size_t bytes)
 {
     if (likely(bytes <= hz3_get(granted))) return false;
-    if (!can_map(bytes, 0)) return hz3_os_has_room(bytes);
-    hz3_set(granted, can_map(2 * bytes, 0) ? 2 * bytes : bytes);
-    return false;
+    for (int tries = 0; tries < 3; tries++) {
+        if (can_map(bytes, 0)) {
+            hz3_set(granted, bytes);
+            return false;
+        }
+        if (!hz3_os_has_room(bytes)) return false;
+    }
+    return true;
 }

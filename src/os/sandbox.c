@@ -2,27 +2,34 @@
 
 #include "os/os.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 HZ3_TOGETHER HZ3_ATOMIC(uint32_t) hz3_sandbox;
 static _Thread_local bool joined_free;
-static _Thread_local int
-    bound_as; /* the process in which this thread, or its child of vfork, installed a filter; or 0 */
+static _Thread_local bool bound; /* this thread installed a filter */
+/* A child that libc's fork did not make installed one, in this thread.  If it shares our memory, as one of vfork does,
+ * the kernel writes 0 here when it ends or execs, before the parent goes on.  If it has a copy, it stays bound. */
+static _Thread_local HZ3_ATOMIC(uint32_t) child_bound;
 
 bool hz3_sandboxed(void)
 {
-    if (unlikely(bound_as && bound_as != hz3_os.pid) && getpid() != bound_as) bound_as = 0; /* it was the child */
-    uint32_t bound = hz3_get(hz3_sandbox);
-    return bound_as || bound == HZ3_SANDBOX_ALL || (bound == HZ3_SANDBOX_SOME && !joined_free);
+    uint32_t threads = hz3_get(hz3_sandbox);
+    return bound || hz3_get(child_bound) || threads == HZ3_SANDBOX_ALL || (threads == HZ3_SANDBOX_SOME && !joined_free);
 }
 
+static void bind_child(void)
+{
+    hz3_set(child_bound, 1);
+    syscall(SYS_set_tid_address, &child_bound);
+}
+
+/* After the first filter even getpid may be forbidden. */
 bool hz3_sandbox_enter(bool all_threads)
 {
-    if (!hz3_sandboxed())
-        bound_as = getpid();
-    else if (!bound_as)
-        bound_as = hz3_os.pid;
-    if (bound_as != hz3_os.pid) return false;
+    if (!hz3_sandboxed() && getpid() != hz3_os.pid) bind_child();
+    if (hz3_get(child_bound)) return false;
+    bound = true;
     if (all_threads || hz3_get(hz3_sandbox) != HZ3_SANDBOX_ALL)
         hz3_set(hz3_sandbox, all_threads ? HZ3_SANDBOX_ALL : HZ3_SANDBOX_SOME);
     return true;
@@ -33,8 +40,9 @@ void hz3_sandbox_join(void)
     if (hz3_get(hz3_sandbox) == HZ3_SANDBOX_NONE) joined_free = true;
 }
 
-void hz3_sandbox_after_fork(bool bound)
+void hz3_sandbox_after_fork(bool is_bound)
 {
-    bound_as = bound ? hz3_os.pid : 0;
-    hz3_set(hz3_sandbox, bound ? HZ3_SANDBOX_ALL : HZ3_SANDBOX_NONE);
+    bound = is_bound;
+    hz3_set(child_bound, 0);
+    hz3_set(hz3_sandbox, is_bound ? HZ3_SANDBOX_ALL : HZ3_SANDBOX_NONE);
 }

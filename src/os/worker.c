@@ -6,8 +6,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-static cpu_set_t first[8]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
+enum { SETS = 8 };
+static cpu_set_t first[SETS]; /* Linux refuses a set that is too small for its CPUs, of which it has 8192 at most */
 static bool known;
 
 unsigned hz3_os_first_cpus(void)
@@ -16,11 +19,20 @@ unsigned hz3_os_first_cpus(void)
     return known ? (unsigned)CPU_COUNT_S(sizeof first, first) : 1;
 }
 
+static void run_anywhere(void)
+{
+    cpu_set_t now[SETS];
+    if (!known || sched_getaffinity(0, sizeof now, now) != 0) return;
+    if (!CPU_EQUAL_S(sizeof now, now, first)) sched_setaffinity(0, sizeof first, first);
+}
+
 void hz3_os_become_worker(void)
 {
     const struct sched_param none = {0};
-    if (known) sched_setaffinity(0, sizeof first, first);
-    pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
+    run_anywhere();
+    /* musl's sched_getscheduler only fails, and glibc's pthread_getschedparam may tell what it was once told. */
+    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
     /* For Linux a thread has a nice value of its own, and the main thread's number is the process's. */
-    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)hz3_os.pid));
+    int nice = getpriority(PRIO_PROCESS, (id_t)hz3_os.pid);
+    if (getpriority(PRIO_PROCESS, 0) != nice) setpriority(PRIO_PROCESS, 0, nice);
 }

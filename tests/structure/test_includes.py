@@ -83,9 +83,21 @@ def test_no_file_is_long():
     assert {path: lines for path, lines in lengths.items() if lines > LINES} == {}
 
 
-def test_the_map_of_the_floors_names_every_room():
-    text = (SRC / "README.md").read_text()
-    assert not [room(path) for path in FILES if f"`{path.name}`" not in text and f"`{path.stem}.h` `.c`" not in text]
+def rows(text):
+    """The files that have a row in the map: `room.h` `.c` are two."""
+    folder = None
+    for cell in re.findall(r"^\| (.*?) \|", text, re.M):
+        folder = head[1] if (head := re.match(r"\*\*(\w+)\*\*", cell)) else folder
+        for name in re.findall(r"`(.+?)`", cell) if folder else []:
+            file = file.with_suffix(name) if name.startswith(".") else SRC / folder / name
+            yield file
+
+
+def test_the_map_of_the_floors_has_a_row_for_every_file_and_no_other():
+    mapped = list(rows((SRC / "README.md").read_text()))
+    assert len(mapped) == len(set(mapped))
+    assert set(FILES) <= set(mapped)
+    assert not [str(path) for path in mapped if not path.is_file()]
 
 
 def test_variants_are_rooms_and_not_lines():

@@ -3,6 +3,7 @@
 
 #include "gate.h"
 #include "os/os.h"
+#include "os/price.h"
 #include "os/sandbox.h"
 #include "support.h"
 
@@ -157,7 +158,23 @@ static void limits_that_cannot_be_are_none_and_are_named(void **state)
     expect_success(in_child(ask_for_limits, NULL), 5);
 }
 
+static void refuse_to_purge(void *unused)
+{
+    static const int call = SYS_madvise;
+    (void)unused;
+    gate_refuse(&call, 1, EINVAL);
+    CHECK(hz3_os_page_price() == 1000);
+}
+
+/* Pages that stay cost nothing to touch again: that is no price. */
+static void where_no_page_goes_back_the_price_is_a_usual_one(void **state)
+{
+    (void)state;
+    expect_success(in_child(refuse_to_purge, NULL), 10);
+}
+
 RUN(cmocka_unit_test(without_a_vdso_the_kernel_tells_the_time),
     cmocka_unit_test(without_a_loader_its_part_of_libc_is_known),
+    cmocka_unit_test(where_no_page_goes_back_the_price_is_a_usual_one),
     cmocka_unit_test(without_getrandom_libc_s_words_serve), IN_FOLDER(texts_are_appended_whole_or_it_is_said_why),
     cmocka_unit_test(stderr_is_reached_while_it_can_be), cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))

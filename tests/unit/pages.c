@@ -248,9 +248,22 @@ static void a_target_that_stayed_is_clean(void **state)
     hz3_pages_free(from);
 }
 
+/* Its descriptor may be that of an earlier run. */
+static void a_new_run_has_handed_out_nothing(void **state)
+{
+    (void)state;
+    struct hz3_span *reserve = NULL, *run = hz3_pages_alloc_run(1, &reserve), *again;
+    hz3_set(run->bump, 5);
+    hz3_pages_free(run);
+    again = hz3_pages_alloc_run(1, &reserve);
+    assert_int_equal(hz3_get(again->bump), 0);
+    hz3_pages_free(again);
+}
+
 RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_and_apart),
-    cmocka_unit_test(aligned_spans_are_used_again), cmocka_unit_test(neighbours_merge),
-    cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to), cmocka_unit_test(young_spans_are_kept),
-    cmocka_unit_test(untouched_spans_take_no_dirty_one_s_place), cmocka_unit_test(resizing_in_place),
-    cmocka_unit_test(pages_move), cmocka_unit_test(what_counts_as_mapped_is_unmapped),
-    cmocka_unit_test(tables_go_back_across_borders), cmocka_unit_test(a_target_that_stayed_is_clean))
+    cmocka_unit_test(a_new_run_has_handed_out_nothing), cmocka_unit_test(aligned_spans_are_used_again),
+    cmocka_unit_test(neighbours_merge), cmocka_unit_test(purged_pages_read_as_zero_and_dirty_ones_do_not_claim_to),
+    cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(untouched_spans_take_no_dirty_one_s_place),
+    cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
+    cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(tables_go_back_across_borders),
+    cmocka_unit_test(a_target_that_stayed_is_clean))

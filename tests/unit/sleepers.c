@@ -3,12 +3,19 @@
 #include "unit.h"
 
 #include "base/sizeclass.h"
+#include "front/budget.h"
 #include "front/cache.h"
+#include "front/evict.h"
 #include "front/roll.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
 #include "os/gate.h"
+#include "os/sandbox.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "earn.h"
 #include "support.h"
 
 enum { SIZES = 4, OBJECTS = 40, THREADS = 3, LEAST_VISITS = 100 };
@@ -67,6 +74,38 @@ static void what_a_sleeper_held_goes_back(void **state)
     pthread_barrier_wait(&barrier);
     join_thread(thread);
     assert_true(left <= SIZES);
+}
+
+static void *claim_and_vanish(void *unused)
+{
+    for (unsigned i = 0; i < SIZES; i++) earn(hz3_class_of(size_of[i]));
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    syscall(SYS_exit, 0);
+    return unused;
+}
+
+/* Whether it lent some before or not.  (musl's pthread_join waits for such a thread for ever.) */
+static void what_a_thread_claimed_is_given_back_if_it_ends_without_destructors(void **state)
+{
+    (void)state;
+#ifndef __GLIBC__
+    skip();
+#endif
+    hz3_cache_budgets(PLENTY, PLENTY);
+    for (int lends = 0; lends < 2; lends++) {
+        size_t before = hz3_budget_claimed();
+        pthread_t thread = start_thread(claim_and_vanish, NULL);
+        pthread_barrier_wait(&barrier);
+        size_t claimed = hz3_budget_claimed();
+        assert_true(claimed > before);
+        for (int i = 0; i < 2 * lends; i++) hz3_cache_lend();
+        assert_true(lends ? hz3_budget_claimed() < claimed : hz3_budget_claimed() == claimed);
+        pthread_barrier_wait(&barrier);
+        join_thread(thread);
+        hz3_threads_call_roll();
+        assert_int_equal(hz3_budget_claimed(), before);
+    }
 }
 
 /* An object that two threads hold at once does not keep the pattern of the first.  Some go from thread to thread. */
@@ -176,6 +215,45 @@ static void who_frees_while_the_visitor_takes_loses_no_object(void **state)
     late = 0;
 }
 
+/* As a fork leaves it to a child that interrupted the wait for a visitor. */
+static void lose_the_visitor(void *unused)
+{
+    (void)unused;
+    unsigned cls = hz3_class_of(3000);
+    earn(cls);
+    void **top = hz3_thread.cache.top[cls];
+    size_t objects = hz3_magazine_objects(top), previous = hz3_cache_count(&hz3_thread.cache, cls) - objects;
+    CHECK(objects > 2);
+    for (size_t i = 1; i < objects; i++) top[-(ptrdiff_t)i] = NULL;
+    hz3_set(hz3_thread.visited, 1);
+    hz3_cache_after_fork(false);
+    CHECK(hz3_cache_count(&hz3_thread.cache, cls) == previous + 1);
+    hz3_cache_flush();
+    for (int i = 0; i < 100; i++) CHECK(hz3_cache_malloc(cls));
+}
+
+static void a_child_waits_for_no_visitor(void **state)
+{
+    (void)state;
+    expect_success(in_child(lose_the_visitor, NULL), 10);
+}
+
+static void visit_behind_a_filter(void *unused)
+{
+    (void)unused;
+    fill_magazine(hz3_class_of(512));
+    hz3_sandbox_enter(false);
+    CHECK(!hz3_sleeper_empty(&woken));
+    CHECK(hz3_sleepers_can_be_emptied());
+}
+
+static void what_a_filter_might_forbid_one_thread_others_may_do(void **state)
+{
+    (void)state;
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    expect_success(in_child(visit_behind_a_filter, NULL), 10);
+}
+
 static void threads_that_run_are_visited_in_vain_or_well(void **state)
 {
     (void)state;
@@ -189,6 +267,9 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
     assert_true(emptied > LEAST_VISITS);
 }
 
-RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
-    cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object),
+RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
+    cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
+    cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
+    cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
+    cmocka_unit_test(what_a_filter_might_forbid_one_thread_others_may_do),
     cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
