@@ -11,7 +11,7 @@
 
 enum {
     LITTLE = HZ3_GLIMPSE - HZ3_SEAL_BYTES, /* a larger request takes a slow path: most of its time is for wiping */
-    FREES_PER_LOOK = 256,
+    FREES_PER_LOOK = 1024,
 };
 
 static HZ3_NOINLINE void *malloc_other(size_t size)

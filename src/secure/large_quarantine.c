@@ -137,8 +137,8 @@ static struct hz3_span *take_kept(uint32_t age, size_t more)
     return span;
 }
 
-/* Zeroes a block and makes it inaccessible.  Pages that were never written to stay so.  False: it is large, or memory is
- * scarce, or the system refused. */
+/* Zeroes a block and makes it inaccessible.  Pages that were never written to stay so.  False: it is large, or memory
+ * is scarce, or the system refused. */
 static bool hide(const struct hz3_span *span)
 {
     size_t bytes = hz3_span_bytes(span), used = hz3_min(hz3_round_up(hz3_sealed(span->bytes), hz3_os.page), bytes);

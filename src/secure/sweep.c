@@ -11,6 +11,7 @@
 enum {
     MOST = 16 << 20, /* bytes of runs that are looked at in the end */
     STEPS = 16,      /* spans that are passed to find a run */
+    ROW = 4,         /* objects that are looked at by the way, beside each other: the first costs most */
 };
 
 struct finding {
@@ -43,14 +44,22 @@ static struct hz3_span *next_run(struct hz3_window *window)
     return NULL;
 }
 
+static bool is_broken(const struct hz3_span *run, const void *p)
+{
+    return hz3_is_live(p, run->cls) && !hz3_seal_holds_small(p, run->cls) && !hz3_seal_holds_if_live(p, run->cls);
+}
+
 static const void *find_broken(struct hz3_window *window)
 {
     const struct hz3_span *run = next_run(window);
     unsigned bump = run ? hz3_get(run->bump) : 0;
     if (!bump) return NULL;
-    const void *p = (void *)(run->start + hz3_random_below(bump) * hz3_class_size(run->cls));
-    bool sound = !hz3_is_live(p, run->cls) || hz3_seal_holds_small(p, run->cls) || hz3_seal_holds_if_live(p, run->cls);
-    return sound ? NULL : p;
+    unsigned from = hz3_random_below(bump), to = hz3_min(from + ROW, bump);
+    for (unsigned i = from; i < to; i++) {
+        const void *p = (void *)(run->start + i * hz3_class_size(run->cls));
+        if (unlikely(is_broken(run, p))) return p;
+    }
+    return NULL;
 }
 
 void hz3_sweep_some(void)
