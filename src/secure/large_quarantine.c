@@ -90,8 +90,8 @@ static HZ3_COLD void free_at_once(struct hz3_span *span)
     if (!hz3_os_writable(span->start, hz3_span_bytes(span))) return;
     bool clean = hz3_range_purge(span->start, hz3_span_bytes(span));
     if (!clean) memset((void *)span->start, 0, hz3_span_bytes(span));
+    hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
     hz3_map_clear(span);
-    hz3_lock(&hz3_pages_lock);
     hz3_spans_refile(span, clean ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
     hz3_unlock(&hz3_pages_lock);
 }
@@ -110,8 +110,8 @@ static void put_away(struct hz3_span *span)
         return;
     }
     hz3_range_drop_edges(span->start, hz3_span_bytes(span));
-    hz3_map_clear(span);
     hz3_lock(&hz3_pages_lock);
+    hz3_map_clear(span);
     hz3_spans_unmake(span);
     span = hz3_spans_make(window, at, granules, HZ3_SPAN_WAITING);
     bytes_waiting += hz3_span_bytes(span);
