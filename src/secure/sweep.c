@@ -31,7 +31,14 @@ static size_t end_of(const struct hz3_window *window)
     return hz3_min(window->frontier, window->spans_mapped);
 }
 
-/* ---- one object ---- */
+/* Whether the span is a run of which all is made: the tag comes last, and goes under the lock. */
+static bool is_run(const struct hz3_window *window, const struct hz3_span *span)
+{
+    unsigned tag = span->kind == HZ3_SPAN_RUN ? window->tags[hz3_first_granule(window, span)].cls : HZ3_CLASS_NONE;
+    return tag != HZ3_CLASS_NONE && tag == span->cls;
+}
+
+/* ---- a few objects ---- */
 
 static struct hz3_span *next_run(struct hz3_window *window)
 {
@@ -39,7 +46,7 @@ static struct hz3_span *next_run(struct hz3_window *window)
     for (int i = 0; i < STEPS; i++) {
         struct hz3_span *span = at < end_of(window) ? span_at(window, at) : NULL;
         at = at < end_of(window) ? at + (span ? span->granules : 1) : 0;
-        if (span && span->kind == HZ3_SPAN_RUN) return span;
+        if (span && is_run(window, span)) return span;
     }
     return NULL;
 }
@@ -52,7 +59,7 @@ static bool is_broken(const struct hz3_span *run, const void *p)
 static const void *find_broken(struct hz3_window *window)
 {
     const struct hz3_span *run = next_run(window);
-    unsigned bump = run ? hz3_get(run->bump) : 0;
+    unsigned bump = run ? hz3_min(hz3_get(run->bump), hz3_class_info[run->cls].objects) : 0; /* it may be older */
     if (!bump) return NULL;
     unsigned from = hz3_random_below(bump), to = hz3_min(from + ROW, bump);
     for (unsigned i = from; i < to; i++) {
@@ -107,9 +114,10 @@ static struct finding look_at_window(struct hz3_window *window, size_t *left)
     for (size_t g = 0; g < end_of(window) && *left && !found.misuse;) {
         const struct hz3_span *span = span_at(window, g);
         g += span ? span->granules : 1;
-        if (!span || (span->kind != HZ3_SPAN_RUN && span->kind != HZ3_SPAN_LARGE)) continue;
-        found = span->kind == HZ3_SPAN_RUN ? look_at_run(span) : look_at_large((void *)span->start);
-        if (span->kind == HZ3_SPAN_RUN) *left -= hz3_min(*left, hz3_span_bytes(span));
+        bool run = span && is_run(window, span);
+        if (!run && !(span && span->kind == HZ3_SPAN_LARGE)) continue;
+        found = run ? look_at_run(span) : look_at_large((void *)span->start);
+        if (run) *left -= hz3_min(*left, hz3_span_bytes(span));
     }
     return found;
 }
