@@ -3,6 +3,7 @@
 #include "api/override.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
+#include "front/exchange.h"
 #include "front/remote_free.h"
 #include "os/gate.h"
 #include "secure/quarantine.h"
@@ -10,7 +11,7 @@
 
 enum {
     LITTLE = HZ3_GLIMPSE - HZ3_SEAL_BYTES, /* a larger request takes a slow path: most of its time is for wiping */
-    FREES_PER_LOOK = 256,
+    FREES_PER_LOOK = 1024,
 };
 
 static HZ3_NOINLINE void *malloc_other(size_t size)
@@ -18,13 +19,20 @@ static HZ3_NOINLINE void *malloc_other(size_t size)
     return size > HZ3_SEALED_SMALL_MAX ? hz3_malloc_large(size) : hz3_malloc_aligned(size, 1);
 }
 
+static HZ3_NOINLINE void *malloc_after_exchange(unsigned cls, size_t size)
+{
+    void *p = hz3_exchange_malloc(cls);
+    return likely(p) ? hz3_hand_out(p, cls, size) : hz3_malloc_aligned(size, 1);
+}
+
 HZ3_API void *hz3_malloc(size_t size)
 {
     if (unlikely(size - 1 >= LITTLE)) return malloc_other(size);
     unsigned cls = hz3_class_table_of_malloc[hz3_units_of(hz3_sealed(size))];
     void **top = hz3_thread.cache.top[cls], *p = *top;
-    if (unlikely(!p)) return hz3_malloc_aligned(size, 1);
+    if (unlikely(!p)) return malloc_after_exchange(cls, size);
     hz3_thread.cache.top[cls] = top - 1;
+    __builtin_prefetch(top[-1], 1); /* the next malloc looks at all of it */
     if (unlikely(!hz3_seal_little_is_wiped(p, hz3_class_size(cls)))) hz3_seal_overwritten(p);
     hz3_seal_put_small(p, cls, size);
     return hz3_mark_live(p, cls);
@@ -57,7 +65,7 @@ HZ3_INLINE void release(void *p, const void *from)
     if (unlikely(hz3_goes_home(window, p, cls))) {
         if (unlikely(!hz3_remote_free_quick(p, cls, hz3_owner_at(p)))) hz3_free_checked(p, cls, from);
     } else if (unlikely((uintptr_t)top % HZ3_MAGAZINE_BYTES == 0)) {
-        hz3_free_checked(p, cls, from);
+        if (hz3_thread.due || !hz3_exchange_free(p, cls)) hz3_free_checked(p, cls, from);
     } else {
         *top = p;
         HZ3_FORGET_ORIGIN(p);

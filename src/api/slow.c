@@ -205,13 +205,14 @@ static bool is_live(const void *p, unsigned cls)
 }
 
 /* The kind of misuse of p, which lies in a granule of the class and is not live.  (Small objects are known to be live
- * or not only with the free check.) */
+ * or not only with the free check.)  Where no live object is, one started at p before the run was made, or it ended. */
 static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
 {
-    if (cls == HZ3_CLASS_LARGE) return hz3_large_is_block(p) ? HZ3_FREED : HZ3_INTERIOR;
+    if (cls == HZ3_CLASS_LARGE) return hz3_large_is_live(p) ? HZ3_INTERIOR : HZ3_FREED;
     const struct hz3_span *run = hz3_run_of(p);
     if (hz3_run_is_object(run, p) && !hz3_is_fresh(p, cls)) return HZ3_FREED;
-    return hz3_run_is_slot(run, p) ? HZ3_NEVER_ALLOCATED : HZ3_INTERIOR;
+    if (hz3_run_is_slot(run, p)) return HZ3_NEVER_ALLOCATED;
+    return hz3_is_live(hz3_run_slot(run, p), cls) ? HZ3_INTERIOR : HZ3_FREED;
 }
 
 /* Ends the process unless p, which is not in a granule of hz3's, is the next allocator's or a live block of 0 bytes. */

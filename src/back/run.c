@@ -46,6 +46,11 @@ bool hz3_run_is_slot(const struct hz3_span *run, const void *p)
     return i < hz3_class_info[run->cls].objects && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
 }
 
+const void *hz3_run_slot(const struct hz3_span *run, const void *p)
+{
+    return (const void *)(run->start + hz3_run_index(run, p) * hz3_class_size(run->cls));
+}
+
 /* These gauges count runs of one granule only. */
 static void count(const struct hz3_span *run, enum hz3_gauge gauge, bool more)
 {

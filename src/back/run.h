@@ -35,4 +35,6 @@ size_t hz3_run_index(const struct hz3_span *run, const void *p);
 bool hz3_run_is_object(const struct hz3_span *run, const void *p);
 /* Whether an object starts at p, handed out or not. */
 bool hz3_run_is_slot(const struct hz3_span *run, const void *p);
+/* Where the object starts that p lies in, handed out or not. */
+const void *hz3_run_slot(const struct hz3_span *run, const void *p);
 #endif

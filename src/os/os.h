@@ -39,6 +39,7 @@ enum hz3_map_result hz3_os_map_at(uintptr_t at, size_t bytes);
 /* Maps it for reading only: no page of it can cost memory before hz3_os_writable. */
 enum hz3_map_result hz3_os_map_readonly_at(uintptr_t at, size_t bytes);
 bool hz3_os_writable(uintptr_t at, size_t bytes);
+bool hz3_os_inaccessible(uintptr_t at, size_t bytes); /* keeps what is there, until hz3_os_writable */
 /* Reserves address space wherever there is room, for systems that refuse hz3's addresses.  0: there is none. */
 uintptr_t hz3_os_reserve(size_t bytes);
 /* Maps inside such a reservation. */

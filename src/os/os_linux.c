@@ -229,12 +229,22 @@ uintptr_t hz3_os_reserve(size_t bytes)
     return got == MAP_FAILED ? 0 : (uintptr_t)got;
 }
 
-bool hz3_os_writable(uintptr_t at, size_t bytes)
+static bool protect(uintptr_t at, size_t bytes, int how)
 {
     int saved = errno;
-    bool done = mprotect((void *)at, bytes, PROT_READ | PROT_WRITE) == 0;
+    bool done = mprotect((void *)at, bytes, how) == 0;
     errno = saved;
     return done;
+}
+
+bool hz3_os_writable(uintptr_t at, size_t bytes)
+{
+    return protect(at, bytes, PROT_READ | PROT_WRITE);
+}
+
+bool hz3_os_inaccessible(uintptr_t at, size_t bytes)
+{
+    return protect(at, bytes, PROT_NONE);
 }
 
 bool hz3_os_unmap(uintptr_t at, size_t bytes)

@@ -97,10 +97,11 @@ HZ3_INLINE bool hz3_seal_front_looks_good(const void *p, unsigned cls)
     const char *before = (const char *)p - hz3_class_size(cls);
     bool crosses = ((uintptr_t)p ^ (uintptr_t)before) >> HZ3_GRANULE_SHIFT;
     if (unlikely(crosses) && (uintptr_t)before < hz3_run_of(p)->start) return true;
-    if (!hz3_is_live(before, cls)) return true;
     size_t end = hz3_class_size(cls) - HZ3_SEAL_BYTES;
-    uint64_t canary = hz3_seal_canary(before), seal = hz3_seal_load(before, end);
-    return !(hz3_seal_before(seal ^ canary, 6) | (hz3_seal_room(seal, canary) > end));
+    uint64_t canary = hz3_seal_canary(before), seal = hz3_seal_load(before, end), live = hz3_is_live(before, cls);
+    uint64_t broken = hz3_seal_before(seal ^ canary, 6) | (hz3_seal_room(seal, canary) > end);
+    HZ3_FORGET_ORIGIN(live); /* no branch on it: which neighbours are live cannot be predicted */
+    return !(broken & -live);
 }
 
 /* The requested size, if the seal holds. */

@@ -11,6 +11,7 @@
 enum {
     MOST = 16 << 20, /* bytes of runs that are looked at in the end */
     STEPS = 16,      /* spans that are passed to find a run */
+    ROW = 4,         /* objects that are looked at by the way, beside each other: the first costs most */
 };
 
 struct finding {
@@ -30,7 +31,14 @@ static size_t end_of(const struct hz3_window *window)
     return hz3_min(window->frontier, window->spans_mapped);
 }
 
-/* ---- one object ---- */
+/* Whether the span is a run of which all is made: the tag comes last, and goes under the lock. */
+static bool is_run(const struct hz3_window *window, const struct hz3_span *span)
+{
+    unsigned tag = span->kind == HZ3_SPAN_RUN ? window->tags[hz3_first_granule(window, span)].cls : HZ3_CLASS_NONE;
+    return tag != HZ3_CLASS_NONE && tag == span->cls;
+}
+
+/* ---- a few objects ---- */
 
 static struct hz3_span *next_run(struct hz3_window *window)
 {
@@ -38,19 +46,27 @@ static struct hz3_span *next_run(struct hz3_window *window)
     for (int i = 0; i < STEPS; i++) {
         struct hz3_span *span = at < end_of(window) ? span_at(window, at) : NULL;
         at = at < end_of(window) ? at + (span ? span->granules : 1) : 0;
-        if (span && span->kind == HZ3_SPAN_RUN) return span;
+        if (span && is_run(window, span)) return span;
     }
     return NULL;
+}
+
+static bool is_broken(const struct hz3_span *run, const void *p)
+{
+    return hz3_is_live(p, run->cls) && !hz3_seal_holds_small(p, run->cls) && !hz3_seal_holds_if_live(p, run->cls);
 }
 
 static const void *find_broken(struct hz3_window *window)
 {
     const struct hz3_span *run = next_run(window);
-    unsigned bump = run ? hz3_get(run->bump) : 0;
+    unsigned bump = run ? hz3_min(hz3_get(run->bump), hz3_class_info[run->cls].objects) : 0; /* it may be older */
     if (!bump) return NULL;
-    const void *p = (void *)(run->start + hz3_random_below(bump) * hz3_class_size(run->cls));
-    bool sound = !hz3_is_live(p, run->cls) || hz3_seal_holds_small(p, run->cls) || hz3_seal_holds_if_live(p, run->cls);
-    return sound ? NULL : p;
+    unsigned from = hz3_random_below(bump), to = hz3_min(from + ROW, bump);
+    for (unsigned i = from; i < to; i++) {
+        const void *p = (void *)(run->start + i * hz3_class_size(run->cls));
+        if (unlikely(is_broken(run, p))) return p;
+    }
+    return NULL;
 }
 
 void hz3_sweep_some(void)
@@ -98,9 +114,10 @@ static struct finding look_at_window(struct hz3_window *window, size_t *left)
     for (size_t g = 0; g < end_of(window) && *left && !found.misuse;) {
         const struct hz3_span *span = span_at(window, g);
         g += span ? span->granules : 1;
-        if (!span || (span->kind != HZ3_SPAN_RUN && span->kind != HZ3_SPAN_LARGE)) continue;
-        found = span->kind == HZ3_SPAN_RUN ? look_at_run(span) : look_at_large((void *)span->start);
-        if (span->kind == HZ3_SPAN_RUN) *left -= hz3_min(*left, hz3_span_bytes(span));
+        bool run = span && is_run(window, span);
+        if (!run && !(span && span->kind == HZ3_SPAN_LARGE)) continue;
+        found = run ? look_at_run(span) : look_at_large((void *)span->start);
+        if (run) *left -= hz3_min(*left, hz3_span_bytes(span));
     }
     return found;
 }

@@ -4,6 +4,6 @@
 #ifndef HZ3_SECURE_SWEEP_H
 #define HZ3_SECURE_SWEEP_H
 
-/* Looks at one live object somewhere, whoever has it.  Heaps may be locked, the page pool is not. */
+/* Looks at a few live objects somewhere, whoever has them.  Heaps may be locked, the page pool is not. */
 void hz3_sweep_some(void);
 #endif

@@ -7,7 +7,7 @@
 
 enum {
     SHUFFLED = 4, /* more would be harder to guess, but neighbours in time would be too far from each other */
-    TAKES_PER_LOOK = 4,
+    TAKES_PER_LOOK = 16,
 };
 
 static _Thread_local uint32_t takes;

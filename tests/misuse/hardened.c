@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -130,6 +131,41 @@ static void what_was_large_is_unreadable(void)
     }
 }
 
+enum { KEPT = KIB(65), WAIT_KEPT = 15 };
+
+/* Smaller ones keep their pages meanwhile. */
+static void what_is_kept_is_unreadable(void)
+{
+    char *p = malloc(KEPT);
+    fill(p, KEPT, 1);
+    free(forget(p));
+    for (int frees = 0; frees < WAIT_KEPT; frees++) {
+        CHECK(!may_be_read(p) && !may_be_read(p + KEPT - 1));
+        free(forget(malloc(KEPT)));
+    }
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_minflt;
+}
+
+/* 1,000 blocks, one after the other, need a tenth of the page faults that new pages would cost. */
+static void what_is_kept_is_not_faulted_in_again(void)
+{
+    enum { ROUNDS = 1000, PAGES = KEPT / 4096 };
+    long before = faults();
+    for (int round = 0; round < ROUNDS; round++) {
+        char *p = malloc(KEPT);
+        CHECK(is_zero(p, KEPT));
+        fill(p, KEPT, (size_t)round);
+        free(forget(p));
+    }
+    CHECK(faults() - before < ROUNDS * PAGES / 10);
+}
+
 /* What realloc gives up is unreadable, too. */
 static void what_was_moved_is_unreadable(void)
 {
@@ -222,6 +258,8 @@ int main(int argc, char **argv)
                  {"base", bases_vary},
                  {"guards", runs_have_guards},
                  {"large", what_was_large_is_unreadable},
+                 {"kept", what_is_kept_is_unreadable},
+                 {"faults", what_is_kept_is_not_faulted_in_again},
                  {"moved", what_was_moved_is_unreadable},
                  {"refilled", no_large_block_has_old_contents},
                  {"mappings", freed_blocks_cost_few_mappings},
