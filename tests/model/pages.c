@@ -23,6 +23,7 @@ struct hz3_span *hz3_pages_alloc_run(size_t, struct hz3_span **)
         span->start = window->base + ((uintptr_t)i << HZ3_GRANULE_SHIFT);
         span->granules = 1;
         span->kind = HZ3_SPAN_RUN;
+        hz3_set(span->bump, 0);
     }
     hz3_unlock(&pool);
     return span;
