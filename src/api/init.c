@@ -27,8 +27,8 @@ static bool options_read;
 
 static void set_retain(void)
 {
-    hz3_set(hz3_pages_retain_auto, hz3_options.retain_auto);
-    hz3_set(hz3_pages_elastic, !HZ3_SMALL_MEMORY && hz3_options.retain_auto && hz3_options.DECAY <= 1000);
+    hz3_set(hz3_pages_retain_learns, hz3_options.retain_learns);
+    hz3_set(hz3_pages_elastic, hz3_options.retain_auto && hz3_options.DECAY <= 1000);
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     if (hz3_get(hz3_pages_are_locked)) hz3_pages_locked();
 }

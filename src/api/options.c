@@ -216,10 +216,11 @@ static void keep_files(void)
         if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
 
-static void choose_retain(void)
+static void choose_retain(bool by_user)
 {
     hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
-    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_SMALL_MEMORY ? HZ3_MIB(16) : HZ3_MIB(256);
+    hz3_options.retain_learns = hz3_options.retain_auto || !by_user;
+    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
 }
 
 bool hz3_options_load(void)
@@ -227,7 +228,7 @@ bool hz3_options_load(void)
     bool readable = environ != NULL;
     for (int i = 0; i < OPTIONS; i++) options[i].parse(chosen(&options[i]), options[i].value);
     keep_files();
-    choose_retain();
+    choose_retain(environ && secure_getenv("HZ3_RETAIN"));
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     return readable;
@@ -259,7 +260,7 @@ int hz3_options_set(const size_t *option, size_t value)
         if (!options[i].parse(text, &parsed)) return EINVAL;
         *options[i].value = parsed;
     }
-    if (option == &hz3_options.RETAIN) choose_retain();
+    if (option == &hz3_options.RETAIN) choose_retain(true);
     return 0;
 }
 

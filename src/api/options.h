@@ -23,7 +23,8 @@ struct hz3_options {
 #define HZ3_OPTION(name, kind, change, standard, small, meaning) size_t name;
 #include "api/options.def"
 #undef HZ3_OPTION
-    bool retain_auto; /* RETAIN was auto */
+    bool retain_auto;   /* RETAIN was auto, */
+    bool retain_learns; /* or nobody set it */
     struct hz3_file stats_file, profile_file;
 };
 extern struct hz3_options hz3_options; /* written at the start, and by hz3_control */

@@ -38,10 +38,10 @@ size_t hz3_pages_growth_bound(size_t free)
 size_t hz3_pages_retained(size_t free)
 {
     size_t most = hz3_get(hz3_pages_dirty_max);
-    return most + (free > most && hz3_get(hz3_pages_retain_auto) && !hz3_pages_near_limit() ? unpaid(in_use()) : 0);
+    return most + (free > most && hz3_get(hz3_pages_retain_learns) && !hz3_pages_near_limit() ? unpaid(in_use()) : 0);
 }
 
-HZ3_ATOMIC(bool) hz3_pages_retain_auto, hz3_pages_elastic;
+HZ3_ATOMIC(bool) hz3_pages_retain_learns, hz3_pages_elastic;
 HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX, hz3_pages_charged_to_others;
 HZ3_ATOMIC(bool) hz3_pages_attended;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;
@@ -61,7 +61,7 @@ bool hz3_pages_may_help(size_t bytes, size_t more)
 void hz3_pages_locked(void)
 {
     hz3_set(hz3_pages_are_locked, true);
-    hz3_set(hz3_pages_retain_auto, false);
+    hz3_set(hz3_pages_retain_learns, false);
     if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
 }
 

@@ -8,11 +8,11 @@
 #include "os/os.h"
 
 /* Set from the options, at the start and while the program runs. */
-extern HZ3_ATOMIC(uint32_t) hz3_pages_decay;    /* ms: how long freed memory stays */
-extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;  /* bytes kept dirty at most, whatever their age; */
-extern HZ3_ATOMIC(bool) hz3_pages_retain_auto;  /* more may be, where less would cost too much; */
-extern HZ3_ATOMIC(bool) hz3_pages_elastic;      /* and while the background thread runs and nothing grows */
-extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit; /* resident bytes above which all that waits goes back at once */
+extern HZ3_ATOMIC(uint32_t) hz3_pages_decay;     /* ms: how long freed memory stays */
+extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;   /* bytes kept dirty at most, whatever their age; */
+extern HZ3_ATOMIC(bool) hz3_pages_retain_learns; /* more may be, where less would cost too much; */
+extern HZ3_ATOMIC(bool) hz3_pages_elastic;       /* and while the background thread runs and nothing grows */
+extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit;  /* resident bytes above which all that waits goes back at once */
 /* Bytes that the control group with the limit is charged for beside these: the program's own mappings, other processes.
  */
 extern HZ3_ATOMIC(size_t) hz3_pages_charged_to_others;

@@ -25,7 +25,7 @@ static int begin(void **state)
 {
     (void)state;
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(256));
-    hz3_pages_retain_auto = false;
+    hz3_pages_retain_learns = false;
     before = hz3_gauge(HZ3_GAUGE_USED);
     for (int i = 0; i < HZ3_RENTS; i++) owe(i, 0);
     return 0;
@@ -83,7 +83,7 @@ static void what_the_user_allows_is_not_exceeded(void **state)
     use(HZ3_MIB(64));
     owe(HZ3_RENT_GROWTH, HZ3_MIB(64));
     assert_int_equal(hz3_pages_retained(all), HZ3_MIB(256));
-    hz3_pages_retain_auto = true;
+    hz3_pages_retain_learns = true;
     expect_about(hz3_pages_retained(all), HZ3_MIB(256 + 64));
     assert_int_equal(hz3_pages_retained(HZ3_MIB(256)), HZ3_MIB(256));
 }

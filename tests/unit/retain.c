@@ -15,7 +15,7 @@ enum { MANY = 2000 }; /* more granules than are free in one place */
 static void bound(bool elastic, bool attended)
 {
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(4));
-    hz3_pages_retain_auto = hz3_pages_elastic = elastic;
+    hz3_pages_retain_learns = hz3_pages_elastic = elastic;
     hz3_rent_forgive(HZ3_RENT_GROWTH);
     hz3_set(hz3_pages_attended, attended);
     hz3_pages_purge(0, 0, true);
