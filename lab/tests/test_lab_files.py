@@ -627,7 +627,7 @@ def test_a_trial_replaces_nothing_that_is_published():
     ({"scale": 0.09, "blocks": 5}, False),
     ({"blocks": 1}, False),
 ])  # fmt: skip
-def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(monkeypatch, tmp_path, changed, counts):
+def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(tmp_path, changed, counts):
     plan = Plan("peers", "peers-x", {name: Arm() for name in peers.PUBLISHED}, {}, 7)
     known = results.Results(tmp_path)
     runs = [
@@ -636,8 +636,6 @@ def test_a_comparison_that_is_no_whole_one_replaces_nothing_that_is_published(mo
     for run in runs:
         known.add(run)
     assert known.comparisons == [runs[counts]] and len(known.index) == 2
-    monkeypatch.setattr(report, "readable", lambda files, say: runs)
-    assert report.published(tmp_path, print) == [runs[counts]]
 
 
 def test_those_who_are_published_are_lanes_and_peers_that_there_are():

@@ -85,7 +85,7 @@ def test_no_file_is_long():
 
 def rows(text):
     """The files that have a row in the map: `room.h` `.c` are two."""
-    folder = None
+    folder, file = None, SRC
     for cell in re.findall(r"^\| (.*?) \|", text, re.M):
         folder = head[1] if (head := re.match(r"\*\*(\w+)\*\*", cell)) else folder
         for name in re.findall(r"`(.+?)`", cell) if folder else []:
