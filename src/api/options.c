@@ -85,7 +85,16 @@ static bool report(const char *text, size_t *value)
     return fits && strpbrk(name, "/.%");
 }
 
-static const char takes_dump[] = "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number), and peak";
+/* 1 is more likely meant as a switch than as SIGHUP; a fault that is handled comes again. */
+static bool is_signal(size_t n)
+{
+    const uint32_t never = 1u << SIGHUP | 1u << SIGKILL | 1u << SIGSTOP | 1u << SIGILL | 1u << SIGTRAP | 1u << SIGBUS |
+                           1u << SIGFPE | 1u << SIGSEGV;
+    return n < 32 ? n && !(never >> n & 1) : n >= (size_t)SIGRTMIN && n < NSIG;
+}
+
+static const char takes_dump[] =
+    "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number, not 1), and peak";
 static bool dump_part(const char *text, size_t *value)
 {
     size_t n;
@@ -93,10 +102,11 @@ static bool dump_part(const char *text, size_t *value)
     bool interval = strchr(text, 's') && ms(text, &n);
     if (!strcmp(text, "USR1") || !strcmp(text, "USR2"))
         n = text[3] == '1' ? SIGUSR1 : SIGUSR2;
-    else if (!interval && !(count(text, &n) && n < NSIG))
+    else if (!interval && !(count(text, &n) && is_signal(n)))
         return false;
+    size_t before = *value & (interval ? HZ3_DUMP_MS : (size_t)0x7f << HZ3_DUMP_SIGNAL);
     *value |= interval ? n : n << HZ3_DUMP_SIGNAL;
-    return n > 0;
+    return n > 0 && !before; /* one of each */
 }
 
 static bool dump(const char *text, size_t *value)

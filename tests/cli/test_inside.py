@@ -198,7 +198,8 @@ os._exit(3)
     assert 50_000_000 / (1 << 20) * 8 / 9 - 8 < live < 60, "an eighth less than the peak at most, and the error"
 
 
-@pytest.mark.parametrize("bad", ["", "x", "10", "peak,", ",", "0s", "USR3", "65", "peaks", "1s,,2s"])
+@pytest.mark.parametrize("bad", ["", "x", "10", "peak,", ",", "0s", "USR3", "65", "peaks", "1s,,2s",
+                                 "USR1,USR2", "1s,2s", "1", "9", "11", "19", "32"])
 def test_a_bad_list_is_refused(preload, bad):
     done = subprocess.run(["/bin/true"], env={**preload.env, "HZ3_DUMP": bad}, capture_output=True, text=True)
     if bad == "10":  # a signal, SIGUSR1
