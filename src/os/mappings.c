@@ -35,13 +35,15 @@ static uintptr_t hex(struct file *list, int *c)
 /* The rest of a mapping's line, up to its end or that of the list.  A path may have any length. */
 static int read_path(struct file *list, int c, struct hz3_mapping *mapping)
 {
-    size_t length = 0;
+    size_t length = 0, whole = 0;
     for (mapping->path = 0; c >= 0 && c != '\n'; c = next_byte(list)) {
         if (c == '/') length = 0;
         if (c == '/' || mapping->path) mapping->path = mapping->path * 31 + (unsigned)c;
+        if (mapping->path && whole < sizeof mapping->whole) mapping->whole[whole++] = (char)c;
         if (c != '/' && mapping->path && length < sizeof mapping->name - 1) mapping->name[length++] = (char)c;
     }
     mapping->name[length] = 0;
+    mapping->whole[whole < sizeof mapping->whole ? whole : 0] = 0;
     return c;
 }
 

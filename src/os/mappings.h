@@ -11,6 +11,7 @@ struct hz3_mapping {
     size_t resident; /* bytes */
     uint64_t path;   /* a hash of the file's path; 0: none */
     char name[256];  /* its last part, or the beginning of that */
+    char whole[512]; /* all of it; "" if it is longer */
 };
 /* Calls visit(mapping, to) for each mapping, by address, until that returns false.  resident: fills that in, for which
  * the system looks at every page.  False: the list cannot be read, or the program has locked itself in. */

@@ -16,9 +16,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* As in look/profile.py. */
+/* As in look/symbols.py. */
 static const char of_allocator[] =
-    "hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace";
+    "hz3_.*|(re|c|m)alloc|reallocarray|free|(posix_)?memalign|aligned_alloc|p?valloc|operator new.*|backtrace"
+    "|(__rustc(\\[\\w+\\])?::)?__r(ust|dl|g)_(re)?alloc(_zeroed)?|<hz3::Hz3 as .*";
 enum { ADDRESSES = 1 << 19, MAPPINGS = 1 << 12 };
 /* The most addresses that stacks have: the table is never full. */
 _Static_assert(ADDRESSES > HZ3_PROFILE_STACKS / 4 * 3 * HZ3_PROFILE_FRAMES, "room for every frame");
@@ -39,6 +40,7 @@ struct output {
     char *buf;
     size_t size, length;
     uint64_t strings, mappings; /* how many were written */
+    const void *own;            /* where the library's first mapping is; NULL where hz3 is a part of the program */
 };
 
 static void put(struct output *to, const void *bytes, size_t length)
@@ -77,7 +79,7 @@ static uint64_t put_string(struct output *to, const char *text)
 static void put_message(struct output *to, unsigned field, const uint64_t *numbers, unsigned count)
 {
     char room[64];
-    struct output message = {room, sizeof room, 0, 0, 0};
+    struct output message = {room, sizeof room, 0, 0, 0, NULL};
     for (unsigned i = 0; i < count; i++) put_number(&message, i + 1, numbers[i]);
     put_bytes(to, field, room, message.length);
 }
@@ -122,7 +124,7 @@ static void put_samples(const struct hz3_profile_tables *tables, void *to)
     for (uint32_t i = 0; i < HZ3_PROFILE_STACKS; i++) {
         const struct hz3_profile_stack *stack = &tables->stacks[i];
         char room[10 * (HZ3_PROFILE_FRAMES + VALUES + 2) + 2 * HZ3_PROFILE_FRAMES];
-        struct output sample = {room, sizeof room, 0, 0, 0};
+        struct output sample = {room, sizeof room, 0, 0, 0, NULL};
         for (uint32_t frame = 0; frame < stack->depth; frame++) {
             uintptr_t call = (uintptr_t)stack->frames[frame] - 1;
             put_number(&sample, 1, call);
@@ -137,19 +139,24 @@ static void put_samples(const struct hz3_profile_tables *tables, void *to)
 /* ---- the places in them: an address is the number of its location, and a function's start that of the function ----
  */
 
+/* Of hz3's own library pprof is told that it has names, so that it looks for no others there. */
 static bool put_mapping(const struct hz3_mapping *mapping, void *to)
 {
     struct output *output = to;
+    uintptr_t code = (uintptr_t)put_mapping;
     if (!mapping->executable) return true;
     if (output->mappings == MAPPINGS) return false;
     scratch->mappings[output->mappings].start = mapping->start;
     scratch->mappings[output->mappings].end = mapping->end;
-    uint64_t name = put_string(output, mapping->name);
-    put_message(output, 3, (uint64_t[]){++output->mappings, mapping->start, mapping->end, mapping->offset, name}, 5);
+    uint64_t name = put_string(output, *mapping->whole ? mapping->whole : mapping->name);
+    bool is_own = output->own && code >= mapping->start && code < mapping->end;
+    put_message(output, 3,
+                (uint64_t[]){++output->mappings, mapping->start, mapping->end, mapping->offset, name, 0, is_own, is_own,
+                             is_own},
+                9);
     return true;
 }
 
-/* Where the library's first mapping is; NULL where hz3 is a part of the program. */
 static const void *own_library(void)
 {
     Dl_info own, program;
@@ -165,15 +172,15 @@ static uint64_t mapping_of(const struct output *output, uintptr_t address)
     return 0;
 }
 
-/* own: what hz3 does itself has no names in the dynamic symbol table. */
-static void put_location(struct output *to, uintptr_t address, const void *own)
+/* What hz3 does itself has no names in the dynamic symbol table. */
+static void put_location(struct output *to, uintptr_t address)
 {
     char room[96], line[12];
-    struct output location = {room, sizeof room, 0, 0, 0}, of = {line, sizeof line, 0, 0, 0};
+    struct output location = {room, sizeof room, 0, 0, 0, NULL}, of = {line, sizeof line, 0, 0, 0, NULL};
     Dl_info info = {0};
-    bool found = dladdr((const void *)address, &info), is_own = found && own && info.dli_fbase == own;
+    bool found = dladdr((const void *)address, &info), is_own = found && to->own && info.dli_fbase == to->own;
     bool named = found && (is_own || info.dli_sname);
-    uintptr_t function = (uintptr_t)(info.dli_sname ? info.dli_saddr : own);
+    uintptr_t function = (uintptr_t)(info.dli_sname ? info.dli_saddr : to->own);
     if (named && add(scratch->functions, function)) {
         uint64_t name = put_string(to, info.dli_sname ? info.dli_sname : "hz3_");
         put_message(to, 5, (uint64_t[]){function, name, name}, 3);
@@ -211,15 +218,15 @@ static void put_profile(struct output *to)
     put_number(to, 7, put_string(to, of_allocator)); /* pprof leaves out what these call, too */
     if (!hz3_profile_look(put_samples, to)) to->length = 0;
     if (!to->length) return;
-    const void *own = own_library();
+    to->own = own_library();
     hz3_os_each_mapping(false, put_mapping, to);
     for (size_t i = 0; i < ADDRESSES; i++)
-        if (scratch->addresses[i]) put_location(to, scratch->addresses[i], own);
+        if (scratch->addresses[i]) put_location(to, scratch->addresses[i]);
 }
 
 size_t hz3_pprof_write(void *buf, size_t size)
 {
-    struct output to = {buf, size, 0, 0, 0};
+    struct output to = {buf, size, 0, 0, 0, NULL};
     hz3_sample_pause();
     hz3_lock(&hz3_profile_setting);
     if (hz3_get(hz3_profile_rate) && have_scratch()) {

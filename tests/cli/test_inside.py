@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from look import symbols
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -136,6 +138,7 @@ open({str(tmp_path / "of.pb")!r}, "wb").write(hz3.pprof())
 print(hz3.get("HZ3_PROFILE"))
 """
     assert said(preload, code) == "0\n"
+    assert symbols.OF_ALLOCATOR.encode() in (tmp_path / "of.pb").read_bytes(), "what pprof leaves out"
     go = shutil.which("go") or "/usr/local/go/bin/go"
     if not os.path.exists(go):
         pytest.skip("there is no go")
@@ -144,6 +147,7 @@ print(hz3.get("HZ3_PROFILE"))
         argv = [go, "tool", "pprof", "-top", "-unit=B", f"-sample_index={kind}", tmp_path / "of.pb"]
         done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "PPROF_TMPDIR": str(tmp_path)},
                               check=True)
+        assert "no such file" not in done.stderr, "pprof finds the files, for names that the program's tables lack"
         assert f"Type: {kind}" in done.stdout and "PyByteArray_Resize" in done.stdout, "functions have names"
         assert " hz3_" not in done.stdout and "malloc" not in done.stdout.partition("cum%")[2], "the allocator is left out"
         mib[kind] = float(re.search(r"of (\d+)B total", done.stdout)[1]) / (1 << 20)
