@@ -76,7 +76,8 @@ HZ3_EXTENSION HZ3_API void hz3_collect(bool force);
  * use it, under the heap's lock, so threads that need not share take one each.  A forked child may use its copy.
  *   - The hz3_heap_ functions take blocks of their heap only.  Another heap's, or malloc's, ends the process with
  *         hz3: CALL of a block that is not of this heap: 0xPOINTER
- *     A freed block, one of a destroyed heap, or a destroyed heap, does so as a freed pointer.
+ *     A freed block, one of a destroyed heap, or a destroyed heap, does so as a freed pointer; a block of malloc's in the
+ *     place of a heap as "a block that is no heap".
  *   - hz3_free, hz3_realloc, hz3_malloc_usable_size and the standard names take blocks of every heap: they free into it
  *     and resize within it.
  * NULL and ENOMEM on failure, as above; blocks are aligned to 16 bytes.  heap: not NULL, but for hz3_heap_destroy. */

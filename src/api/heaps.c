@@ -12,9 +12,12 @@
 
 #define CALL(name) (&(const struct hz3_call){name, __builtin_return_address(0)})
 
+/* Without the free check a destroyed heap and a block of malloc's look the same. */
 static void check_heap(const struct hz3_zone *zone, const struct hz3_call *call)
 {
-    if (unlikely(zone->self != zone)) hz3_misuse_by(call, HZ3_FREED, zone, HZ3_CLASS_NONE);
+    if (likely(zone->self == zone)) return;
+    hz3_block_class(zone, call); /* returns for a block only */
+    hz3_misuse_by(call, hz3_state_tables ? HZ3_NO_HEAP : HZ3_FREED, zone, HZ3_CLASS_NONE);
 }
 
 HZ3_API hz3_heap_t *hz3_heap_new(void)

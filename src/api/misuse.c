@@ -25,6 +25,7 @@ static const char *const pointers[] = {
     [HZ3_OVERRUN] = "a block written beyond its end",
     [HZ3_UNDERRUN] = "a block behind an overwritten canary",
     [HZ3_OTHER_HEAP] = "a block that is not of this heap",
+    [HZ3_NO_HEAP] = "a block that is no heap",
 };
 
 /* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */

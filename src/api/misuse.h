@@ -19,7 +19,8 @@ enum hz3_misuse_kind {
     HZ3_OVERRUN,
     HZ3_UNDERRUN,
     HZ3_OTHER_SIZE, /* of free only */
-    HZ3_OTHER_HEAP, /* of hz3_heap_ functions only */
+    HZ3_OTHER_HEAP, /* of hz3_heap_ functions only, */
+    HZ3_NO_HEAP,    /* as this is */
 };
 
 /* cls: the class in the tag of p's granule. */
