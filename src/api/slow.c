@@ -59,8 +59,8 @@ static void *large(size_t size, size_t alignment, bool zero)
 {
     if (size > HZ3_LARGE_MAX || hz3_pages_exceed_memory(size)) return hz3_no_memory();
     void *p = large_of(hz3_sealed(size), alignment, zero);
-    if (p) hz3_thread.allocated += hz3_large_usable(p);
-    return p ? hz3_seal(p, HZ3_CLASS_LARGE, size) : NULL;
+    if (p) hz3_seal(p, HZ3_CLASS_LARGE, size), hz3_thread.allocated += hz3_large_usable(p); /* less, when sealed */
+    return p;
 }
 
 /* Applies the wanted rate, and dumps what is due.  To be called without locks.  Does nothing in a call by the loader,
@@ -132,7 +132,7 @@ static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
     if (!hz3_sample_chooses(size)) return unwatched(cls, size);
     p = sampled(size, alignment, false);
     if (!p) return unwatched(cls, size);
-    hz3_seal_like_small(p, cls);
+    hz3_thread.allocated -= hz3_seal_like_small(p, cls);
     return p;
 }
 

@@ -43,9 +43,11 @@ HZ3_INLINE bool hz3_seal_fits(const void *p, size_t size, size_t alignment)
     return true;
 }
 
-HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
+HZ3_INLINE size_t hz3_seal_like_small(void *p, unsigned cls)
 {
+    size_t before = hz3_large_usable(p);
     hz3_large_set_usable(p, hz3_class_size(cls));
+    return before - hz3_class_size(cls);
 }
 
 HZ3_INLINE size_t hz3_seal_usable(const void *p, unsigned cls)

@@ -173,10 +173,11 @@ enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls);
 bool hz3_seal_fits(const void *p, size_t size, size_t alignment);
 
 /* The large block p is handed out instead of an object of the class: as much of it is usable.  (With seals, as much as
- * the program asked for is.) */
-HZ3_INLINE void hz3_seal_like_small(void *p, unsigned cls)
+ * the program asked for is.)  Returns by how many bytes less is usable than before. */
+HZ3_INLINE size_t hz3_seal_like_small(void *p, unsigned cls)
 {
     (void)p, (void)cls;
+    return 0;
 }
 
 /* How much of the live block, whose seal holds, is the program's; */
