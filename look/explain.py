@@ -13,6 +13,7 @@ from look.figures import GRANULE, PLACES, Figures, Span, Window, figures_of
 from look.process import PAGE, Mapping, Process
 from look.stats import human, table
 
+OF_THREADS = "threads' magazines"
 TOP = 5
 WORTH = 0.05  # a smaller share of RSS is not worth advice
 ADVICE_MAX = 3
@@ -38,6 +39,7 @@ class Sum(NamedTuple):
     holes: list[Hole]
     rss: int  # as the kernel counts it
     pss: int
+    threads: int
     notes: list[str]
     advice: list[tuple[int, str]]  # bytes and sentence, the most first
 
@@ -230,6 +232,10 @@ def advice(figures: Figures, of: Counter[str], gaps: int, huge_pages: int, rss: 
     return sorted(found, reverse=True)[:ADVICE_MAX]
 
 
+def of_threads(count: int) -> str:
+    return "of 1 thread" if count == 1 else f"of {count} threads"
+
+
 def once(process: Process) -> Sum:
     figures = figures_of(process)
     of, holes, gaps = by_use(figures)
@@ -247,11 +253,7 @@ def once(process: Process) -> Sum:
         ("heaps of the program's own", of["heaps"], "of hz3_heap_new"),
         ("free objects in runs in use", of["holes"], f"{human(gaps)} of it in whole pages" if gaps else ""),
         ("objects never handed out", of["never"], "in pages that had another use before, or huge ones"),
-        (
-            "threads' magazines",
-            of["thread"],
-            f"of {len(figures.thread_at)} threads" if len(figures.thread_at) != 1 else "of 1 thread",
-        ),
+        (OF_THREADS, of["thread"], of_threads(len(figures.thread_at))),
         (
             "in flight between threads",
             in_flight,
@@ -271,7 +273,7 @@ def once(process: Process) -> Sum:
     if apart["swap"]:
         notes.append(f"{human(apart['swap'])} more are in swap.")
     advised = advice(figures, of, gaps, apart["huge pages"], rss)
-    return Sum(process.name, process.pid, rows, dict(of), holes, rss, pss, notes, advised)
+    return Sum(process.name, process.pid, rows, dict(of), holes, rss, pss, len(figures.thread_at), notes, advised)
 
 
 def read(process: Process) -> Sum:
@@ -293,6 +295,8 @@ def together(sums: list[Sum]) -> Sum:
     for what, size, note in (row for one in sums for row in one.rows):
         sizes[what] += size
         notes.setdefault(what, set()).add(note)
+    threads = sum(one.threads for one in sums)
+    notes[OF_THREADS] = {of_threads(threads)}
     holes: dict[int, Hole] = {}
     for h in (hole for one in sums for hole in one.holes):
         before = holes.get(h.size, Hole(h.size, 0, 0, 0))
@@ -309,6 +313,7 @@ def together(sums: list[Sum]) -> Sum:
         sorted(holes.values(), key=lambda hole: -hole.bytes),
         sum(one.rss for one in sums),
         sum(one.pss for one in sums),
+        threads,
         [f"{one.who} ({one.pid}): {note}" for one in sums for note in one.notes],
         sorted(said, reverse=True)[:ADVICE_MAX],
     )

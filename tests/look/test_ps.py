@@ -142,6 +142,7 @@ def test_a_parent_and_its_children_are_one_sum(forked):
     said_rss, said_pss = map(size, re.search(r"where ([\d.]+ MiB) of .* \(PSS ([\d.]+ MiB)\)", text).groups())
     assert abs(said_rss - rss) < 0.02 * rss and abs(said_pss - pss) < 0.02 * rss
     assert said_pss < 0.6 * said_rss, "most of it is shared by three"
+    assert " threads' magazines (of 3 threads)\n" in text, "each has one"
     total = size(re.search(r"^ *([\d.]+ MiB) +\S+ %  sum$", text, re.M)[1])
     assert abs(total - rss) < 0.02 * rss
     live = sum(size(row[4]) for row in rows)
