@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -153,6 +155,32 @@ print(hz3.get("HZ3_PROFILE"))
         mib[kind] = float(re.search(r"of (\d+)B total", done.stdout)[1]) / (1 << 20)
     assert 40 < mib["inuse_space"] < 70, "50000 blocks of 1001 bytes, within 4 times the error of 800 samples"
     assert 85 < mib["alloc_space"] < 125
+
+
+def test_go_s_pprof_reads_what_the_page_s_example_serves(preload, tmp_path):
+    page = (ROOT / "docs/use/inside.md").read_text()
+    code = re.search(r"^    import http.*\n(?:    .*\n|\n)*?.*serve_forever\(\)$", page, re.M)[0]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    code = re.sub("^    ", "", code, flags=re.M).replace("6060", str(port))
+    code = code.replace("http.server.HTTP", "kept = [bytearray(1000) for _ in range(50000)]\nhttp.server.HTTP")
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not os.path.exists(go):
+        pytest.skip("there is no go")
+    env = {**preload.env, "PYTHONPATH": str(ROOT / "packaging/python/src"), "PYTHONMALLOC": "malloc"}
+    with subprocess.Popen([sys.executable, "-c", code], env=env, stderr=subprocess.DEVNULL) as server:
+        try:
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                with socket.socket() as there:
+                    if not there.connect_ex(("127.0.0.1", port)):
+                        break
+                time.sleep(0.05)
+            done = subprocess.run([go, "tool", "pprof", "-top", f"http://127.0.0.1:{port}/debug/pprof/heap"], text=True,
+                                  capture_output=True, env={**os.environ, "PPROF_TMPDIR": str(tmp_path)}, timeout=60)
+        finally:
+            server.kill()
+    assert "PyByteArray_Resize" in done.stdout, done.stderr
 
 
 def test_outside_hz3_the_functions_say_so(preload):
