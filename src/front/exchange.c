@@ -20,77 +20,86 @@ static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 
 /* Not in a thread that has left, which has its room still, but nobody to take what it loads.  And while a thread forks,
  * others change as little as they can. */
-static bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
+HZ3_INLINE bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
 {
     if (hz3_thread.state != HZ3_THREAD_JOINED || !has_all_room(cache, cls)) return false;
-    hz3_thread.due |= ++*turn % PER_VISIT == 0;
-    return *turn % PER_SLOW_CALL && hz3_gate_is_open();
+    if (unlikely(++*turn % PER_VISIT == 0)) {
+        hz3_thread.due = true;
+        if (*turn % PER_SLOW_CALL == 0) return false;
+    }
+    return hz3_gate_is_open();
 }
 
 /* A swap that counts as a miss, and may earn room, takes the slow path. */
-static bool may_swap(const struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE bool may_swap(const struct hz3_cache *cache, unsigned cls, void **full)
 {
     return hz3_cache_is_roomy(cache, cls, full) &&
            (has_all_room(cache, cls) || (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS);
 }
 
-static void *pop(struct hz3_cache *cache, unsigned cls)
+HZ3_INLINE void **load_shared(struct hz3_cache *cache, unsigned cls)
 {
-    hz3_cache_recount(cache, cls);
-    return *cache->top[cls]--;
+    if (!may_exchange(cache, cls, &cache->loads)) return NULL;
+    struct hz3_magazine *magazine = hz3_owner_stash_pop(cache->owner, cls);
+    if (magazine)
+        cache->stats.stash++;
+    else if ((magazine = hz3_transfer_pop(cls)))
+        cache->stats.transfer++;
+    else
+        return NULL;
+    hz3_refill_load(cache, cls, magazine);
+    return cache->top[cls];
 }
 
-static bool load_shared(struct hz3_thread *self, unsigned cls)
+HZ3_INLINE void **swap(struct hz3_cache *cache, unsigned cls, void **full)
 {
-    if (!may_exchange(&self->cache, cls, &self->cache.loads)) return false;
-    struct hz3_magazine *magazine = hz3_owner_stash_pop(self->cache.owner, cls);
-    self->cache.stats.stash += magazine != NULL;
-    if (!magazine) {
-        magazine = hz3_transfer_pop(cls);
-        self->cache.stats.transfer += magazine != NULL;
-    }
-    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
-    self->cache.missed[cls] |= magazine != NULL;
-    return magazine;
+    if (!may_swap(cache, cls, full)) return NULL;
+    cache->stats.swap++;
+    cache->previous[cls] = cache->top[cls];
+    return full;
+}
+
+/* Loads a magazine in place of the empty one, and takes the first object. */
+HZ3_INLINE void *load(struct hz3_thread *self, unsigned cls)
+{
+    void **previous = self->cache.previous[cls];
+    void **top = hz3_is_empty(previous) ? load_shared(&self->cache, cls) : swap(&self->cache, cls, previous);
+    if (!top) return NULL;
+    self->cache.missed[cls] = true;
+    self->cache.counted[cls] = (int8_t)hz3_magazine_filled(top);
+    self->cache.top[cls] = top - 1;
+    return *top;
 }
 
 void *hz3_exchange_malloc(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!hz3_is_empty(self->cache.top[cls])) return NULL;
-    self->cache.freed_only[cls] = false;
+    void *p = NULL;
     hz3_thread_go_inside(self);
-    hz3_thread_count(self, cls);
-    void **empty = self->cache.top[cls], **full = self->cache.previous[cls], *p = NULL;
-    if (!hz3_is_empty(empty)) {
-        p = pop(&self->cache, cls); /* a visitor put it back */
-    } else if (hz3_is_empty(full)) {
-        if (load_shared(self, cls)) p = pop(&self->cache, cls);
-    } else if (may_swap(&self->cache, cls, full)) {
-        self->cache.stats.swap++;
-        self->cache.missed[cls] = true;
-        self->cache.previous[cls] = empty;
-        self->cache.top[cls] = full;
-        p = pop(&self->cache, cls);
+    /* Not empty: a visitor put objects back, or there is another reason for the slow path. */
+    if (likely(hz3_is_empty(self->cache.top[cls]))) {
+        self->cache.freed_only[cls] = false;
+        hz3_thread_count_empty(self, cls);
+        p = load(self, cls);
     }
     hz3_thread_go_outside(self);
     return p;
 }
 
 /* An empty magazine, if there is one without a lock. */
-static struct hz3_magazine *get_empty(struct hz3_cache *cache, unsigned cls)
+HZ3_INLINE struct hz3_magazine *get_empty(struct hz3_cache *cache, unsigned cls)
 {
-    if (!cache->spare) hz3_spares_take(cache, hz3_magazine_get_ready_bundle(cls));
+    if (unlikely(!cache->spare)) hz3_spares_take(cache, hz3_magazine_get_ready_bundle(cls));
     return cache->spare ? hz3_spares_get(cache, cls) : NULL;
 }
 
 /* Sends a full magazine to where the class's last one went, and returns an empty one; or NULL. */
-static struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **full)
 {
     bool usual = cache->route[cls] && hz3_is_full(full) && hz3_cache_is_roomy(cache, cls, full);
     struct hz3_magazine *empty = usual && may_exchange(cache, cls, &cache->sends) ? get_empty(cache, cls) : NULL;
     if (!empty) return NULL;
-    if (!hz3_outgoing_send(cache->route[cls] - 2, cls, hz3_magazine_close(full))) {
+    if (unlikely(!hz3_outgoing_send(cache->route[cls] - 2, cls, hz3_magazine_close(full)))) {
         hz3_spares_put(cache, cls, empty);
         return NULL;
     }
@@ -100,25 +109,28 @@ static struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **f
 }
 
 /* A thread that only frees keeps no full magazine. */
-static void let_previous_go(struct hz3_cache *cache, unsigned cls)
+static HZ3_NOINLINE bool let_previous_go(struct hz3_cache *cache, unsigned cls, void **previous)
 {
-    struct hz3_magazine *empty = send(cache, cls, cache->previous[cls]);
-    if (!empty) return;
+    struct hz3_magazine *empty = send(cache, cls, previous);
+    if (!empty) return false;
     hz3_spares_put(cache, cls, empty);
     cache->previous[cls] = HZ3_STUB_TOP;
+    return true;
 }
 
 /* An empty magazine to load in place of the full one, which becomes the previous one or is sent; or NULL. */
-static struct hz3_magazine *replace(struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE struct hz3_magazine *replace(struct hz3_cache *cache, unsigned cls, void **full)
 {
-    bool swap = hz3_is_empty(cache->previous[cls]), only = cache->freed_only[cls];
-    if (only && !swap) let_previous_go(cache, cls);
     void **previous = cache->previous[cls];
-    if (hz3_is_stub(previous)) return only ? send(cache, cls, full) : NULL;
-    if (only && !swap) return NULL;
-    struct hz3_magazine *empty = swap ? hz3_magazine_of(previous) : send(cache, cls, previous);
-    if (!empty) return NULL;
-    cache->freed_only[cls] = only || !swap;
+    bool none = hz3_is_stub(previous), only = cache->freed_only[cls];
+    if (none && !only) return NULL;
+    if (only && (none || (!hz3_is_empty(previous) && let_previous_go(cache, cls, previous))))
+        return send(cache, cls, full);
+    struct hz3_magazine *empty = hz3_magazine_of(previous);
+    if (!hz3_is_empty(previous)) {
+        if (only || !(empty = send(cache, cls, previous))) return NULL;
+        cache->freed_only[cls] = true;
+    }
     cache->previous[cls] = full;
     return empty;
 }
@@ -129,9 +141,9 @@ bool hz3_exchange_free(void *p, unsigned cls)
     void **full = self->cache.top[cls];
     if (!hz3_is_full(full) || hz3_is_stub(full)) return false;
     hz3_thread_go_inside(self);
-    hz3_thread_count(self, cls);
+    hz3_thread_count_full(self, cls);
     struct hz3_magazine *empty = replace(&self->cache, cls, full);
-    if (empty) {
+    if (likely(empty != NULL)) {
         void **top = hz3_cache_open(&self->cache, cls, empty);
         self->cache.counted[cls] = 0;
         *++top = p;
