@@ -8,10 +8,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 
-enum {
-    PER_SLOW_CALL = 32, /* one exchange in so many takes the slow path */
-    PER_VISIT = 16,     /* after so many it is time to look what reclaim has to do */
-};
+enum { PER_SLOW_CALL = 32 }; /* one exchange in so many takes the slow path, and looks what reclaim has to do */
 
 static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 {
@@ -23,9 +20,9 @@ static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 HZ3_INLINE bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
 {
     if (hz3_thread.state != HZ3_THREAD_JOINED || !has_all_room(cache, cls)) return false;
-    if (unlikely(++*turn % PER_VISIT == 0)) {
+    if (unlikely(++*turn % PER_SLOW_CALL == 0)) {
         hz3_thread.due = true;
-        if (*turn % PER_SLOW_CALL == 0) return false;
+        return false;
     }
     return hz3_gate_is_open();
 }
@@ -99,7 +96,10 @@ HZ3_INLINE struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void
     bool usual = cache->route[cls] && hz3_is_full(full) && hz3_cache_is_roomy(cache, cls, full);
     struct hz3_magazine *empty = usual && may_exchange(cache, cls, &cache->sends) ? get_empty(cache, cls) : NULL;
     if (!empty) return NULL;
-    if (unlikely(!hz3_outgoing_send(cache->route[cls] - 2, cls, hz3_magazine_close(full)))) {
+    int owner = cache->route[cls] - 2;
+    struct hz3_magazine *magazine = hz3_magazine_close(full);
+    bool sent = owner == HZ3_NO_OWNER ? hz3_transfer_push(cls, magazine) : hz3_outgoing_send(owner, cls, magazine);
+    if (unlikely(!sent)) {
         hz3_spares_put(cache, cls, empty);
         return NULL;
     }
