@@ -34,7 +34,23 @@ HZ3_INLINE bool may_swap(const struct hz3_cache *cache, unsigned cls, void **ful
            (has_all_room(cache, cls) || (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS);
 }
 
-HZ3_INLINE void **load_shared(struct hz3_cache *cache, unsigned cls)
+HZ3_INLINE void *load_and_pop(struct hz3_cache *cache, unsigned cls, void **top)
+{
+    cache->missed[cls] = true;
+    cache->counted[cls] = (int8_t)hz3_magazine_filled(top);
+    cache->top[cls] = top - 1;
+    return *top;
+}
+
+HZ3_INLINE void *malloc_by_swap(struct hz3_cache *cache, unsigned cls, void **full)
+{
+    if (!may_swap(cache, cls, full)) return NULL;
+    cache->stats.swap++;
+    cache->previous[cls] = cache->top[cls];
+    return load_and_pop(cache, cls, full);
+}
+
+HZ3_INLINE void *malloc_of_shared(struct hz3_cache *cache, unsigned cls)
 {
     if (!may_exchange(cache, cls, &cache->loads)) return NULL;
     struct hz3_magazine *magazine = hz3_owner_stash_pop(cache->owner, cls);
@@ -45,39 +61,28 @@ HZ3_INLINE void **load_shared(struct hz3_cache *cache, unsigned cls)
     else
         return NULL;
     hz3_refill_load(cache, cls, magazine);
-    return cache->top[cls];
+    return load_and_pop(cache, cls, cache->top[cls]);
 }
 
-HZ3_INLINE void **swap(struct hz3_cache *cache, unsigned cls, void **full)
+/* The end of an exchange that calls others: apart, so that a swap is a leaf, which saves no register. */
+static HZ3_NOINLINE void *malloc_of_shared_inside(unsigned cls)
 {
-    if (!may_swap(cache, cls, full)) return NULL;
-    cache->stats.swap++;
-    cache->previous[cls] = cache->top[cls];
-    return full;
-}
-
-/* Loads a magazine in place of the empty one, and takes the first object. */
-HZ3_INLINE void *load(struct hz3_thread *self, unsigned cls)
-{
-    void **previous = self->cache.previous[cls];
-    void **top = hz3_is_empty(previous) ? load_shared(&self->cache, cls) : swap(&self->cache, cls, previous);
-    if (!top) return NULL;
-    self->cache.missed[cls] = true;
-    self->cache.counted[cls] = (int8_t)hz3_magazine_filled(top);
-    self->cache.top[cls] = top - 1;
-    return *top;
+    void *p = malloc_of_shared(&hz3_thread.cache, cls);
+    hz3_thread_go_outside(&hz3_thread);
+    return p;
 }
 
 void *hz3_exchange_malloc(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
     void *p = NULL;
-    hz3_thread_go_inside(self);
-    /* Not empty: a visitor put objects back, or there is another reason for the slow path. */
+    if (!hz3_thread_go_inside_at_once(self)) return NULL;
     if (likely(hz3_is_empty(self->cache.top[cls]))) {
+        void **previous = self->cache.previous[cls];
         self->cache.freed_only[cls] = false;
         hz3_thread_count_empty(self, cls);
-        p = load(self, cls);
+        if (hz3_is_empty(previous)) return malloc_of_shared_inside(cls);
+        p = malloc_by_swap(&self->cache, cls, previous);
     }
     hz3_thread_go_outside(self);
     return p;
@@ -119,19 +124,31 @@ static HZ3_NOINLINE bool let_previous_go(struct hz3_cache *cache, unsigned cls, 
 }
 
 /* An empty magazine to load in place of the full one, which becomes the previous one or is sent; or NULL. */
-HZ3_INLINE struct hz3_magazine *replace(struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE struct hz3_magazine *replace(struct hz3_cache *cache, unsigned cls, void **full, void **previous)
 {
-    void **previous = cache->previous[cls];
-    bool none = hz3_is_stub(previous), only = cache->freed_only[cls];
-    if (none && !only) return NULL;
-    if (only && (none || (!hz3_is_empty(previous) && let_previous_go(cache, cls, previous))))
-        return send(cache, cls, full);
-    struct hz3_magazine *empty = hz3_magazine_of(previous);
-    if (!hz3_is_empty(previous)) {
-        if (only || !(empty = send(cache, cls, previous))) return NULL;
-        cache->freed_only[cls] = true;
-    }
+    bool none = hz3_is_stub(previous);
+    if (cache->freed_only[cls]) return none || let_previous_go(cache, cls, previous) ? send(cache, cls, full) : NULL;
+    struct hz3_magazine *empty = none ? NULL : send(cache, cls, previous);
+    if (!empty) return NULL;
+    cache->freed_only[cls] = true;
     cache->previous[cls] = full;
+    return empty;
+}
+
+HZ3_INLINE void load_and_push(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *empty, void *p)
+{
+    void **top = hz3_cache_open(cache, cls, empty);
+    cache->counted[cls] = 0;
+    *++top = p;
+    cache->top[cls] = top;
+}
+
+static HZ3_NOINLINE bool free_to_shared_inside(void *p, unsigned cls)
+{
+    struct hz3_cache *cache = &hz3_thread.cache;
+    struct hz3_magazine *empty = replace(cache, cls, cache->top[cls], cache->previous[cls]);
+    if (likely(empty != NULL)) load_and_push(cache, cls, empty, p);
+    hz3_thread_go_outside(&hz3_thread);
     return empty;
 }
 
@@ -139,16 +156,12 @@ bool hz3_exchange_free(void *p, unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
     void **full = self->cache.top[cls];
-    if (!hz3_is_full(full) || hz3_is_stub(full)) return false;
-    hz3_thread_go_inside(self);
+    if (!hz3_is_full(full) || hz3_is_stub(full) || !hz3_thread_go_inside_at_once(self)) return false;
     hz3_thread_count_full(self, cls);
-    struct hz3_magazine *empty = replace(&self->cache, cls, full);
-    if (likely(empty != NULL)) {
-        void **top = hz3_cache_open(&self->cache, cls, empty);
-        self->cache.counted[cls] = 0;
-        *++top = p;
-        self->cache.top[cls] = top;
-    }
+    void **previous = self->cache.previous[cls];
+    if (!hz3_is_empty(previous) || hz3_is_stub(previous)) return free_to_shared_inside(p, cls);
+    self->cache.previous[cls] = full;
+    load_and_push(&self->cache, cls, hz3_magazine_of(previous), p);
     hz3_thread_go_outside(self);
-    return empty;
+    return true;
 }

@@ -162,6 +162,17 @@ HZ3_INLINE void hz3_thread_go_inside(struct hz3_thread *self)
     if (unlikely(hz3_load(self->visited, memory_order_acquire))) hz3_thread_wait_for_visitor(self);
 }
 
+/* The same.  False: a visitor is there, and the thread is outside. */
+HZ3_INLINE bool hz3_thread_go_inside_at_once(struct hz3_thread *self)
+{
+    hz3_set(self->inside, true);
+    hz3_fence(memory_order_release);
+    hz3_compiler_fence();
+    bool alone = !hz3_load(self->visited, memory_order_acquire);
+    if (unlikely(!alone)) hz3_store(self->inside, false, memory_order_release);
+    return alone;
+}
+
 HZ3_INLINE void hz3_thread_go_outside(struct hz3_thread *self)
 {
     hz3_store(self->inside, false, memory_order_release);
