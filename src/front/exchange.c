@@ -8,10 +8,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 
-enum {
-    PER_SLOW_CALL = 32, /* one exchange in so many takes the slow path */
-    PER_VISIT = 16,     /* after so many it is time to look what reclaim has to do */
-};
+enum { PER_SLOW_CALL = 32 }; /* one exchange in so many takes the slow path, and looks what reclaim has to do */
 
 static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 {
@@ -20,77 +17,94 @@ static bool has_all_room(const struct hz3_cache *cache, unsigned cls)
 
 /* Not in a thread that has left, which has its room still, but nobody to take what it loads.  And while a thread forks,
  * others change as little as they can. */
-static bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
+HZ3_INLINE bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *turn)
 {
     if (hz3_thread.state != HZ3_THREAD_JOINED || !has_all_room(cache, cls)) return false;
-    hz3_thread.due |= ++*turn % PER_VISIT == 0;
-    return *turn % PER_SLOW_CALL && hz3_gate_is_open();
+    if (unlikely(++*turn % PER_SLOW_CALL == 0)) {
+        hz3_thread.due = true;
+        return false;
+    }
+    return hz3_gate_is_open();
 }
 
 /* A swap that counts as a miss, and may earn room, takes the slow path. */
-static bool may_swap(const struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE bool may_swap(const struct hz3_cache *cache, unsigned cls, void **full)
 {
     return hz3_cache_is_roomy(cache, cls, full) &&
            (has_all_room(cache, cls) || (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS);
 }
 
-static void *pop(struct hz3_cache *cache, unsigned cls)
+HZ3_INLINE void *load_and_pop(struct hz3_cache *cache, unsigned cls, void **top)
 {
-    hz3_cache_recount(cache, cls);
-    return *cache->top[cls]--;
+    cache->missed[cls] = true;
+    cache->counted[cls] = (int8_t)hz3_magazine_filled(top);
+    cache->top[cls] = top - 1;
+    return *top;
 }
 
-static bool load_shared(struct hz3_thread *self, unsigned cls)
+HZ3_INLINE void *malloc_by_swap(struct hz3_cache *cache, unsigned cls, void **full)
 {
-    if (!may_exchange(&self->cache, cls, &self->cache.loads)) return false;
-    struct hz3_magazine *magazine = hz3_owner_stash_pop(self->cache.owner, cls);
-    self->cache.stats.stash += magazine != NULL;
-    if (!magazine) {
-        magazine = hz3_transfer_pop(cls);
-        self->cache.stats.transfer += magazine != NULL;
-    }
-    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
-    self->cache.missed[cls] |= magazine != NULL;
-    return magazine;
+    if (!may_swap(cache, cls, full)) return NULL;
+    cache->stats.swap++;
+    cache->previous[cls] = cache->top[cls];
+    return load_and_pop(cache, cls, full);
+}
+
+HZ3_INLINE void *malloc_of_shared(struct hz3_cache *cache, unsigned cls)
+{
+    if (!may_exchange(cache, cls, &cache->loads)) return NULL;
+    struct hz3_magazine *magazine = hz3_owner_stash_pop(cache->owner, cls);
+    if (magazine)
+        cache->stats.stash++;
+    else if ((magazine = hz3_transfer_pop(cls)))
+        cache->stats.transfer++;
+    else
+        return NULL;
+    hz3_refill_load(cache, cls, magazine);
+    return load_and_pop(cache, cls, cache->top[cls]);
+}
+
+/* The end of an exchange that calls others: apart, so that a swap is a leaf, which saves no register. */
+static HZ3_NOINLINE void *malloc_of_shared_inside(unsigned cls)
+{
+    void *p = malloc_of_shared(&hz3_thread.cache, cls);
+    hz3_thread_go_outside(&hz3_thread);
+    return p;
 }
 
 void *hz3_exchange_malloc(unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
-    if (!hz3_is_empty(self->cache.top[cls])) return NULL;
-    self->cache.freed_only[cls] = false;
-    hz3_thread_go_inside(self);
-    hz3_thread_count(self, cls);
-    void **empty = self->cache.top[cls], **full = self->cache.previous[cls], *p = NULL;
-    if (!hz3_is_empty(empty)) {
-        p = pop(&self->cache, cls); /* a visitor put it back */
-    } else if (hz3_is_empty(full)) {
-        if (load_shared(self, cls)) p = pop(&self->cache, cls);
-    } else if (may_swap(&self->cache, cls, full)) {
-        self->cache.stats.swap++;
-        self->cache.missed[cls] = true;
-        self->cache.previous[cls] = empty;
-        self->cache.top[cls] = full;
-        p = pop(&self->cache, cls);
+    void *p = NULL;
+    if (!hz3_thread_go_inside_at_once(self)) return NULL;
+    if (likely(hz3_is_empty(self->cache.top[cls]))) {
+        void **previous = self->cache.previous[cls];
+        self->cache.freed_only[cls] = false;
+        hz3_thread_count_empty(self, cls);
+        if (hz3_is_empty(previous)) return malloc_of_shared_inside(cls);
+        p = malloc_by_swap(&self->cache, cls, previous);
     }
     hz3_thread_go_outside(self);
     return p;
 }
 
 /* An empty magazine, if there is one without a lock. */
-static struct hz3_magazine *get_empty(struct hz3_cache *cache, unsigned cls)
+HZ3_INLINE struct hz3_magazine *get_empty(struct hz3_cache *cache, unsigned cls)
 {
-    if (!cache->spare) hz3_spares_take(cache, hz3_magazine_get_ready_bundle(cls));
+    if (unlikely(!cache->spare)) hz3_spares_take(cache, hz3_magazine_get_ready_bundle(cls));
     return cache->spare ? hz3_spares_get(cache, cls) : NULL;
 }
 
 /* Sends a full magazine to where the class's last one went, and returns an empty one; or NULL. */
-static struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **full)
 {
     bool usual = cache->route[cls] && hz3_is_full(full) && hz3_cache_is_roomy(cache, cls, full);
     struct hz3_magazine *empty = usual && may_exchange(cache, cls, &cache->sends) ? get_empty(cache, cls) : NULL;
     if (!empty) return NULL;
-    if (!hz3_outgoing_send(cache->route[cls] - 2, cls, hz3_magazine_close(full))) {
+    int owner = cache->route[cls] - 2;
+    struct hz3_magazine *magazine = hz3_magazine_close(full);
+    bool sent = owner == HZ3_NO_OWNER ? hz3_transfer_push(cls, magazine) : hz3_outgoing_send(owner, cls, magazine);
+    if (unlikely(!sent)) {
         hz3_spares_put(cache, cls, empty);
         return NULL;
     }
@@ -100,26 +114,41 @@ static struct hz3_magazine *send(struct hz3_cache *cache, unsigned cls, void **f
 }
 
 /* A thread that only frees keeps no full magazine. */
-static void let_previous_go(struct hz3_cache *cache, unsigned cls)
+static HZ3_NOINLINE bool let_previous_go(struct hz3_cache *cache, unsigned cls, void **previous)
 {
-    struct hz3_magazine *empty = send(cache, cls, cache->previous[cls]);
-    if (!empty) return;
+    struct hz3_magazine *empty = send(cache, cls, previous);
+    if (!empty) return false;
     hz3_spares_put(cache, cls, empty);
     cache->previous[cls] = HZ3_STUB_TOP;
+    return true;
 }
 
 /* An empty magazine to load in place of the full one, which becomes the previous one or is sent; or NULL. */
-static struct hz3_magazine *replace(struct hz3_cache *cache, unsigned cls, void **full)
+HZ3_INLINE struct hz3_magazine *replace(struct hz3_cache *cache, unsigned cls, void **full, void **previous)
 {
-    bool swap = hz3_is_empty(cache->previous[cls]), only = cache->freed_only[cls];
-    if (only && !swap) let_previous_go(cache, cls);
-    void **previous = cache->previous[cls];
-    if (hz3_is_stub(previous)) return only ? send(cache, cls, full) : NULL;
-    if (only && !swap) return NULL;
-    struct hz3_magazine *empty = swap ? hz3_magazine_of(previous) : send(cache, cls, previous);
+    bool none = hz3_is_stub(previous);
+    if (cache->freed_only[cls]) return none || let_previous_go(cache, cls, previous) ? send(cache, cls, full) : NULL;
+    struct hz3_magazine *empty = none ? NULL : send(cache, cls, previous);
     if (!empty) return NULL;
-    cache->freed_only[cls] = only || !swap;
+    cache->freed_only[cls] = true;
     cache->previous[cls] = full;
+    return empty;
+}
+
+HZ3_INLINE void load_and_push(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *empty, void *p)
+{
+    void **top = hz3_cache_open(cache, cls, empty);
+    cache->counted[cls] = 0;
+    *++top = p;
+    cache->top[cls] = top;
+}
+
+static HZ3_NOINLINE bool free_to_shared_inside(void *p, unsigned cls)
+{
+    struct hz3_cache *cache = &hz3_thread.cache;
+    struct hz3_magazine *empty = replace(cache, cls, cache->top[cls], cache->previous[cls]);
+    if (likely(empty != NULL)) load_and_push(cache, cls, empty, p);
+    hz3_thread_go_outside(&hz3_thread);
     return empty;
 }
 
@@ -127,16 +156,12 @@ bool hz3_exchange_free(void *p, unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
     void **full = self->cache.top[cls];
-    if (!hz3_is_full(full) || hz3_is_stub(full)) return false;
-    hz3_thread_go_inside(self);
-    hz3_thread_count(self, cls);
-    struct hz3_magazine *empty = replace(&self->cache, cls, full);
-    if (empty) {
-        void **top = hz3_cache_open(&self->cache, cls, empty);
-        self->cache.counted[cls] = 0;
-        *++top = p;
-        self->cache.top[cls] = top;
-    }
+    if (!hz3_is_full(full) || hz3_is_stub(full) || !hz3_thread_go_inside_at_once(self)) return false;
+    hz3_thread_count_full(self, cls);
+    void **previous = self->cache.previous[cls];
+    if (!hz3_is_empty(previous) || hz3_is_stub(previous)) return free_to_shared_inside(p, cls);
+    self->cache.previous[cls] = full;
+    load_and_push(&self->cache, cls, hz3_magazine_of(previous), p);
     hz3_thread_go_outside(self);
-    return empty;
+    return true;
 }

@@ -17,8 +17,9 @@ enum {
 HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
 {
     if (HZ3_HOME_CLASSES == 0 || likely(cls > HZ3_HOME_CLASSES)) return false;
-    HZ3_FORGET_ORIGIN(p); /* else the paths of other classes compute an address for this one */
-    return hz3_get(window->tags[hz3_granule_of(window, p)].owner) != hz3_thread.cache.owner;
+    struct hz3_tag *tags = window->tags;
+    HZ3_FORGET_ORIGIN(tags); /* else the paths of other classes compute an address for this one */
+    return hz3_get(tags[hz3_granule_of(window, p)].owner) != hz3_thread.cache.owner;
 }
 
 /* A remote free in the usual case: one store into an outgoing magazine that has room.  False: use hz3_remote_free.  For

@@ -115,6 +115,21 @@ HZ3_INLINE void hz3_thread_count(struct hz3_thread *self, unsigned cls)
     self->cache.counted[cls] = (int8_t)objects;
 }
 
+/* The same where it is empty, and where it is full and not the stub. */
+HZ3_INLINE void hz3_thread_count_empty(struct hz3_thread *self, unsigned cls)
+{
+    int less = self->cache.counted[cls];
+    *(unlikely(less < 0) ? &self->freed : &self->allocated) += (size_t)(less < 0 ? -less : less) * hz3_class_size(cls);
+    self->cache.counted[cls] = 0;
+}
+
+HZ3_INLINE void hz3_thread_count_full(struct hz3_thread *self, unsigned cls)
+{
+    unsigned objects = hz3_magazine_filled(self->cache.top[cls]);
+    self->freed += (objects - (unsigned)self->cache.counted[cls]) * hz3_class_size(cls);
+    self->cache.counted[cls] = (int8_t)objects;
+}
+
 /* It has changed. */
 HZ3_INLINE void hz3_cache_recount(struct hz3_cache *cache, unsigned cls)
 {
@@ -145,6 +160,17 @@ HZ3_INLINE void hz3_thread_go_inside(struct hz3_thread *self)
     hz3_fence(memory_order_release);
     hz3_compiler_fence(); /* a visitor makes this a full fence */
     if (unlikely(hz3_load(self->visited, memory_order_acquire))) hz3_thread_wait_for_visitor(self);
+}
+
+/* The same.  False: a visitor is there, and the thread is outside. */
+HZ3_INLINE bool hz3_thread_go_inside_at_once(struct hz3_thread *self)
+{
+    hz3_set(self->inside, true);
+    hz3_fence(memory_order_release);
+    hz3_compiler_fence();
+    bool alone = !hz3_load(self->visited, memory_order_acquire);
+    if (unlikely(!alone)) hz3_store(self->inside, false, memory_order_release);
+    return alone;
 }
 
 HZ3_INLINE void hz3_thread_go_outside(struct hz3_thread *self)

@@ -85,6 +85,12 @@ HZ3_RACY static inline size_t hz3_magazine_objects(void **top)
     return top == HZ3_STUB_TOP || top < floor ? 0 : (size_t)(top - floor);
 }
 
+/* The same where nobody changes it, and top is not the stub's. */
+HZ3_INLINE unsigned hz3_magazine_filled(void **top)
+{
+    return (unsigned)((uintptr_t)top % HZ3_MAGAZINE_BYTES / sizeof *top) - hz3_magazine_of(top)->header.floor;
+}
+
 /* Numbers start at 1; 0 is no magazine. */
 HZ3_INLINE uint32_t hz3_magazine_number(const struct hz3_magazine *magazine)
 {

@@ -81,7 +81,7 @@ static void put(struct hz3_stash *stash, unsigned cls, struct hz3_magazine *maga
     book(stash, cls, before, before + 1);
 }
 
-static struct hz3_magazine *take(struct hz3_stash *stash, unsigned cls)
+HZ3_INLINE struct hz3_magazine *take(struct hz3_stash *stash, unsigned cls)
 {
     uint64_t replaced = 0;
     uint32_t number = hz3_stack_take(&stash->bin[cls].stack, &replaced);

@@ -3,8 +3,10 @@
  *      | pops so far: 28 bits | nodes in it: 10 bits | number of the top node: 26 bits |
  *
  * The count of pops defeats ABA: to be fooled, a popper has to be preempted between its load and its swap for an
- * exact multiple of 2^28 pops.  Reading the link of a node that has left the stack is harmless, since nodes are never
- * unmapped.  Numbers start at 1; 0 is none.  The including file says what a node is, by defining hz3_stack_link. */
+ * exact multiple of 2^28 pops.  Where more nodes are in it than their count can say, the two counts carry, and still
+ * each push and each pop makes them together a larger number.  Reading the link of a node that has left the stack is
+ * harmless, since nodes are never unmapped.  Numbers start at 1; 0 is none.  The including file says what a node is, by
+ * defining hz3_stack_link. */
 #ifndef HZ3_MIDDLE_STACK_H
 #define HZ3_MIDDLE_STACK_H
 
@@ -22,7 +24,6 @@ enum {
 };
 #define HZ3_STACK_NUMBER_MASK (((uint64_t)1 << HZ3_STACK_NUMBER_BITS) - 1)
 #define HZ3_STACK_ONE         ((uint64_t)1 << HZ3_STACK_NUMBER_BITS)
-#define HZ3_STACK_COUNTS      ((uint64_t)HZ3_STACK_COUNT_MASK << HZ3_STACK_NUMBER_BITS)
 #define HZ3_STACK_POP         ((uint64_t)1 << (HZ3_STACK_NUMBER_BITS + HZ3_STACK_COUNT_BITS))
 
 /* Where a node keeps the number of the node below. */
@@ -41,7 +42,7 @@ HZ3_INLINE uint64_t hz3_stack_put_counted(struct hz3_stack *stack, uint32_t numb
     do {
         ++*retries;
         hz3_set(*hz3_stack_link(number), (uint32_t)(old & HZ3_STACK_NUMBER_MASK));
-        now = (old & ~(HZ3_STACK_NUMBER_MASK | HZ3_STACK_COUNTS)) | ((old + HZ3_STACK_ONE) & HZ3_STACK_COUNTS) | number;
+        now = (old & ~HZ3_STACK_NUMBER_MASK) + HZ3_STACK_ONE + number;
         /* Release: a thread that takes the node sees the link, and what the node holds. */
     } while (!hz3_cas_weak(stack->head, &old, now, memory_order_release, memory_order_relaxed));
     return old;
@@ -62,8 +63,7 @@ HZ3_INLINE uint32_t hz3_stack_take(struct hz3_stack *stack, uint64_t *replaced)
     do {
         uint32_t number = (uint32_t)(old & HZ3_STACK_NUMBER_MASK);
         if (!number) return 0;
-        now = ((old & ~(HZ3_STACK_NUMBER_MASK | HZ3_STACK_COUNTS)) + HZ3_STACK_POP) |
-              ((old - HZ3_STACK_ONE) & HZ3_STACK_COUNTS) | hz3_get(*hz3_stack_link(number));
+        now = old - number - HZ3_STACK_ONE + HZ3_STACK_POP + hz3_get(*hz3_stack_link(number));
     } while (!hz3_cas_weak(stack->head, &old, now, memory_order_acquire, memory_order_acquire));
     *replaced = old;
     return (uint32_t)(old & HZ3_STACK_NUMBER_MASK);

@@ -49,7 +49,7 @@ void hz3_transfer_settle(void)
 static void book(ptrdiff_t bytes)
 {
     unsettled += bytes;
-    if (unlikely(unsettled >= (ptrdiff_t)SETTLE_BYTES || unsettled <= -(ptrdiff_t)SETTLE_BYTES)) hz3_transfer_settle();
+    if (unlikely((size_t)unsettled + SETTLE_BYTES > 2 * SETTLE_BYTES)) hz3_transfer_settle();
 }
 
 size_t hz3_transfer_waiting(void)
@@ -59,7 +59,7 @@ size_t hz3_transfer_waiting(void)
 }
 
 /* Several threads at once may find room for one: each of them may add one. */
-static bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
+HZ3_INLINE bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
 {
     if (hz3_stack_count(&cache[cls].stack) >= max) return false;
     hz3_stack_push(&cache[cls].stack, magazine);
@@ -79,12 +79,13 @@ bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine)
 
 struct hz3_magazine *hz3_transfer_pop(unsigned cls)
 {
-    struct hz3_magazine *magazine = hz3_stack_pop(&cache[cls].stack);
-    if (!magazine) return NULL;
-    unsigned count = hz3_stack_count(&cache[cls].stack);
+    uint64_t replaced;
+    uint32_t number = hz3_stack_take(&cache[cls].stack, &replaced);
+    if (!number) return NULL;
+    unsigned count = hz3_stack_count_of(replaced) - 1;
     if (count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
     book(-(ptrdiff_t)magazine_bytes(cls));
-    return magazine;
+    return hz3_magazine_numbered(number);
 }
 
 size_t hz3_transfer_trim(unsigned cls, bool all)

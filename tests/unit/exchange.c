@@ -88,6 +88,24 @@ static void nothing_is_exchanged_while_the_gate_is_closed(void **state)
     hz3_cache_flush();
 }
 
+/* The slow path waits for it. */
+static void nothing_is_exchanged_while_a_visitor_is_there(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64), n = 0;
+    capacity_earned(cls);
+    for (; n < MOST; n++) objects[n] = hz3_cache_malloc(cls);
+    do hz3_cache_free(objects[--n], cls);
+    while (!hz3_is_full(hz3_thread.cache.top[cls]));
+    hz3_set(hz3_thread.visited, 1);
+    bool freed = hz3_exchange_free(objects[n - 1], cls), inside = hz3_get(hz3_thread.inside);
+    hz3_set(hz3_thread.visited, 0);
+    assert_false(freed);
+    assert_false(inside);
+    while (n) hz3_cache_free(objects[--n], cls);
+    hz3_cache_flush();
+}
+
 static void a_thread_without_magazines_exchanges_none(void **state)
 {
     (void)state;
@@ -127,4 +145,5 @@ static void a_thread_that_has_left_loads_nothing(void **state)
 
 RUN(cmocka_unit_test(a_wave_that_fits_changes_magazines_only), cmocka_unit_test(few_of_the_others_need_the_slow_path),
     cmocka_unit_test(nothing_is_exchanged_while_the_gate_is_closed),
+    cmocka_unit_test(nothing_is_exchanged_while_a_visitor_is_there),
     cmocka_unit_test(a_thread_without_magazines_exchanges_none), cmocka_unit_test(a_thread_that_has_left_loads_nothing))

@@ -3,7 +3,7 @@
 
 #include "middle/stack.h"
 
-enum { NODES = 1001 };
+enum { NODES = 1100 };
 static HZ3_ATOMIC(uint32_t) link[NODES + 1];
 
 static inline HZ3_ATOMIC(uint32_t) * hz3_stack_link(uint32_t number)
@@ -58,6 +58,22 @@ static void a_head_does_not_come_back(void **state)
     }
 }
 
+static void more_nodes_than_it_counts_keep_their_order(void **state)
+{
+    (void)state;
+    struct hz3_stack stack = {0};
+    uint64_t replaced = 0;
+    for (uint32_t n = 1; n <= NODES; n++) hz3_stack_put(&stack, n);
+    for (uint32_t n = NODES; n > HZ3_STACK_COUNT_MASK / 2; n--) {
+        uint64_t before = hz3_get(stack.head);
+        assert_int_equal(hz3_stack_take(&stack, &replaced), n);
+        hz3_stack_put(&stack, n);
+        assert_true(hz3_get(stack.head) != before);
+        assert_int_equal(hz3_stack_take(&stack, &replaced), n);
+        assert_int_equal(hz3_stack_count_of(replaced), n % (HZ3_STACK_COUNT_MASK + 1));
+    }
+}
+
 static void the_largest_number_fits(void **state)
 {
     (void)state;
@@ -70,4 +86,4 @@ static void the_largest_number_fits(void **state)
 
 RUN(cmocka_unit_test(it_counts_and_returns_what_it_replaced),
     cmocka_unit_test(all_of_it_is_linked_in_the_order_of_taking), cmocka_unit_test(a_head_does_not_come_back),
-    cmocka_unit_test(the_largest_number_fits))
+    cmocka_unit_test(more_nodes_than_it_counts_keep_their_order), cmocka_unit_test(the_largest_number_fits))
