@@ -132,10 +132,10 @@ static bool word(const char *text, const char *const *words, size_t *value)
     return false;
 }
 
-static const char *const thp_words[] = {"default", "always", "never", "dense", NULL};
+static const char *const thp_words[] = {"default", "always", "never", NULL};
 static const char *const foreign_words[] = {"abort", "libc", NULL};
 
-static const char takes_thp[] = "default, always, never or dense";
+static const char takes_thp[] = "default, always or never";
 static bool thp(const char *text, size_t *value)
 {
     return word(text, thp_words, value);

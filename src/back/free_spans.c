@@ -32,7 +32,6 @@ static void count(const struct hz3_span *span, bool more)
 {
     size_t change = more ? hz3_span_bytes(span) : -hz3_span_bytes(span);
     hz3_gauge_add_locked(gauge_of((enum hz3_span_kind)span->kind), change);
-    if (span->kind == HZ3_SPAN_RESERVE) hz3_gauge_add_locked(HZ3_GAUGE_RESERVED, change);
     if (span->kind == HZ3_SPAN_PURGING) hz3_gauge_add_locked(HZ3_GAUGE_PURGING, change);
     if (span->kind == HZ3_SPAN_GUARD) hz3_gauge_add_locked(HZ3_GAUGE_GUARDS, change);
 }
@@ -230,7 +229,6 @@ struct hz3_span *hz3_spans_cut(struct hz3_span *span, size_t first, size_t granu
     hz3_spans_unmake(span);
     struct hz3_span *got = hz3_spans_make(window, first, granules, kind);
     got->zeroed = was != HZ3_SPAN_DIRTY;
-    if (was == HZ3_SPAN_CLEAN) hz3_huge_pages_withdraw(got);
     if (first > from) hz3_spans_file(window, from, first - from, was, since);
     if (first + granules < to) hz3_spans_file(window, first + granules, to - first - granules, was, since);
     return got;

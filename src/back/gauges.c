@@ -8,7 +8,6 @@ const struct hz3_place hz3_gauge_places[] = {
     HZ3_PLACE("gauge.clean", hz3_gauges[HZ3_GAUGE_CLEAN]),
     HZ3_PLACE("gauge.unmapped", hz3_gauges[HZ3_GAUGE_UNMAPPED]),
     HZ3_PLACE("gauge.large_cached", hz3_gauges[HZ3_GAUGE_LARGE_CACHED]),
-    HZ3_PLACE("gauge.reserved", hz3_gauges[HZ3_GAUGE_RESERVED]),
     HZ3_PLACE("gauge.idle", hz3_gauges[HZ3_GAUGE_IDLE]),
     HZ3_PLACE("gauge.purged", hz3_gauges[HZ3_GAUGE_PURGED]),
     HZ3_PLACES_END,

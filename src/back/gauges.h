@@ -13,10 +13,8 @@ enum hz3_gauge {
     HZ3_GAUGE_UNMAPPED,
     HZ3_GAUGE_GUARDS,       /* part of UNMAPPED: guards of runs */
     HZ3_GAUGE_LARGE_CACHED, /* part of USED: freed blocks that back/large_cache keeps */
-    HZ3_GAUGE_RESERVED,     /* part of USED: heaps' reserves */
     HZ3_GAUGE_PURGING,      /* part of USED: free spans while their pages go back */
     HZ3_GAUGE_SMALL,        /* part of USED: runs of one granule */
-    HZ3_GAUGE_GROWING,      /* part of SMALL: those with objects that were never handed out */
     HZ3_GAUGE_IDLE,         /* part of USED: objects in runs, free since the run's last purge; middle/central's */
     HZ3_GAUGE_PURGED,       /* ever */
     HZ3_GAUGES

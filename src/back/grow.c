@@ -10,10 +10,9 @@
 #include "back/range.h"
 
 enum {
-    GROW_MIN = 4,    /* granules mapped at a time: an eighth of what is in use, */
-    GROW_MAX = 16,   /* within these bounds, where there are huge pages, on to the end of one */
-    HOLE_MAX = 256,  /* granules mapped at a time in a hole */
-    HUGE_SHARE = 64, /* this share of what is in use is asked for in huge pages at a time */
+    GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is in use, */
+    GROW_MAX = 16,  /* within these bounds, where there are huge pages, on to the end of one */
+    HOLE_MAX = 256, /* granules mapped at a time in a hole */
 };
 
 HZ3_TOGETHER size_t hz3_grown;
@@ -26,13 +25,12 @@ struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t alig
     return hz3_spans_cut(span, first, granules, kind);
 }
 
-/* The system makes a huge page only where all of it is mapped when it is first touched.  So steps end with a whole one,
- * and those for a reserve hold at least one.  Small processes go without. */
-static size_t step_of(size_t at, size_t granules, size_t most, bool for_reserve)
+/* The system makes a huge page only where all of it is mapped when it is first touched.  So steps end with a whole one.
+ * Small processes go without. */
+static size_t step_of(size_t at, size_t granules, size_t most)
 {
     if (hz3_get(hz3_pages_are_locked)) return granules;
     size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules();
-    if (for_reserve) return hz3_round_up(hz3_round_up(at, huge_page) + hz3_max(used / HUGE_SHARE, 1), huge_page) - at;
     size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, most)));
     return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
 }
@@ -42,41 +40,39 @@ static void learn_in_time(size_t granules)
     if (hz3_grown + (granules << HZ3_GRANULE_SHIFT) > HZ3_LEARN_FROM) hz3_learn_locked();
 }
 
-static int64_t grow_by(struct hz3_window *window, size_t step, bool for_reserve)
+static int64_t grow_by(struct hz3_window *window, size_t step)
 {
     learn_in_time(step);
     int64_t first = hz3_arena_extend(window, step);
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
     hz3_huge_pages_advise(window, start, step << HZ3_GRANULE_SHIFT);
-    if (for_reserve) hz3_huge_pages_ask(start, start + (step << HZ3_GRANULE_SHIFT));
     hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, (uint32_t)hz3_os_now_ms());
     hz3_grown += step << HZ3_GRANULE_SHIFT;
     return first;
 }
 
-int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve)
+int64_t hz3_grow_window(struct hz3_window *window, size_t granules)
 {
     learn_in_time(granules); /* the step depends on it */
-    int64_t first = grow_by(window, step_of(window->frontier, granules, GROW_MAX, for_reserve), for_reserve);
-    return first < 0 && !for_reserve ? grow_by(window, granules, false) : first;
+    int64_t first = grow_by(window, step_of(window->frontier, granules, GROW_MAX));
+    return first < 0 ? grow_by(window, granules) : first;
 }
 
-bool hz3_grow(size_t granules, bool for_reserve)
+bool hz3_grow(size_t granules)
 {
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
-        int64_t reason = hz3_grow_window(&hz3_windows[i], granules, for_reserve);
+        int64_t reason = hz3_grow_window(&hz3_windows[i], granules);
         if (reason >= 0) return true;
         if (reason == HZ3_ARENA_REFUSED) return false; /* a further window would not be given memory either */
     }
-    if (for_reserve) return false;
     /* A window stays once it is opened.  So try first whether the system has the memory for which it is opened. */
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
     uintptr_t room = hz3_os_reserve(bytes);
     if (!room) return false;
     hz3_os_unmap(room, bytes);
     struct hz3_window *window = hz3_arena_open_window(bytes);
-    return window && hz3_grow_window(window, granules, false) >= 0;
+    return window && hz3_grow_window(window, granules) >= 0;
 }
 
 struct hz3_span *hz3_take_hole(struct hz3_span *span)
@@ -95,7 +91,7 @@ static struct hz3_span *take_from_hole(size_t granules, size_t align, enum hz3_s
     struct hz3_window *window = hz3_window_of((void *)hole->start);
     size_t end = hz3_first_granule(window, hole) + hole->granules;
     size_t first = hz3_granule_of(window, (void *)hz3_spans_aligned_start(hole, align));
-    size_t more = hz3_get(hz3_os.counts_mapped) ? granules : step_of(first, granules, HOLE_MAX, false);
+    size_t more = hz3_get(hz3_os.counts_mapped) ? granules : step_of(first, granules, HOLE_MAX);
     size_t step = hz3_min(more, end - first);
     struct hz3_span *span = hz3_take_hole(hz3_spans_cut(hole, first, step, kind));
     if (!span && step > granules) return hz3_take_hole(hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind));
@@ -116,11 +112,10 @@ struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind 
     struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);
     if (!span) span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
     if (!span) span = take_from_hole(granules, align, kind);
-    if (!span && kind != HZ3_SPAN_RESERVE && hz3_pages_refused()) {
+    if (!span && hz3_pages_refused()) {
         merge_clean();
         span = hz3_take(HZ3_SPAN_DIRTY, granules, align, kind);
     }
-    if (!span && hz3_grow(granules + align - 1, kind == HZ3_SPAN_RESERVE))
-        span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
+    if (!span && hz3_grow(granules + align - 1)) span = hz3_take(HZ3_SPAN_CLEAN, granules, align, kind);
     return span;
 }

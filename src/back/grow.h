@@ -16,9 +16,9 @@ struct hz3_span *hz3_take_any(size_t granules, size_t align, enum hz3_span_kind 
 struct hz3_span *hz3_take_hole(struct hz3_span *span);
 
 /* Maps so many granules or more that the window never used, as a free clean span.  Returns the first one, or the reason
- * why not (back/arena).  for_reserve: for a reserve, with a whole huge page, which is asked for. */
-int64_t hz3_grow_window(struct hz3_window *window, size_t granules, bool for_reserve);
+ * why not (back/arena). */
+int64_t hz3_grow_window(struct hz3_window *window, size_t granules);
 /* The same in any window. */
-bool hz3_grow(size_t granules, bool for_reserve);
+bool hz3_grow(size_t granules);
 extern size_t hz3_grown; /* bytes of address space ever taken */
 #endif

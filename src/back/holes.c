@@ -28,10 +28,7 @@ static bool make_one(size_t least, uint32_t age)
     hz3_lock(&hz3_pages_lock);
     struct hz3_span *span = hz3_spans_idle(HZ3_SPAN_CLEAN, least, age, now);
     bool unmapped = span && hz3_os_unmap(span->start, hz3_span_bytes(span));
-    if (unmapped) {
-        hz3_vma_edges_drop(span->start, hz3_span_bytes(span));
-        hz3_huge_pages_forget(span->start, span->start + hz3_span_bytes(span));
-    }
+    if (unmapped) hz3_vma_edges_drop(span->start, hz3_span_bytes(span));
     if (span) hz3_spans_refile(span, unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN, now);
     hz3_unlock(&hz3_pages_lock);
     return unmapped;

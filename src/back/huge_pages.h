@@ -12,18 +12,10 @@ extern bool hz3_huge_pages_never, hz3_huge_pages_always;
 /* Reads which huge pages the system makes; hz3_pages_lock is held. */
 void hz3_huge_pages_learn(void);
 
-/* Bytes of the huge page that p may lie in, or 0. */
-HZ3_INLINE size_t hz3_huge_page_at(uintptr_t p)
-{
-    size_t asked = hz3_get(hz3_os.huge_page_asked);
-    if (!asked) return hz3_get(hz3_os.huge_page);
-    return hz3_get(hz3_span_at((void *)(p & ~(asked - 1)))->asked) ? asked : 0;
-}
-
-/* Granules of a huge page, whether the system makes it unasked or is asked for it; 1: there are none. */
+/* Granules of a huge page; 1: there are none. */
 HZ3_INLINE size_t hz3_huge_page_granules(void)
 {
-    return hz3_max(hz3_max(hz3_get(hz3_os.huge_page), hz3_get(hz3_os.huge_page_asked)) >> HZ3_GRANULE_SHIFT, 1);
+    return hz3_max(hz3_get(hz3_os.huge_page) >> HZ3_GRANULE_SHIFT, 1);
 }
 
 /* Whether memory from here on is to get no new huge pages. */
@@ -39,10 +31,4 @@ void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, siz
 /* Asks for none in a part of a table, which may be touched here and there only, and is purged in parts.  (Before the
  * system's files were read that is left to hz3_states_advise and hz3_arena_advise.) */
 void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to);
-/* Asks for huge pages in a clean range, for a reserve; as many as lie in it whole. */
-void hz3_huge_pages_ask(uintptr_t start, uintptr_t end);
-/* To be called when a range was unmapped: what was asked for is gone. */
-void hz3_huge_pages_forget(uintptr_t start, uintptr_t end);
-/* Takes back the request in a span that becomes used: its user may touch no more than one page of each huge page. */
-void hz3_huge_pages_withdraw(const struct hz3_span *span);
 #endif

@@ -35,8 +35,7 @@ HZ3_INLINE size_t hz3_pages_resident(void)
 /* Bytes that a purge could give back. */
 HZ3_INLINE size_t hz3_pages_waiting(void)
 {
-    return hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED) + hz3_gauge(HZ3_GAUGE_RESERVED) +
-           hz3_gauge(HZ3_GAUGE_IDLE);
+    return hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED) + hz3_gauge(HZ3_GAUGE_IDLE);
 }
 
 /* The same with state bytes: the most that runs of small objects, in use and freed, may have. */

@@ -79,7 +79,6 @@ const struct hz3_place hz3_map_places[] = {
     HZ3_NUMBER("kind.unmapped", HZ3_SPAN_UNMAPPED),
     HZ3_NUMBER("kind.run", HZ3_SPAN_RUN),
     HZ3_NUMBER("kind.large", HZ3_SPAN_LARGE),
-    HZ3_NUMBER("kind.reserve", HZ3_SPAN_RESERVE),
     HZ3_NUMBER("kind.purging", HZ3_SPAN_PURGING),
     HZ3_PLACES_END,
 };

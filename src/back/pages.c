@@ -16,23 +16,21 @@ static struct hz3_window *window_of(const struct hz3_span *span)
     return hz3_window_of((void *)span->start);
 }
 
-/* reserve: that of the heap, for a run; else NULL. */
-static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind,
-                              struct hz3_span **reserve)
+struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
 {
     uint32_t waits = 0; /* a purge by others is waited for only if it was under way at first */
     for (bool again = false;; again = true) {
         hz3_lock(&hz3_pages_lock);
         size_t before = hz3_grown;
         struct hz3_span *span =
-            reserve ? hz3_run_span_take(granules, reserve) : hz3_take_any(granules, align_granules, kind);
+            kind == HZ3_SPAN_RUN ? hz3_run_span_take(granules) : hz3_take_any(granules, align_granules, kind);
         bool fresh = hz3_grown != before;
         size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING);
         if (!again) waits = hz3_pages_being_purged();
         hz3_unlock(&hz3_pages_lock);
         if (span && span->zeroed && !fresh) hz3_rent_retook(hz3_span_bytes(span));
         /* Growth makes room.  (Not for a run of one granule: it would have taken any dirty span.) */
-        if (span && span->zeroed && !(reserve && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
+        if (span && span->zeroed && !(kind == HZ3_SPAN_RUN && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
         /* A purged span merges with its clean neighbours, so there may be room after all. */
         bool over = (again && !waits) || !more;
@@ -43,23 +41,13 @@ static struct hz3_span *alloc(size_t granules, size_t align_granules, enum hz3_s
     }
 }
 
-struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
-{
-    return alloc(granules, align_granules, kind, NULL);
-}
-
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules)
 {
     hz3_lock(&hz3_pages_lock);
     struct hz3_span *span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
-    if (!span && hz3_grow(granules, false)) span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
+    if (!span && hz3_grow(granules)) span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
     hz3_unlock(&hz3_pages_lock);
     return span;
-}
-
-struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve)
-{
-    return alloc(granules, 1, HZ3_SPAN_RUN, reserve);
 }
 
 /* Frees an allocated span, as `kind`. */
@@ -116,7 +104,7 @@ static struct hz3_span *find_room(struct hz3_window *window, size_t at, size_t m
     }
     size_t room = span ? span->granules : 0;
     bool last = at + room == window->frontier && !(span && span->kind == HZ3_SPAN_DIRTY);
-    if (extend && last && room < more && hz3_grow_window(window, more - room, false) >= 0)
+    if (extend && last && room < more && hz3_grow_window(window, more - room) >= 0)
         span = hz3_spans_neighbour(window, at, HZ3_SPAN_CLEAN);
     return span && span->granules >= more ? span : NULL;
 }
@@ -159,7 +147,6 @@ bool hz3_pages_may_move(const struct hz3_span *span)
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
-    hz3_huge_pages_withdraw(from); /* else the advice would move with the pages */
     /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
      * worth more. */
     size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;

@@ -7,14 +7,11 @@
 
 #include "back/page_map.h"
 
-/* A span of at least one granule that starts on a multiple of align_granules (a power of two).  Its descriptor is
- * filled in, but for the fields of its `kind`.  NULL: the system has no memory. */
+/* A span of at least one granule that starts on a multiple of align_granules (a power of two; 1 for a run).  Its
+ * descriptor is filled in, but for the fields of its `kind`.  NULL: the system has no memory. */
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
 /* A clean span, or NULL.  Purges nothing to make room, since the caller leaves the span untouched. */
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules);
-/* hz3_pages_alloc for a run.  A run of one granule comes from the heap's *reserve if there is one.  The heap gets a
- * reserve where nothing is dirty and a huge page would soon be in use as a whole.  The heap's lock is held. */
-struct hz3_span *hz3_pages_alloc_run(size_t granules, struct hz3_span **reserve);
 void hz3_pages_free(struct hz3_span *span);
 /* Gives up an allocated span and its pages for good, and ends its window for what is mapped from now on. */
 void hz3_pages_leave(struct hz3_span *span);

@@ -168,9 +168,9 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     size_t from = first, to = end;
     uint32_t since = span->in_pool.since;
     if (!break_huge_pages) {
-        size_t huge_page = hz3_huge_page_granules(), bytes = hz3_span_bytes(span);
-        if (hz3_huge_page_at(span->start)) from = hz3_round_up(from, huge_page);
-        if (hz3_huge_page_at(span->start + bytes - 1)) to &= ~(huge_page - 1);
+        size_t huge_page = hz3_huge_page_granules();
+        from = hz3_round_up(from, huge_page);
+        to &= ~(huge_page - 1);
         if (to <= from) from = to = end;
     }
     enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;

@@ -9,8 +9,7 @@ enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not o
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {
-    size_t huge_page = hz3_max(hz3_huge_page_at(start), hz3_huge_page_at(start + bytes - 1));
-    return hz3_os_purge(start, bytes, huge_page);
+    return hz3_os_purge(start, bytes, hz3_get(hz3_os.huge_page));
 }
 
 void hz3_range_purge_whole_pages(uintptr_t from, uintptr_t to)
@@ -32,7 +31,6 @@ bool hz3_range_unmap(uintptr_t start, size_t bytes)
 {
     if (!hz3_os_unmap(start, bytes)) return false;
     hz3_range_drop_edges(start, bytes);
-    hz3_huge_pages_forget(start, start + bytes);
     return true;
 }
 

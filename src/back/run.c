@@ -51,16 +51,15 @@ const void *hz3_run_slot(const struct hz3_span *run, const void *p)
     return (const void *)(run->start + hz3_run_index(run, p) * hz3_class_size(run->cls));
 }
 
-/* These gauges count runs of one granule only. */
-static void count(const struct hz3_span *run, enum hz3_gauge gauge, bool more)
+static void count(const struct hz3_span *run, bool more)
 {
-    if (run->granules == 1) hz3_gauge_add(gauge, more ? HZ3_GRANULE : -(size_t)HZ3_GRANULE);
+    if (run->granules == 1) hz3_gauge_add(HZ3_GAUGE_SMALL, more ? HZ3_GRANULE : -(size_t)HZ3_GRANULE);
 }
 
 /* A span with its state bytes. */
-static struct hz3_span *take_span(unsigned cls, struct hz3_span **reserve)
+static struct hz3_span *take_span(unsigned cls)
 {
-    for (struct hz3_span *span; (span = hz3_pages_alloc_run(hz3_class_info[cls].granules, reserve));) {
+    for (struct hz3_span *span; (span = hz3_pages_alloc(hz3_class_info[cls].granules, 1, HZ3_SPAN_RUN));) {
         enum hz3_map_result result = hz3_states_cover(span, cls);
         if (likely(result == HZ3_MAPPED)) return span;
         if (result == HZ3_MAP_NOMEM) {
@@ -72,10 +71,10 @@ static struct hz3_span *take_span(unsigned cls, struct hz3_span **reserve)
     return NULL;
 }
 
-struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **reserve)
+struct hz3_span *hz3_run_new(unsigned cls, unsigned owner)
 {
     const struct hz3_class_info *info = &hz3_class_info[cls];
-    struct hz3_span *run = take_span(cls, reserve);
+    struct hz3_span *run = take_span(cls);
     if (!run) return NULL;
     hz3_mark_fresh(run, cls);
     run->cls = (uint8_t)cls;
@@ -85,8 +84,7 @@ struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **res
     for (unsigned w = 0; w < (info->objects + WORD - 1u) / WORD; w++) hz3_set(words[w], 0);
     for (unsigned i = 1; i < info->granules; i++) run[i].start = run->start;
     hz3_map_tag(run->start, run->granules, cls, owner);
-    count(run, HZ3_GAUGE_SMALL, true);
-    count(run, HZ3_GAUGE_GROWING, true);
+    count(run, true);
     return run;
 }
 
@@ -99,8 +97,7 @@ void hz3_run_give(struct hz3_span *run, unsigned owner)
 void hz3_run_free(struct hz3_span *run)
 {
     hz3_assert(hz3_get(run->live) == 0);
-    count(run, HZ3_GAUGE_SMALL, false);
-    if (hz3_get(run->bump) < hz3_class_info[run->cls].objects) count(run, HZ3_GAUGE_GROWING, false);
+    count(run, false);
     hz3_pages_free(run);
 }
 
@@ -130,7 +127,6 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
     hz3_set(run->bump, (uint16_t)bump);
     hz3_fresh_prepare(run, objects, got, fresh);
-    if (fresh && bump == info->objects) count(run, HZ3_GAUGE_GROWING, false);
     hz3_add(run->live, got);
     return got;
 }
@@ -224,7 +220,7 @@ static size_t purge(uintptr_t at, size_t bytes, size_t huge_page)
 
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
 {
-    size_t huge_page = hz3_huge_page_at(run->start);
+    size_t huge_page = hz3_get(hz3_os.huge_page);
     return each_gap(run, huge_page && !break_huge_pages ? huge_page : hz3_os.page, purge, huge_page);
 }
 

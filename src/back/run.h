@@ -6,9 +6,8 @@
 
 #include "back/page_map.h"
 
-/* A new run with no object handed out, or NULL: no memory.  `owner` is a heap whose lock is held, *reserve the heap's
- * reserve. */
-struct hz3_span *hz3_run_new(unsigned cls, unsigned owner, struct hz3_span **reserve);
+/* A new run with no object handed out, or NULL: no memory.  `owner` is a heap whose lock is held. */
+struct hz3_span *hz3_run_new(unsigned cls, unsigned owner);
 /* Makes heap `owner` the owner of the run.  Central's lock of the class is held. */
 void hz3_run_give(struct hz3_span *run, unsigned owner);
 void hz3_run_free(struct hz3_span *run); /* live == 0 */

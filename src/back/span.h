@@ -12,7 +12,6 @@ enum hz3_span_kind {
                         */
     HZ3_SPAN_RUN,
     HZ3_SPAN_LARGE,
-    HZ3_SPAN_RESERVE, /* a heap makes runs of it */
     HZ3_SPAN_PURGING, /* a free span while its pages go back: in no list */
     HZ3_SPAN_GUARD,   /* a granule that nobody may touch, before what is behind it: secure/run_plot */
     HZ3_SPAN_WAITING, /* a freed large block that nobody may touch: secure/large_quarantine */
@@ -47,7 +46,6 @@ struct hz3_span {
     uint8_t kind;           /* enum hz3_span_kind */
     bool zeroed;            /* when it was allocated every byte of it read as zero */
     HZ3_ATOMIC(bool) freed; /* the last large block that started here was freed; stays until the next one starts */
-    HZ3_ATOMIC(bool) asked; /* the system was asked for the huge page that starts here, whichever span that is in */
     union {
         struct {
             /* a run */

@@ -89,7 +89,7 @@ static void adopt_block(struct hz3_zone *zone, void *p)
 
 static struct hz3_span *new_run(struct hz3_zone *zone, unsigned cls, size_t *grown)
 {
-    struct hz3_span *run = hz3_run_new(cls, HZ3_OWNER_ZONE, &zone->reserve);
+    struct hz3_span *run = hz3_run_new(cls, HZ3_OWNER_ZONE);
     if (!run) return NULL;
     if (run->zeroed) *grown = hz3_span_bytes(run);
     adopt(zone, run);
@@ -196,7 +196,6 @@ void hz3_zone_end(struct hz3_zone *zone)
             next = span->in_zone.next;
             end_span(span);
         }
-    if (zone->reserve) hz3_pages_free(zone->reserve);
 }
 
 struct hz3_zone_bytes hz3_zones_count(void)

@@ -12,7 +12,6 @@ struct hz3_zone {
     struct hz3_lock lock;
     /* Under lock: of each class the runs with room; as LARGE the runs without, and large blocks. */
     struct hz3_span *lists[HZ3_CLASS_VALUES];
-    struct hz3_span *reserve;     /* under lock: what new runs are made of, or NULL */
     HZ3_ATOMIC(size_t) live;      /* bytes of live objects, without large blocks; written under lock */
     HZ3_ATOMIC(size_t) held;      /* bytes of runs and large blocks; written under lock */
     struct hz3_zone *next, *prev; /* under the lock of the list of zones */

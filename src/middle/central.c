@@ -133,7 +133,7 @@ static void let_go(struct central *central, struct hz3_span *run)
 
 static struct hz3_span *fresh_run(unsigned cls, struct hz3_heap *heap)
 {
-    struct hz3_span *run = hz3_run_new(cls, hz3_heap_number(heap), &heap->reserve);
+    struct hz3_span *run = hz3_run_new(cls, hz3_heap_number(heap));
     if (run) {
         run->idle = 0;
         run->held = HZ3_HELD_BY_HEAP;
@@ -229,8 +229,6 @@ void hz3_central_release_heap(struct hz3_heap *heap)
         }
         unlock(&centrals[cls]);
     }
-    if (heap->reserve) hz3_pages_free(heap->reserve);
-    heap->reserve = NULL;
     hz3_unlock(&heap->lock);
 }
 
@@ -263,7 +261,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         *left -= hz3_min(*left, hz3_span_bytes(run));
         unsigned live = hz3_get(run->live);
         size_t bytes = hz3_run_purge(run, break_huge_pages);
-        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
+        bool spared = hz3_get(hz3_os.huge_page) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;

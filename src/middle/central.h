@@ -15,7 +15,6 @@
 struct hz3_heap {
     struct hz3_lock lock;
     struct hz3_span *held[HZ3_CLASS_VALUES];      /* under lock: the run of each class to carve from, or NULL */
-    struct hz3_span *reserve;                     /* under lock: what new runs are made of, or NULL */
     HZ3_ATOMIC(uint64_t) taken[HZ3_CLASS_VALUES]; /* objects, ever; written under lock */
     HZ3_ATOMIC(uint32_t) threads;                 /* how many use it */
     HZ3_ATOMIC(size_t) live HZ3_CACHE_ALIGNED;    /* bytes of its runs' objects that are handed out, or cached */
@@ -54,8 +53,7 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n);
 /* Retires the objects of a closed magazine, and puts the magazine away as an empty one. */
 void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine);
 
-/* The heap lets go of its reserve, and of runs that have retired objects, so that these can be purged or, if empty,
- * given back. */
+/* The heap lets go of runs that have retired objects, so that these can be purged or, if empty, given back. */
 void hz3_central_release_heap(struct hz3_heap *heap);
 /* Purges the idle pages of the class's runs that had an object retired `age` ms ago or earlier; returns the bytes. */
 size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);

@@ -64,9 +64,7 @@ bool hz3_os_learn(void)
 
 void hz3_os_learn_huge_pages(enum hz3_thp thp)
 {
-    size_t unasked = thp == HZ3_THP_ALWAYS ? HZ3_MIB(2) : 0, asked = 0;
-    if (thp == HZ3_THP_DEFAULT || thp == HZ3_THP_DENSE) unasked = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
-    if (thp == HZ3_THP_DENSE && !unasked) asked = hz3_os_huge_page_size(HZ3_THP_FILES, "[madvise]");
+    size_t unasked = thp == HZ3_THP_ALWAYS ? HZ3_MIB(2) : 0;
+    if (thp == HZ3_THP_DEFAULT) unasked = hz3_os_huge_page_size(HZ3_THP_FILES, "[always]");
     hz3_set(hz3_os.huge_page, unasked);
-    hz3_set(hz3_os.huge_page_asked, asked);
 }

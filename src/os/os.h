@@ -15,7 +15,6 @@ struct hz3_os {
     /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
     HZ3_ATOMIC(bool) counts_mapped; /* mappings cost though untouched: the system does not overcommit, or limits us */
     HZ3_ATOMIC(size_t) huge_page;   /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
-    HZ3_ATOMIC(size_t) huge_page_asked; /* of those that an option has us ask for; 0 where it makes some unasked */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
@@ -26,7 +25,7 @@ void hz3_os_after_fork(void);              /* in the child */
 const char *hz3_os_program(void);
 /* Both read files: only while not hz3_sandboxed.  False: there is no descriptor left, and nothing was learnt. */
 bool hz3_os_learn(void);
-enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER, HZ3_THP_DENSE };
+enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER };
 void hz3_os_learn_huge_pages(enum hz3_thp thp);
 /* The size of huge pages that the system makes, by its files: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"

@@ -31,6 +31,6 @@ bool hz3_reclaim_grows_in_vain(void)
 {
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
     size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
-    /* Where the system was asked for single huge pages, the runs in them are spared: hz3_central_purge_some. */
+    /* Runs in huge pages are spared: hz3_central_purge_some. */
     return freed > hz3_pages_growth_bound(freed) && !hz3_pages_refused() && !hz3_get(hz3_os.huge_page);
 }

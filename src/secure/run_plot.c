@@ -113,13 +113,12 @@ bool hz3_moved_stays_hole(const struct hz3_span *from)
     return true; /* nobody may read there what was moved */
 }
 
-struct hz3_span *hz3_run_span_take(size_t granules, struct hz3_span **reserve)
+struct hz3_span *hz3_run_span_take(size_t granules)
 {
-    (void)reserve; /* the runs in one would be neighbours */
     static const enum hz3_span_kind states[] = {HZ3_SPAN_DIRTY, HZ3_SPAN_CLEAN, HZ3_SPAN_UNMAPPED};
     struct hz3_span *span = NULL;
     for (int i = 0; i < 3 && !span && !is_crowded(); i++) span = take(states[i], granules);
-    if (!span && !is_crowded() && hz3_grow(granules + 1, false)) span = take(HZ3_SPAN_CLEAN, granules);
+    if (!span && !is_crowded() && hz3_grow(granules + 1)) span = take(HZ3_SPAN_CLEAN, granules);
     /* Perhaps no further mapping may be made, but the last one may grow. */
     return span ? span : hz3_take_any(granules, 1, HZ3_SPAN_RUN);
 }

@@ -25,7 +25,7 @@ struct noted : model::suite<noted, 3> {
         model_house_start(model::ARENA, model::OBJECT_BYTES, RUN_OBJECTS);
         void *objects[RUN_OBJECTS];
         for (unsigned i = 0; i < RUNS; i++) {
-            struct hz3_span *run = hz3_run_new(MODEL_CLASS, OWNER, nullptr);
+            struct hz3_span *run = hz3_run_new(MODEL_CLASS, OWNER);
             hz3_run_take(run, objects, RUN_OBJECTS);
             note(MAIN, i * RUN_OBJECTS);
         }

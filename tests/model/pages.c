@@ -11,7 +11,7 @@ HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
 static struct hz3_lock pool;
 static bool used[GRANULES];
 
-struct hz3_span *hz3_pages_alloc_run(size_t, struct hz3_span **)
+struct hz3_span *hz3_pages_alloc(size_t, size_t, enum hz3_span_kind)
 {
     struct hz3_window *window = &hz3_windows[0];
     struct hz3_span *span = NULL;

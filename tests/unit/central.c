@@ -129,7 +129,7 @@ static void what_was_spared_waits_on(void **state)
     (void)state;
     struct hz3_heap *heap = &hz3_heaps[7];
     unsigned cls = hz3_class_of(16 * SIZE), many = HZ3_GRANULE / (16 * SIZE);
-    size_t huge = hz3_os.huge_page, asked = hz3_os.huge_page_asked;
+    size_t huge = hz3_os.huge_page;
     void *objects[HZ3_GRANULE / (16 * SIZE)];
     assert_int_equal(take(heap, cls, objects, many), many);
     for (unsigned i = 0; i < many; i++) memset(objects[i], 1, 16 * SIZE);
@@ -137,13 +137,11 @@ static void what_was_spared_waits_on(void **state)
     hz3_central_retire(cls, objects + 1, many - 1);
     hz3_central_release_heap(heap);
     hz3_os.huge_page = HZ3_MIB(2);
-    hz3_os.huge_page_asked = 0;
     usleep(20000);
     assert_int_equal(hz3_central_purge(cls, 1, false), 0);
     usleep(20000);
     assert_true(hz3_central_purge(cls, 1, true) >= HZ3_GRANULE / 2);
     hz3_os.huge_page = huge;
-    hz3_os.huge_page_asked = asked;
     hz3_central_retire(cls, objects, 1);
 }
 

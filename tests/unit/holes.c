@@ -40,7 +40,7 @@ static int set_up(void **state)
 {
     if (hz3_windows[0].reserved) return 0;
     hz3_os.counts_mapped = false;
-    hz3_os.huge_page = hz3_os.huge_page_asked = 0;
+    hz3_os.huge_page = 0;
     /* So that what follows comes from fresh memory, and is alone. */
     while (hz3_gauge(HZ3_GAUGE_CLEAN) + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_UNMAPPED))
         if (!hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE)) return -1;

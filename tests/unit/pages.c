@@ -17,7 +17,6 @@ static void whole_huge_pages_go(void **state)
 {
     (void)state;
     hz3_os.counts_mapped = false; /* these two make the tests the same on every machine */
-    hz3_os.huge_page_asked = 0;
     size_t huge_page = hz3_os.huge_page;
     hz3_os.huge_page = HZ3_MIB(2);
     hz3_pages_free(hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE));
@@ -252,10 +251,10 @@ static void a_target_that_stayed_is_clean(void **state)
 static void a_new_run_has_handed_out_nothing(void **state)
 {
     (void)state;
-    struct hz3_span *reserve = NULL, *run = hz3_pages_alloc_run(1, &reserve), *again;
+    struct hz3_span *run = hz3_pages_alloc(1, 1, HZ3_SPAN_RUN), *again;
     hz3_set(run->bump, 5);
     hz3_pages_free(run);
-    again = hz3_pages_alloc_run(1, &reserve);
+    again = hz3_pages_alloc(1, 1, HZ3_SPAN_RUN);
     assert_int_equal(hz3_get(again->bump), 0);
     hz3_pages_free(again);
 }

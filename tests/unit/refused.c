@@ -175,15 +175,15 @@ static void a_run_behind_a_taken_place_may_be_refused(void **state)
     if (!HZ3_SECURE) skip();
     enum { GRANULES = 30 }; /* more than are free in one place */
     struct hz3_window *window = &hz3_windows[0];
-    struct hz3_span *reserve = NULL, *run;
+    struct hz3_span *run;
     uintptr_t at = window->base + ((window->frontier + (uintptr_t)1) << HZ3_GRANULE_SHIFT);
     char *theirs = mmap((void *)at, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_equal(theirs, at);
     *theirs = 42;
     refused_from = at + 1;
-    assert_null(hz3_pages_alloc_run(GRANULES, &reserve));
+    assert_null(hz3_pages_alloc(GRANULES, 1, HZ3_SPAN_RUN));
     refused_from = UINTPTR_MAX;
-    assert_non_null(run = hz3_pages_alloc_run(GRANULES, &reserve));
+    assert_non_null(run = hz3_pages_alloc(GRANULES, 1, HZ3_SPAN_RUN));
     assert_true(run->start > at);
     memset((void *)run->start, 1, hz3_span_bytes(run));
     assert_int_equal(*theirs, 42);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static struct hz3_span *reserve;
-
 static int by_address(const void *a, const void *b)
 {
     uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
@@ -31,7 +29,7 @@ static void every_object_once_in_order(void **state)
     (void)state;
     static void *objects[4096], *again[4096], *others[4096];
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls += 3) {
-        struct hz3_span *run = hz3_run_new(cls, 0, &reserve), *other = hz3_run_new(cls, 0, &reserve);
+        struct hz3_span *run = hz3_run_new(cls, 0), *other = hz3_run_new(cls, 0);
         assert_non_null(run);
         assert_non_null(other);
         unsigned n = take_all(run, objects);
@@ -61,7 +59,7 @@ static void purge_spares_pages_with_live_objects(void **state)
     (void)state;
     static void *objects[4096];
     unsigned cls = hz3_class_of(1008);
-    struct hz3_span *run = hz3_run_new(cls, 0, &reserve);
+    struct hz3_span *run = hz3_run_new(cls, 0);
     unsigned n = take_all(run, objects);
     memset((void *)run->start, 0xee, HZ3_GRANULE);
     for (unsigned i = 0; i < n; i++)

@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 
 enum { SIZES = 5, NEIGHBOURS = 40, MANY = 6000, MOST = 4096, SHARE = 64 };
-static struct hz3_span *reserve;
 
 static bool is_mapped(uintptr_t at)
 {
@@ -21,7 +20,7 @@ static bool is_mapped(uintptr_t at)
 
 static struct hz3_span *take(size_t granules)
 {
-    struct hz3_span *run = hz3_pages_alloc_run(granules, &reserve);
+    struct hz3_span *run = hz3_pages_alloc(granules, 1, HZ3_SPAN_RUN);
     assert_non_null(run);
     assert_int_equal(run->granules, granules);
     memset((void *)run->start, 1, hz3_span_bytes(run));
@@ -95,7 +94,7 @@ static void a_large_heap_has_fewer(void **state)
 {
     (void)state;
     static struct hz3_span *runs[MANY];
-    for (unsigned i = 0; i < MANY; i++) assert_non_null(runs[i] = hz3_pages_alloc_run(1, &reserve));
+    for (unsigned i = 0; i < MANY; i++) assert_non_null(runs[i] = hz3_pages_alloc(1, 1, HZ3_SPAN_RUN));
     assert_in_range(guards(), MOST, MOST + hz3_grown / HZ3_GRANULE / SHARE);
     for (unsigned i = 0; i < MANY; i++) hz3_pages_free(runs[i]);
 }

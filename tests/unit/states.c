@@ -11,8 +11,6 @@
 
 enum { STRETCH = 256, PART = 16, MANY = 4 * STRETCH }; /* granules: of a part of the coarsest and of the finest table */
 
-static struct hz3_span *reserve;
-
 static bool is_mapped(const uint8_t *at)
 {
     unsigned char resident;
@@ -65,14 +63,14 @@ static void runs_without_state_bytes_are_not_made(void **state)
     struct hz3_span *runs[MANY];
     size_t n = 0;
     no_mappings = true;
-    while (n < MANY && (runs[n] = hz3_run_new(1, 0, &reserve))) n++;
+    while (n < MANY && (runs[n] = hz3_run_new(1, 0))) n++;
     no_mappings = false;
     assert_true(n < STRETCH); /* though there is room for them */
     assert_int_equal(all_bytes(), bytes);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_USED), used + (n << HZ3_GRANULE_SHIFT));
     assert_int_equal(hz3_arena_metadata_bytes(), metadata);
     while (n) hz3_run_free(runs[--n]);
-    assert_non_null(runs[0] = hz3_run_new(1, 0, &reserve));
+    assert_non_null(runs[0] = hz3_run_new(1, 0));
     hz3_run_free(runs[0]);
 }
 
@@ -108,7 +106,7 @@ static void taken_parts_are_left_alone(void **state)
     hz3_pages_free(span);
     static struct hz3_span *runs[MANY];
     for (unsigned n = 0; n < MANY; n++) {
-        assert_non_null(runs[n] = hz3_run_new(1, 0, &reserve));
+        assert_non_null(runs[n] = hz3_run_new(1, 0));
         assert_false(runs[n]->start >= start && runs[n]->start < end);
     }
     assert_int_equal(hz3_class_at((void *)start), HZ3_CLASS_NONE);

@@ -52,7 +52,6 @@ CASES = {
     "large in high": f"{TIGHT.replace('.max', '.high')} {LARGE}",
     "large, no soft limit": f"{TIGHT} HZ3_SOFT_LIMIT=0 {LARGE}",
     "small": f"{TIGHT} {SMALL}",
-    "small, asked": f"{TIGHT} HZ3_THP=dense {SMALL}",
     "large, huge pages": f"{HUGE} {TIGHT} {LARGE}",
     "small, then large": f"{TIGHT} {TURN}",
     "before": HUGE_PAGES,
@@ -60,9 +59,6 @@ CASES = {
     "fragment_idle": f"{HUGE} {HZ3} {FRAGMENT}",
     "nothing kept": f"{HUGE} {HZ3} HZ3_RETAIN=0 {ROOT}/out/bench_fragment_idle 120 65536 524288 4 8",
     "after": HUGE_PAGES,
-    "burst_idle, asked": f"{EAGER} {HZ3} HZ3_THP=dense {BURST}",
-    "fragment_idle, asked": f"{EAGER} {HZ3} HZ3_THP=dense {FRAGMENT}",
-    "after asked": HUGE_PAGES,
     "one object, huge pages": f"{ALWAYS} {HZ3} {TABLES} once",
     "sparse, huge pages": f"{ALWAYS} {HZ3} {TABLES} sparse",
     "redis": f"sh {HERE}/redis {LIBRARY}",
@@ -144,8 +140,7 @@ def test_without_a_limit_there_is_no_soft_limit(machine):
     assert status == 0 and "HZ3_SOFT_LIMIT=auto = none (default)\n" in said, said
 
 
-@pytest.mark.parametrize("case", ["large", "large in high", "small", "small, asked", "large, huge pages",
-                                  "small, then large"])
+@pytest.mark.parametrize("case", ["large", "large in high", "small", "large, huge pages", "small, then large"])
 def test_what_was_freed_goes_back_before_the_limit_is_reached(machine, case):
     status, said = machine[case]
     found = numbers(said)
@@ -192,12 +187,9 @@ def huge_pages(machine, before, after):
     ("burst_idle", 0.05),
     ("fragment_idle", 0.15),
     ("nothing kept", 0.4),
-    ("burst_idle, asked", 0.05),
-    ("fragment_idle, asked", 0.15),
 ])
 def test_an_idle_process_gives_huge_pages_back_for_good(machine, case, share):
     """The shares are those of tests/figures.  In "nothing kept" a fourth is live."""
     assert huge_pages(machine, "before", "after") > (400 + 256 + 120) / 2 / 2  # half of all that was touched
-    assert huge_pages(machine, "after", "after asked") > (400 + 256) / 2 / 2
     status, said = machine[case]
     assert status == 0 and numbers(said)["end_share"] < share, said
