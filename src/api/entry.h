@@ -19,6 +19,8 @@ HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
 /* The class of the object or block that starts at p, also in a zone: a size class or LARGE.  NONE: p is not hz3's, and
  * the option says to hand it to the next allocator.  Ends the process on any other pointer. */
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
+/* free and realloc of the next allocator, for a block of its own. */
+void hz3_free_foreign(void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);
 /* Lane secure: ends the process if the program wrote beyond the end of the block p, or before its start. */
 void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call);

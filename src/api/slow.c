@@ -1,13 +1,10 @@
-/* The slow paths of malloc and free, and the verdicts on bad pointers. */
-#define _GNU_SOURCE
+/* The slow paths of malloc and free. */
 #include "api/entry.h"
 #include "api/init.h"
-#include "api/options.h"
 #include "api/report.h"
 #include "back/fork_reserve.h"
 #include "back/large.h"
 #include "back/limits.h"
-#include "back/run.h"
 #include "back/zone.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
@@ -21,7 +18,6 @@
 #include "watch/profile.h"
 #include "watch/sample.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
 void *hz3_no_memory(void)
@@ -197,98 +193,7 @@ void *hz3_malloc_aligned(size_t size, size_t alignment)
     return cls ? small(cls, size, alignment) : large_or_sampled(size, alignment, false);
 }
 
-/* ---- pointers that come in ---- */
-
-static bool is_live(const void *p, unsigned cls)
-{
-    return cls == HZ3_CLASS_LARGE ? hz3_large_is_block(p) && hz3_large_is_live(p) : hz3_is_live(p, cls);
-}
-
-/* The kind of misuse of p, which lies in a granule of the class and is not live.  (Small objects are known to be live
- * or not only with the free check.)  Where no live object is, one started at p before the run was made, or it ended. */
-static enum hz3_misuse_kind kind_of(const void *p, unsigned cls)
-{
-    if (cls == HZ3_CLASS_LARGE) return hz3_large_is_live(p) ? HZ3_INTERIOR : HZ3_FREED;
-    const struct hz3_span *run = hz3_run_of(p);
-    if (hz3_run_is_object(run, p) && !hz3_is_fresh(p, cls)) return HZ3_FREED;
-    if (hz3_run_is_slot(run, p)) return HZ3_NEVER_ALLOCATED;
-    return hz3_is_live(hz3_run_slot(run, p), cls) ? HZ3_INTERIOR : HZ3_FREED;
-}
-
-/* Ends the process unless p, which is not in a granule of hz3's, is the next allocator's or a live block of 0 bytes. */
-static void check_elsewhere(const void *p, const struct hz3_call *call)
-{
-    static const enum hz3_misuse_kind kinds[] = {
-        [HZ3_EMPTY_FREED] = HZ3_FREED,
-        [HZ3_EMPTY_INTERIOR] = HZ3_INTERIOR,
-        [HZ3_EMPTY_NEVER] = HZ3_NEVER_ALLOCATED,
-    };
-    enum hz3_empty_state empty = hz3_empty_look(p);
-    if (empty == HZ3_EMPTY_LIVE) return;
-    if (empty != HZ3_EMPTY_ELSEWHERE) hz3_misuse_by(call, kinds[empty], p, HZ3_CLASS_NONE);
-    /* A granule that is free now held something that was freed. */
-    if (hz3_map_was_used(p)) hz3_misuse_by(call, hz3_large_covers(p) ? HZ3_INTERIOR : HZ3_FREED, p, HZ3_CLASS_NONE);
-    if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_ABORT) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
-}
-
-unsigned hz3_block_class(const void *p, const struct hz3_call *call)
-{
-    hz3_ensure_started();
-    unsigned cls = hz3_class_at(p);
-    if (unlikely(cls == HZ3_CLASS_NONE) && hz3_zone_of(p)) cls = hz3_zone_class(p);
-    if (unlikely(cls == HZ3_CLASS_NONE))
-        check_elsewhere(p, call);
-    else if (unlikely(!is_live(p, cls)))
-        hz3_misuse_by(call, kind_of(p, cls), p, cls);
-    return cls;
-}
-
-void hz3_block_check_end(const void *p, unsigned cls, const struct hz3_call *call)
-{
-    enum hz3_seal_fault fault = hz3_seal_look(p, cls);
-    if (unlikely(fault != HZ3_SEAL_HOLDS))
-        hz3_misuse_by(call, fault == HZ3_SEAL_END ? HZ3_OVERRUN : HZ3_UNDERRUN, p, cls);
-}
-
-HZ3_COLD void hz3_block_has_other_size(const void *p, const void *from)
-{
-    hz3_misuse_by(&(struct hz3_call){"free", from}, HZ3_OTHER_SIZE, p, HZ3_CLASS_NONE);
-}
-
-/* ---- the next allocator's blocks (HZ3_FOREIGN_FREE=libc) ---- */
-
-static void free_foreign(void *p, const struct hz3_call *call)
-{
-    if (unlikely(hz3_empty_free(p))) return;
-    void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
-    if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
-    next(p);
-}
-
-void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
-{
-    void *(*next)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
-    if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
-    return next(p, size);
-}
-
-static size_t usable_foreign(const void *p)
-{
-    if (unlikely(hz3_empty_has(p))) return 0;
-    size_t (*next)(const void *) = (size_t (*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
-    return next ? next(p) : 0;
-}
-
-HZ3_NOINLINE size_t hz3_usable_slow(const void *p, const void *from)
-{
-    const struct hz3_call call = {"malloc_usable_size", from};
-    if (!p) return 0;
-    if (unlikely(hz3_guard_has(p))) return hz3_guard_size(p, call.name);
-    unsigned cls = hz3_block_class(p, &call);
-    if (cls == HZ3_CLASS_NONE) return usable_foreign(p);
-    hz3_block_check_end(p, cls, &call);
-    return hz3_seal_usable(p, cls);
-}
+/* ---- free ---- */
 
 static void free_large(void *p)
 {
@@ -322,7 +227,7 @@ static void free_any(void *p, const void *from)
     struct hz3_call call = {"free", from};
     unsigned cls = hz3_block_class(p, &call);
     if (cls == HZ3_CLASS_NONE) {
-        free_foreign(p, &call);
+        hz3_free_foreign(p, &call);
         return;
     }
     hz3_block_check_end(p, cls, &call);
@@ -339,13 +244,6 @@ static void free_any(void *p, const void *from)
     put_away(p, cls);
 }
 
-static void free_from(void *p, const void *from)
-{
-    hz3_thread.by_loader = hz3_os_is_loader(from);
-    free_any(p, from);
-    hz3_thread.by_loader = false;
-}
-
 /* False: p has to be freed some other way, and nothing was changed. */
 HZ3_INLINE bool free_by_exchange(void *p)
 {
@@ -358,28 +256,28 @@ HZ3_INLINE bool free_by_exchange(void *p)
     return true;
 }
 
-/* After a free by exchange.  from: its return address. */
-HZ3_INLINE void visit_from(const void *from)
+/* cls: of an object that is marked as freed; NONE: p may be any pointer, or NULL if there is only what is due. */
+static HZ3_NOINLINE void free_from(void *p, unsigned cls, const void *from)
 {
-    if (likely(!hz3_thread.due)) return;
     hz3_thread.by_loader = hz3_os_is_loader(from);
-    visit();
+    if (cls != HZ3_CLASS_NONE)
+        put_away(p, cls);
+    else if (p)
+        free_any(p, from);
+    else
+        visit();
     hz3_thread.by_loader = false;
 }
 
-HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
+void hz3_free_checked(void *p, unsigned cls, const void *from)
 {
-    hz3_thread.by_loader = hz3_os_is_loader(from);
-    put_away(p, cls);
-    hz3_thread.by_loader = false;
+    free_from(p, cls, from);
 }
 
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
-    if (likely(free_by_exchange(p)))
-        visit_from(__builtin_return_address(0));
-    else if (p)
-        free_from(p, __builtin_return_address(0));
+    bool done = free_by_exchange(p), more = done ? hz3_thread.due : p != NULL;
+    if (unlikely(more)) free_from(done ? NULL : p, HZ3_CLASS_NONE, __builtin_return_address(0));
 }
 
 HZ3_NOINLINE void hz3_free_home(void *p)
@@ -388,13 +286,9 @@ HZ3_NOINLINE void hz3_free_home(void *p)
     unsigned cls = tag->cls, owner = hz3_get(tag->owner);
     bool sound = cls != HZ3_CLASS_NONE && hz3_looks_live(p, cls);
     if (unlikely(!sound)) {
-        free_from(p, __builtin_return_address(0));
+        free_from(p, HZ3_CLASS_NONE, __builtin_return_address(0));
         return;
     }
     hz3_mark_freed(p, cls);
-    if (likely(hz3_remote_free_quick(p, cls, owner))) return;
-    hz3_thread.by_loader = hz3_os_is_loader(__builtin_return_address(0));
-    hz3_remote_free(p, cls, owner);
-    visit();
-    hz3_thread.by_loader = false;
+    if (unlikely(!hz3_remote_free_quick(p, cls, owner))) free_from(p, cls, __builtin_return_address(0));
 }
