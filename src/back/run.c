@@ -184,20 +184,18 @@ unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, 
     return done;
 }
 
-/* What lies between live objects: returns bytes. */
-typedef size_t visit_gap(uintptr_t at, size_t bytes, size_t huge_page);
-
-/* Visits what lies between, rounded inward to multiples of `step` bytes. */
-static size_t between(uintptr_t from, uintptr_t to, size_t step, visit_gap *visit, size_t huge_page)
+/* Purges what lies between, rounded inward to multiples of `step` bytes; returns the bytes. */
+static size_t purge_gap(uintptr_t from, uintptr_t to, size_t step, size_t huge_page)
 {
     from = hz3_round_up(from, step);
     to &= ~(step - 1);
-    return to > from ? visit(from, to - from, huge_page) : 0;
+    return to > from && hz3_os_purge(from, to - from, huge_page) ? to - from : 0;
 }
 
-static size_t each_gap(struct hz3_span *run, size_t step, visit_gap *visit, size_t huge_page)
+size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
 {
-    size_t size = hz3_class_size(run->cls), found = 0;
+    size_t huge_page = hz3_get(hz3_os.huge_page), step = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
+    size_t size = hz3_class_size(run->cls), purged = 0;
     uintptr_t from = run->start;
     HZ3_ATOMIC(uint64_t) *words = free_words(run);
     unsigned bump = hz3_get(run->bump);
@@ -206,31 +204,9 @@ static size_t each_gap(struct hz3_span *run, size_t step, visit_gap *visit, size
         if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
         for (; live; live &= live - 1) {
             uintptr_t object = run->start + (w * WORD + (unsigned)__builtin_ctzll(live)) * size;
-            found += between(from, object, step, visit, huge_page);
+            purged += purge_gap(from, object, step, huge_page);
             from = object + size;
         }
     }
-    return found + between(from, run->start + hz3_span_bytes(run), step, visit, huge_page);
-}
-
-static size_t purge(uintptr_t at, size_t bytes, size_t huge_page)
-{
-    return hz3_os_purge(at, bytes, huge_page) ? bytes : 0;
-}
-
-size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
-{
-    size_t huge_page = hz3_get(hz3_os.huge_page);
-    return each_gap(run, huge_page && !break_huge_pages ? huge_page : hz3_os.page, purge, huge_page);
-}
-
-static size_t resident(uintptr_t at, size_t bytes, size_t huge_page)
-{
-    (void)huge_page;
-    return hz3_os_resident(at, bytes);
-}
-
-size_t hz3_run_resident_gaps(struct hz3_span *run)
-{
-    return each_gap(run, hz3_os.page, resident, 0);
+    return purged + purge_gap(from, run->start + hz3_span_bytes(run), step, huge_page);
 }

@@ -24,9 +24,6 @@ void hz3_run_expect_retire(const void *p, unsigned cls);
 
 /* Holder only.  Purges every page without a live object; returns the bytes that were not refused. */
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);
-/* Bytes of pages without a live object that are in memory.  Any thread, also of a copy of the descriptor; only where
- * hz3_os_resident may be called. */
-size_t hz3_run_resident_gaps(struct hz3_span *run);
 
 /* Which object of the run p lies in. */
 size_t hz3_run_index(const struct hz3_span *run, const void *p);

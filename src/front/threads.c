@@ -320,25 +320,18 @@ static void count_orphan(const struct hz3_outbox *outbox, void *arg)
     count_outbox(outbox, count->cls, count->cached);
 }
 
-HZ3_RACY static void count_magazines(const struct hz3_cache *cache, unsigned cls, struct hz3_cached *cached)
-{
-    size_t objects = hz3_cache_count(cache, cls);
-    cached->thread += objects;
-    cached->earned += objects - hz3_min(objects, 2 * (size_t)hz3_cache_free_capacity(cls));
-}
-
 HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
 {
     struct hz3_cached cached = {0};
     hz3_lock(&hz3_threads_lock);
     hz3_threads_call_roll_locked();
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
-        count_magazines(&entry->thread->cache, cls, &cached);
+        cached.thread += hz3_cache_count(&entry->thread->cache, cls);
         count_outbox(*entry->thread->outbox, cls, &cached);
     }
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
         const struct hz3_cache *left = hz3_handoff_look(i);
-        if (left) count_magazines(left, cls, &cached);
+        if (left) cached.thread += hz3_cache_count(left, cls);
     }
     cached.thread += hz3_orphans_objects(cls);
     hz3_orphans_each_outbox(count_orphan, &(struct count_of){cls, &cached});
@@ -353,7 +346,7 @@ size_t hz3_cache_bytes(void)
     size_t bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct hz3_cached here = {0};
-        if (has_magazines) count_magazines(cache, cls, &here);
+        if (has_magazines) here.thread = hz3_cache_count(cache, cls);
         if (hz3_outbox) count_outbox(hz3_outbox, cls, &here);
         bytes += (here.thread + here.outgoing) * hz3_class_size(cls);
     }

@@ -46,7 +46,6 @@ unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 struct hz3_cached {
     size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
     size_t outgoing; /* in outboxes, on their way home */
-    size_t earned;   /* of those in magazines what is beyond their free capacity: the budgets bound it */
 };
 struct hz3_cached hz3_cache_look(unsigned cls);
 HZ3_INLINE size_t hz3_cache_objects(unsigned cls)

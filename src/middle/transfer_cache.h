@@ -22,7 +22,5 @@ size_t hz3_transfer_waiting(void);
 void hz3_transfer_settle(void);            /* for the thread's end */
 void hz3_transfer_recount(void);           /* counts anew: after trims, and for what threads never settled */
 size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
-/* Bytes of the class that would not wait here if so many bytes were the bound; 0 where they are it. */
-size_t hz3_transfer_beyond(unsigned cls, size_t bytes);
 extern const struct hz3_place hz3_transfer_places[]; /* for readers outside: base/layout */
 #endif

@@ -1,31 +1,24 @@
 #include "watch/explain.h"
 
 #include "back/arena.h"
-#include "back/gauges.h"
 #include "back/limits.h"
 #include "back/run.h"
 #include "back/zone.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
-#include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/mappings.h"
 #include "os/sandbox.h"
 #include "watch/stats.h"
 
-enum {
-    TOP = 5,
-    ADVICE_MAX = 3,
-    WORTH = 20, /* what is less than this part of the resident memory is not worth advice */
-};
+enum { TOP = 5 };
 
 /* Resident bytes. */
 struct explained {
-    size_t used[HZ3_CLASSES + 1], holes[HZ3_CLASSES + 1];  /* of runs, by class: of objects handed out, of free ones */
-    size_t live, free, never, thread, in_flight, transfer; /* of runs, all classes; transfer: a part of in_flight */
-    size_t gaps, earned;                                   /* parts of free, in whole pages, and of thread */
-    size_t large, waiting, huge, heaps;                    /* of other spans; heaps: of zones, runs and all */
-    size_t windows, metadata, files, others, rss;          /* of mappings */
+    size_t used[HZ3_CLASSES + 1], holes[HZ3_CLASSES + 1]; /* of runs, by class: of objects handed out, of free ones */
+    size_t live, free, never, thread, in_flight;          /* of runs, all classes */
+    size_t large, waiting, huge, heaps;                   /* of other spans; heaps: of zones, runs and all */
+    size_t windows, metadata, files, others, rss;         /* of mappings */
 };
 
 /* ---- spans ---- */
@@ -40,9 +33,7 @@ static void add_run(struct explained *sum, struct hz3_span *run)
     size_t used = hz3_min(hz3_get(run->live) * size, resident - never);
     sum->never += never;
     sum->used[run->cls] += used;
-    size_t holes = resident - never - used;
-    sum->holes[run->cls] += holes;
-    if (hz3_get(run->bump) > hz3_get(run->live)) sum->gaps += hz3_min(hz3_run_resident_gaps(run), holes);
+    sum->holes[run->cls] += resident - never - used;
 }
 
 static void add_span(struct hz3_span *span, void *to)
@@ -78,14 +69,10 @@ static void add_classes(struct explained *sum)
         struct hz3_class_stats of = hz3_stats_of_class(cls);
         size_t left = sum->used[cls];
         sum->thread += part(of.thread, cls, &left);
-        sum->earned += of.earned * hz3_class_size(cls);
-        size_t transfer = part(of.transfer, cls, &left);
-        sum->transfer += transfer;
-        sum->in_flight += transfer + part(of.outgoing + of.stashed, cls, &left);
+        sum->in_flight += part(of.transfer + of.outgoing + of.stashed, cls, &left);
         sum->live += left;
         sum->free += sum->holes[cls];
     }
-    sum->earned = hz3_min(sum->earned, sum->thread);
 }
 
 /* ---- mappings ---- */
@@ -172,61 +159,6 @@ static void print_sum(struct hz3_text *text, const struct explained *sum)
     print_row(text, rss, rss, "sum: the resident memory");
 }
 
-struct advice {
-    struct hz3_text *text;
-    size_t least; /* bytes that are worth a sentence */
-    int said;
-};
-
-/* format: a setting, if any, with its value and unit; then what it acts on, with KiB. */
-static void advise(struct advice *to, size_t bytes, size_t value, const char *format)
-{
-    if (bytes < to->least || to->said == ADVICE_MAX) return;
-    bool mib = value >= HZ3_MIB(1);
-    to->said++;
-    hz3_stats_text_process(to->text);
-    if (value)
-        hz3_print(to->text, format, value >> (mib ? 20 : 10), mib ? "M" : "K", bytes >> 10);
-    else
-        hz3_print(to->text, format, bytes >> 10);
-}
-
-static size_t beyond(size_t bound)
-{
-    size_t bytes = 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_transfer_beyond(cls, bound);
-    return bytes;
-}
-
-/* The largest of some bounds that takes half of it out, or else the least. */
-static size_t transfer_bound(size_t transfer)
-{
-    size_t bound = HZ3_MIB(1);
-    while (bound > HZ3_KIB(64) && beyond(bound) < transfer / 2) bound /= 4;
-    return bound;
-}
-
-/* Advice of the decay time is given only where the background thread runs, or the program has one thread: else an idle
- * process gives nothing back. */
-static void print_advice(struct hz3_text *text, const struct explained *sum)
-{
-    struct advice to = {text, sum->rss / WORTH, 0};
-    bool attended = hz3_get(hz3_pages_attended);
-    size_t retain = sum->waiting / 2, bound = transfer_bound(sum->transfer);
-    if (retain < hz3_get(hz3_pages_dirty_max))
-        advise(&to, sum->waiting, retain,
-               attended ? "HZ3_RETAIN=%zu%s or a shorter HZ3_DECAY gives back sooner what waits (%zu KiB)\n"
-                        : "HZ3_RETAIN=%zu%s gives back sooner what waits (%zu KiB)\n");
-    advise(&to, sum->earned, sum->earned / 2,
-           "HZ3_CACHE_TOTAL=%zu%s bounds what the threads' magazines hold (%zu KiB)\n");
-    advise(&to, beyond(bound), bound, "HZ3_TRANSFER_CACHE=%zu%s keeps that much out of the transfer cache (%zu KiB)\n");
-    if (attended)
-        advise(&to, hz3_min(sum->gaps, hz3_gauge(HZ3_GAUGE_IDLE)), 0,
-               "A shorter HZ3_DECAY gives back sooner the free pages of runs in use (%zu KiB)\n");
-    advise(&to, sum->free - sum->gaps, 0,
-           "No option gives back what is free in pages that hold other objects, too (%zu KiB)\n");
-}
-
 /* Pages that were only read are the one page of zeroes, small or huge: in memory, but not resident.  What is resident
  * beside the spans are tables that lie in one mapping with them. */
 static void settle(struct explained *sum)
@@ -251,7 +183,6 @@ void hz3_explain_text(struct hz3_text *text)
         settle(&sum);
         print_sum(text, &sum);
         print_holes(text, &sum);
-        print_advice(text, &sum);
     } else {
         hz3_stats_text_process(text);
         hz3_print(text, "where the resident memory is cannot be told: the system's list of it cannot be read\n");

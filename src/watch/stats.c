@@ -24,7 +24,6 @@ struct hz3_class_stats hz3_stats_of_class(unsigned cls)
     return (struct hz3_class_stats){.out = (size_t)(taken - retired),
                                     .thread = cached.thread,
                                     .outgoing = cached.outgoing,
-                                    .earned = cached.earned,
                                     .stashed = hz3_owner_stash_objects(cls),
                                     .transfer = hz3_transfer_objects(cls)};
 }

@@ -31,7 +31,6 @@ size_t hz3_stats_free_ranges(void);
 struct hz3_class_stats {
     size_t out; /* of its runs: with the program, or in the next five */
     size_t thread, outgoing, stashed, transfer;
-    size_t earned; /* a part of thread: struct hz3_cached */
 };
 struct hz3_class_stats hz3_stats_of_class(unsigned cls);
 HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)

@@ -187,28 +187,26 @@ PROGRAMS = {"waits": WAITS, "gaps": GAPS, "few": GAPS.replace("300000", "60000")
 
 
 def explained(library, path, env, patience=0.0):
-    """What the reader says, and what the process says at its end."""
-    env = {**os.environ, "LD_PRELOAD": str(library), "HZ3_STATS": "explain", **env}
-    with resting(path, env=env, stderr=subprocess.PIPE) as (process, _):
+    with resting(path, env={**os.environ, "LD_PRELOAD": str(library), **env}) as (process, _):
         time.sleep(patience)
-        return said("explain", process.pid), process.communicate(b"\n")[1].decode()
+        return said("explain", process.pid)
 
 
 def advised(text):
     """{sentence: bytes}"""
-    found = re.findall(r"^(?:hz3: \[.*\] )?((?:HZ3_|A shorter|No option).*) \(([\d.]+ \w+)\)\.?$", text, re.M)
+    found = re.findall(r"^((?:HZ3_|A shorter|No option).*) \(([\d.]+ \w+)\)\.?$", text, re.M)
     return {words: size(number) for words, number in found}
 
 
 def acts(program, name, env, sentence, what, *following):
     """Each of these takes most of the row away that the sentence is about."""
     library, path = ROOT / "libhakozuna_hz3_scale.so", program(name, text=PROGRAMS[name])
-    before, inside = explained(library, path, env)
+    before = explained(library, path, env)
     (words,) = [words for words in advised(before) if re.match(sentence, words)]
     for options in following or (dict(re.findall(r"(HZ3_\w+)=(\w+)", words)),):
-        after, _ = explained(library, path, {**env, **options}, 0.3)
+        after = explained(library, path, {**env, **options}, 0.3)
         assert row(before, what) - row(after, what) > 0.4 * advised(before)[words] and words not in advised(after), after
-    return before, words, inside
+    return before
 
 
 LONG, ALONE = {"HZ3_DECAY": "60s"}, {"HZ3_BACKGROUND": "0"}
@@ -222,10 +220,8 @@ LONG, ALONE = {"HZ3_DECAY": "60s"}, {"HZ3_BACKGROUND": "0"}
     ("caches", {}, r"HZ3_CACHE_TOTAL=\w+ bounds", "threads' magazines", []),
     ("rests", ALONE, r"HZ3_TRANSFER_CACHE=\w+ keeps", "in flight between threads", []),
 ])
-def test_what_is_advised_acts_and_the_process_says_the_same(program, name, env, sentence, what, following):
-    before, words, inside = acts(program, name, env, sentence, what, *following)
-    (same,) = [same for same in advised(inside) if re.match(sentence, same)]
-    assert advised(inside)[same] == pytest.approx(advised(before)[words], rel=0.1)
+def test_what_is_advised_acts(program, name, env, sentence, what, following):
+    acts(program, name, env, sentence, what, *following)
 
 
 @pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
@@ -243,7 +239,7 @@ def test_huge_pages_that_were_only_read_are_not_resident(preload, program):
                     reason="the system makes no huge pages")
 @pytest.mark.xfail(reason="in a program with one thread the frees break most huge pages before anybody asks", strict=False)
 def test_huge_pages_are_told_and_advised_against(program):
-    text, _, _ = acts(program, "few", {"HZ3_THP": "always"}, "HZ3_THP=never lets", "free, in huge pages")
+    text = acts(program, "few", {"HZ3_THP": "always"}, "HZ3_THP=never lets", "free, in huge pages")
     assert re.search(r"^\d+\.\d MiB of hz3's memory are in huge pages\.$", text, re.M)
     assert abs(float(SUM.search(text)[2]) - 100) < 2
 
@@ -251,10 +247,9 @@ def test_huge_pages_are_told_and_advised_against(program):
 def test_where_no_option_helps_that_is_said(program):
     library, path = ROOT / "libhakozuna_hz3_scale.so", program("holes")
     for options in {}, {"HZ3_DECAY": "10ms", "HZ3_RETAIN": "0", "HZ3_SOFT_LIMIT": "1M", "HZ3_TRANSFER_CACHE": "64K"}:
-        for text in explained(library, path, options, 0.3):
-            (words, number), = advised(text).items()
-            assert words.startswith("No option gives back what is free in pages") and number > 100 << 20
-    text, _ = explained(library, program("rests"), {**ALONE, "HZ3_TRANSFER_CACHE": "64K"})
+        (words, number), = advised(explained(library, path, options, 0.3)).items()
+        assert words.startswith("No option gives back what is free in pages") and number > 100 << 20
+    text = explained(library, program("rests"), {**ALONE, "HZ3_TRANSFER_CACHE": "64K"})
     assert "HZ3_TRANSFER_CACHE" not in text
 
 
@@ -355,7 +350,7 @@ def test_what_was_only_read_and_what_is_in_flight_are_the_same_inside(preload, p
             outside = said("explain", process.pid)
             inside = process.communicate(b"x")[1].decode()
         agree(inside, outside)
-        assert [bool(re.search(r"\bHZ3_RETAIN=\d+M ", text)) for text in (inside, outside)] == 2 * [name == "waits"]
+        assert bool(re.search(r"\bHZ3_RETAIN=\d+M ", outside)) == (name == "waits")
 
 
 HEAPS = 60000 * 320 + 20 * 500000  # bytes, of heaps.c
