@@ -1,7 +1,6 @@
 #include "back/free_spans.h"
 
 #include "back/gauges.h"
-#include "back/huge_pages.h"
 #include "base/check.h"
 
 enum {

@@ -2,7 +2,6 @@
 
 #include "back/free_spans.h"
 #include "back/gauges.h"
-#include "back/huge_pages.h"
 #include "back/vma_edges.h"
 #include "os/os.h"
 

@@ -2,12 +2,10 @@
 
 #include "back/fresh.h"
 #include "back/gauges.h"
-#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "back/states.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
-#include "os/mappings.h"
 #include HZ3_FREE_CHECK_H
 
 enum { WORD = 64 };

@@ -1,7 +1,6 @@
 #include "middle/central.h"
 
 #include "back/gauges.h"
-#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "back/run.h"
 #include "base/check.h"
