@@ -108,12 +108,6 @@ void hz3_transfer_recount(void)
     if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
 }
 
-size_t hz3_transfer_beyond(unsigned cls, size_t bytes)
-{
-    unsigned now = hz3_min(hz3_stack_count(&cache[cls].stack), cache[cls].max), then = magazines_max(cls, bytes);
-    return now > then ? hz3_transfer_objects(cls) * hz3_class_size(cls) / now * (now - then) : 0;
-}
-
 size_t hz3_transfer_objects(unsigned cls)
 {
     return hz3_stack_objects(&cache[cls].stack) + hz3_central_cached(cls);
