@@ -10,7 +10,7 @@ enum {
     KINDS = HZ3_SPAN_UNMAPPED + 1,
 };
 
-HZ3_TOGETHER struct hz3_lock hz3_pages_lock;
+HZ3_TOGETHER HZ3_CACHE_ALIGNED struct hz3_lock hz3_pages_lock;
 static struct hz3_span *lists[KINDS][LISTS];
 static uint64_t filled_lists[KINDS][(LISTS + 63) / 64]; /* bit: the list holds a span */
 static struct hz3_span *oldest, *newest;                /* dirty spans by age */

@@ -1,6 +1,6 @@
 #include "back/gauges.h"
 
-HZ3_TOGETHER HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
+HZ3_TOGETHER HZ3_CACHE_ALIGNED HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
 
 const struct hz3_place hz3_gauge_places[] = {
     HZ3_PLACE("gauge.used", hz3_gauges[HZ3_GAUGE_USED]),

@@ -15,7 +15,7 @@ enum {
     HOLE_MAX = 256, /* granules mapped at a time in a hole */
 };
 
-HZ3_TOGETHER size_t hz3_grown;
+HZ3_TOGETHER HZ3_CACHE_ALIGNED size_t hz3_grown;
 
 struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t align, enum hz3_span_kind kind)
 {

@@ -4,7 +4,7 @@
 _Static_assert(offsetof(struct hz3_span, in_central.older) == 64, "the hot part of a descriptor");
 _Static_assert(sizeof(struct hz3_span) % 128 == 0, "and the whole");
 
-HZ3_TOGETHER struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
+HZ3_TOGETHER HZ3_CACHE_ALIGNED struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uint8_t hz3_state_shift[HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED, *hz3_states;
 unsigned hz3_state_tables;

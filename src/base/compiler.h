@@ -13,7 +13,7 @@
 #define HZ3_CACHE_ALIGNED __attribute__((aligned(HZ3_CACHE_LINE)))
 /* For small variables that nearly every process writes: they lie together, since a forked child copies each page that
  * it writes to. */
-#define HZ3_TOGETHER __attribute__((section(".data"))) HZ3_CACHE_ALIGNED
+#define HZ3_TOGETHER __attribute__((section(".data")))
 /* For functions that read counters of running threads, where any value that a counter had will do. */
 #define HZ3_RACY __attribute__((no_sanitize_thread))
 /* For hot data: code reaches it without the GOT. */

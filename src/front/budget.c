@@ -9,7 +9,7 @@ enum {
     FIRST_MIN = 2,     /* objects in a larger class's first magazine, which counts */
 };
 
-HZ3_TOGETHER HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
+HZ3_TOGETHER HZ3_CACHE_ALIGNED HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
 static size_t thread_budget;
 intptr_t hz3_budget_total;
 

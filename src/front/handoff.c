@@ -8,7 +8,7 @@ static struct {
     struct hz3_cache cache;
 } handoffs[HZ3_HANDOFFS];
 /* A bit for each that is taken: a forked child reads no page of the others, each of which would cost it a fault. */
-static HZ3_TOGETHER uint32_t taken;
+static HZ3_TOGETHER HZ3_CACHE_ALIGNED uint32_t taken;
 _Static_assert(HZ3_HANDOFFS <= 32, "a bit for each");
 
 bool hz3_handoff_leave(const struct hz3_cache *cache)

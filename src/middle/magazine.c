@@ -5,7 +5,7 @@ enum {
     BATCH = 4, /* magazines taken from the area at a time, and written; these neighbours are one thread's */
 };
 const struct hz3_magazine hz3_magazine_stub;
-HZ3_TOGETHER struct hz3_lock hz3_magazine_lock;
+HZ3_TOGETHER HZ3_CACHE_ALIGNED struct hz3_lock hz3_magazine_lock;
 static struct {
     struct hz3_stack stack;
 } HZ3_CACHE_ALIGNED empties[EMPTY_STACKS];
