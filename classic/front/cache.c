@@ -92,18 +92,12 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     return true;
 }
 
-static void retire_one(void *p, unsigned cls)
-{
-    hz3_central_retire(cls, &p, 1);
-    hz3_thread_freed(cls, 1);
-}
-
 static void free_inside(struct hz3_thread *self, void *p, unsigned cls)
 {
     hz3_thread_count(self, cls);
     /* Joining may have made room. */
     if (hz3_is_full(self->cache.top[cls]) && !load_empty(self, cls)) {
-        retire_one(p, cls);
+        hz3_thread_retire(p, cls);
         return;
     }
     hz3_cache_recount(&self->cache, cls);
@@ -232,7 +226,7 @@ HZ3_NOINLINE void *hz3_cache_malloc_slow(unsigned cls)
 static void free_slow(struct hz3_thread *self, void *p, unsigned cls)
 {
     if (!enter(self, !self->by_loader)) {
-        retire_one(p, cls);
+        hz3_thread_retire(p, cls);
         return;
     }
     hz3_thread_go_inside(self);

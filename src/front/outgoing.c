@@ -44,8 +44,7 @@ void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned
         send(slot, true);
         struct hz3_magazine *magazine = hz3_spares_get(&hz3_thread.cache, cls);
         if (!magazine) {
-            hz3_central_retire(cls, &p, 1);
-            hz3_thread_freed(cls, 1);
+            hz3_thread_retire(p, cls);
             return;
         }
         magazine->header.key = (uint16_t)key;

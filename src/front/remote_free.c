@@ -9,12 +9,10 @@ static void free_inside(void *p, unsigned cls, unsigned owner)
 {
     bool inside = hz3_cache_enter();
     struct hz3_outbox *outbox = inside ? hz3_outbox_get() : NULL;
-    if (outbox) {
+    if (outbox)
         hz3_outgoing_put(outbox, p, cls, owner);
-    } else {
-        hz3_central_retire(cls, &p, 1);
-        hz3_thread_freed(cls, 1);
-    }
+    else
+        hz3_thread_retire(p, cls);
     if (inside) hz3_cache_leave();
 }
 

@@ -147,6 +147,13 @@ HZ3_INLINE void hz3_thread_freed(unsigned cls, size_t objects)
     hz3_thread.freed += objects * hz3_class_size(cls);
 }
 
+/* The thread frees an object that goes back into its run. */
+HZ3_INLINE void hz3_thread_retire(void *p, unsigned cls)
+{
+    hz3_central_retire(cls, &p, 1);
+    hz3_thread_freed(cls, 1);
+}
+
 enum { HZ3_ASLEEP_EMPTIED = UINT8_MAX };
 void hz3_thread_wait_for_visitor(struct hz3_thread *self);
 /* In a forked child, where no visitor goes on with what it has begun. */
