@@ -293,26 +293,25 @@ static size_t free_bytes(void)
     return hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED);
 }
 
-/* Purges dirty memory beyond `keep` bytes, whatever its age, but `most` bytes at most; returns how much. */
-static size_t purge_excess(size_t keep, size_t most)
+/* Purges dirty memory beyond `keep` bytes, whatever its age, but `most` bytes at most. */
+static void purge_excess(size_t keep, size_t most)
 {
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     if (hz3_pages_pressed()) keep = 0;
     keep -= hz3_min(keep, hz3_gauge(HZ3_GAUGE_LARGE_CACHED));
-    if (likely(dirty <= keep) || hz3_pages_refused()) return 0;
-    size_t purged = purge_oldest(0, keep, hz3_min(most, dirty), true);
+    if (likely(dirty <= keep) || hz3_pages_refused()) return;
+    hz3_rent_gave(purge_oldest(0, keep, hz3_min(most, dirty), true));
     /* If much is kept the background thread will call hz3_pages_stay_broken.  If the program is too busy for that, it
      * is to have its huge pages. */
     if (keep < hz3_pages_much())
         hz3_pages_stay_broken();
     else
         hz3_set(heeded, hz3_get(hz3_os_broken));
-    return purged;
 }
 
 void hz3_pages_make_room(size_t bytes)
 {
-    hz3_rent_gave(purge_excess(hz3_pages_growth_bound(free_bytes()), bytes));
+    purge_excess(hz3_pages_growth_bound(free_bytes()), bytes);
 }
 
 /* Whether a free may leave purging to the background thread.  Not near a limit, and not where free memory costs
@@ -325,7 +324,7 @@ static bool may_wait(void)
 
 void hz3_pages_heed_limits(void)
 {
-    if (!may_wait()) hz3_rent_gave(purge_excess(hz3_pages_retained(free_bytes()), SIZE_MAX));
+    if (!may_wait()) purge_excess(hz3_pages_retained(free_bytes()), SIZE_MAX);
 }
 
 /* ---- fork ---- */

@@ -336,16 +336,20 @@ uint64_t hz3_os_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-uint64_t hz3_os_used_ns(void)
+static uint64_t ns_by(clockid_t clock)
 {
-    struct timespec used = now_by(CLOCK_PROCESS_CPUTIME_ID);
-    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    struct timespec now = now_by(clock);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 uint64_t hz3_os_now_ns(void)
 {
-    struct timespec now = now_by(CLOCK_MONOTONIC);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return ns_by(CLOCK_MONOTONIC);
+}
+
+uint64_t hz3_os_used_ns(void)
+{
+    return ns_by(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms)
