@@ -70,8 +70,8 @@ def test_conda_runs_a_script_that_installs(tmp_path):
     recipe = YAML(typ="safe").load(text.replace('{{ compiler("c") }}', "c-compiler").replace("{{ version }}", VERSION))
     assert recipe["package"] == {"name": "hz3", "version": VERSION}
     assert (RECIPES / "conda" / recipe["source"]["path"]).resolve() == ROOT
-    env = {**os.environ, "SRC_DIR": str(ROOT), "PREFIX": str(tmp_path / "root")}
+    env = {**os.environ, "SRC_DIR": str(ROOT), "PREFIX": str(tmp_path / "prefix")}
     run(RECIPES / "conda/build.sh", cwd=tmp_path, env=env)
-    env["PATH"] = f"{tmp_path}/root/bin:{env['PATH']}"
+    env["PATH"] = f"{tmp_path}/prefix/bin:{env['PATH']}"
     for command in recipe["test"]["commands"]:
         run("sh", "-c", command, env=env)
