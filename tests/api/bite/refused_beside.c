@@ -14,7 +14,7 @@
 
 #include "support.h"
 
-enum { THREADS = 4, FREES = 400, LIMIT = 1024, BLOCK = 48, MOST = 600 };
+enum { THREADS = 4, FREES = 200, LIMIT = 1024, BLOCK = 48, MOST = 600 };
 
 static _Thread_local unsigned mapped, given_back;
 
@@ -30,9 +30,9 @@ static atomic_int freed;
 
 static void take_time(size_t bytes)
 {
-    if (!slow || bytes < MIB(MOST) / 2) return;
+    if (!slow || bytes < MIB(BLOCK) / 2) return;
     begun = true;
-    sleep_for(0.03);
+    sleep_for(0.01);
 }
 
 int madvise(void *at, size_t bytes, int advice)
@@ -60,28 +60,22 @@ static void *keep_freeing(void *arg)
     return arg;
 }
 
-static long waits(void)
-{
-    struct rusage usage;
-    CHECK(getrusage(RUSAGE_THREAD, &usage) == 0);
-    return usage.ru_nvcsw;
-}
-
+/* Whoever waited for the end of a purge would be refused once for each. */
 static void refuse_at_once(void)
 {
     mapped = given_back = 0;
     unsigned times = 0;
-    long before = waits();
+    slow = !ANY_MALLOC;
     for (; freed < FREES; times++) {
         errno = 0;
         CHECK(forget(malloc(MIB(2 * LIMIT))) == NULL && errno == ENOMEM);
         sched_yield();
     }
-    long waited = waits() - before;
-    printf("for %u refusals %ld waits, %u mmap, %u purges\n", times, waited, mapped, given_back);
+    slow = false;
+    printf("%u refusals beside %d frees, %u mmap, %u purges\n", times, FREES, mapped, given_back);
     fflush(stdout);
     CHECK(given_back == 0 && mapped <= 10 * times);
-    CHECK(ANY_MALLOC || waited <= times); /* one each at most: for a lock */
+    CHECK(ANY_MALLOC || (begun && times > 10 * FREES));
 }
 
 static void *free_it(void *p)
@@ -94,6 +88,7 @@ static void serve_what_is_going_back(void)
 {
     void *p = malloc(MIB(MOST));
     CHECK(p != NULL);
+    begun = false;
     slow = !ANY_MALLOC;
     pthread_t other = start_thread(free_it, p);
     if (ANY_MALLOC) join_thread(other);
