@@ -55,8 +55,9 @@ static int64_t grow_by(struct hz3_window *window, size_t step)
 int64_t hz3_grow_window(struct hz3_window *window, size_t granules)
 {
     learn_in_time(granules); /* the step depends on it */
-    int64_t first = grow_by(window, step_of(window->frontier, granules, GROW_MAX));
-    return first < 0 ? grow_by(window, granules) : first;
+    size_t step = step_of(window->frontier, granules, GROW_MAX);
+    int64_t first = grow_by(window, step);
+    return first < 0 && step > granules ? grow_by(window, granules) : first;
 }
 
 bool hz3_grow(size_t granules)
