@@ -16,6 +16,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "support.h"
 
@@ -275,12 +276,12 @@ static void a_child_can_use_what_another_thread_was_clearing(void **state)
 
 static pthread_key_t others;
 static enum hz3_thread_state states[PTHREAD_DESTRUCTOR_ITERATIONS];
-static unsigned endings;
+static atomic_uint endings; /* ThreadSanitizer has a thread end before the last destructors */
 
 static void end_again(void *unused)
 {
-    states[endings++] = hz3_thread.state;
-    if (endings < PTHREAD_DESTRUCTOR_ITERATIONS) CHECK(pthread_setspecific(others, unused) == 0);
+    states[endings] = hz3_thread.state;
+    if (++endings < PTHREAD_DESTRUCTOR_ITERATIONS) CHECK(pthread_setspecific(others, unused) == 0);
 }
 
 /* Builds as much as makes a thread worth a cache to the end. */
