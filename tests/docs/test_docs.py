@@ -13,6 +13,9 @@ OTHERS = ("*.md", "src/README.md", "packaging/*/README.md", "tests/model/README.
 PAGES = sorted([*DOCS.rglob("*.md"), *(page for pattern in OTHERS for page in ROOT.glob(pattern))])
 README_MOST = 900  # words
 MULTIPLE = re.compile(r"[0-9.]x\b")
+WALK_MOST = 1500  # words of the page that follows a malloc and a free
+DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
+SOURCES = sorted(path for folder in ("src", "include", "classic") for path in (ROOT / folder).rglob("*.[ch]"))
 
 
 def name(path: Path) -> str:
@@ -96,6 +99,57 @@ def test_the_design_has_no_multiples(page):
 def test_what_a_multiple_is():
     assert all(MULTIPLE.search(text) for text in ("1.23x", "2x as fast", "(0.5x)"))
     assert not any(MULTIPLE.search(text) for text in ("0x10", "x86-64", "64 KiB", "2 times"))
+
+
+def status(text: str) -> str:
+    """A decision's status as the list of decisions has it: `stands`, or who changed it or did away with it."""
+    said = (text + "\n\n").split("\n\n")[1]
+    found = re.match(r"\*\*Status\.\*\* (Stands\.|Changed by (?=\[)|Gone: (?=\[))", said)
+    if not found or found[1] == "Stands.":
+        return "stands" if found else ""
+    return found[1].lower() + ", ".join(re.findall(r"\[\d{4}\]\(\S+?\)", said))
+
+
+def test_the_walk_through_hz3_is_short():
+    assert len(words((DOCS / "design/README.md").read_text())) <= WALK_MOST
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "design").glob("*.md")), ids=name)
+def test_the_design_names_functions_that_there_are(page):
+    code = set(re.findall(r"\bhz3_\w+", "\n".join(path.read_text() for path in SOURCES)))
+    assert not set(re.findall(r"\bhz3_\w+", page.read_text())) - code
+
+
+def test_the_picture_of_a_span_has_every_state():
+    """The states of lane secure alone are on its own page."""
+    states = set(re.findall(r"^    (HZ3_SPAN_\w+)", (ROOT / "src/back/span.h").read_text(), re.M)) - {"HZ3_SPAN_NONE"}
+    told = set(re.findall(r"HZ3_SPAN_\w+", (DOCS / "design/README.md").read_text()))
+    assert len(states) > 5 and states - told == {"HZ3_SPAN_GUARD", "HZ3_SPAN_WAITING"} and told <= states
+
+
+def test_the_status_of_a_decision():
+    page = "# 0007: A\n\n**Status.** {}\n\n**Question.** Why?\n"
+    assert status(page.format("Stands.")) == status(page.format("Stands. [0001](0001-a.md) made\nit smaller.")) == "stands"
+    assert status(page.format("Changed by [0001](0001-a.md) and\n[0002](b.md): c.")) == (
+        "changed by [0001](0001-a.md), [0002](b.md)")
+    assert status(page.format("Gone: [0001](0001-a.md) asks d.")) == "gone: [0001](0001-a.md)"
+    assert not any(map(status, (page.format("Changed by chance."), page.format("Perhaps."), "# 0007: A\n\n**Question.**\n")))
+
+
+def test_the_list_of_decisions_has_each_with_its_status():
+    rows = re.findall(r"^\| (\[\d{4}\]\(\S+\)) \| (.+) \| (.+) \|$", (DOCS / "decisions/README.md").read_text(), re.M)
+    pages = [(page.name, page.read_text()) for page in DECISIONS]
+    assert len(pages) > 50 and all(status(text) for _, text in pages)
+    assert rows[: len(pages)] == [
+        (f"[{file[:4]}]({file})", text.split("\n", 1)[0].partition(": ")[2], status(text)) for file, text in pages]
+
+
+def test_decisions_that_are_named_exist():
+    numbers = {page.name[:4] for page in DECISIONS}
+    named = {number for page in DECISIONS for number in re.findall(r"(?<![\d.,])0\d{3}\b", page.read_text())}
+    code = "\n".join(path.read_text() for path in [*SOURCES, *ROOT.glob("*/flags.def"), ROOT / "src/base/flags.def"])
+    named |= set(re.findall(r"decisions/(0\d{3})", code))
+    assert len(named) > 50 and named <= numbers
 
 
 def test_the_page_of_options_has_every_option():
