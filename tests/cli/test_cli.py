@@ -253,6 +253,8 @@ def test_help(tree):
     usage = subprocess.run([ROOT / "bin/hz3", "help"], capture_output=True, text=True).stdout
     for beside in ROOT.glob("bin/hz3-*"):
         assert re.search(rf"^  {beside.name[4:]} +\w+ .*\w$", usage, re.M), "a line with its meaning"
+    columns = {len(before) for before in re.findall(r"^(  [a-z]+ +| {5,})\w", usage, re.M)}
+    assert columns == {15} and max(map(len, usage.splitlines())) <= 100
 
 
 def test_verbs_beside(tree):
