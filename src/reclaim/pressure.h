@@ -1,17 +1,18 @@
-/* How much reclaim could give back, and whether it has to do so at once. */
+/* How much reclaim could give back, and whether it must do so at once. */
 #ifndef HZ3_RECLAIM_PRESSURE_H
 #define HZ3_RECLAIM_PRESSURE_H
 
 #include "base/types.h"
 
-/* Bytes that wait to go back: free spans, and free objects in runs, shared caches and stashes. */
+/* Bytes that could go back: in free spans, and in free objects in runs, shared caches and stashes. */
 size_t hz3_reclaim_waiting(void);
-/* Bytes that a search could give back, at most: all that is free or in runs, also what no gauge knows to be free, such
- * as what is in magazines. */
+/* Upper bound of what a search could give back, in bytes: everything that is free or in runs, including what no gauge
+ * counts as free, such as objects in magazines. */
 size_t hz3_reclaim_at_most(void);
-/* hz3_pages_pressed, but with all that waits and not only pages. */
+/* Whether memory is above the soft limit and more than a 32nd of the limit could go back.  Counts all that waits, where
+ * hz3_pages_pressed counts pages only. */
 bool hz3_reclaim_pressed(void);
-/* Whether growth should give back first: much of what is in use are free objects, and the system does not make huge
- * pages everywhere, which purging runs would break. */
+/* Whether growth should retire cached objects and purge runs: more of them is free than the growth bound allows, and
+ * purging runs would not break huge pages. */
 bool hz3_reclaim_grows_in_vain(void);
 #endif

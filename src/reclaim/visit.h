@@ -1,4 +1,4 @@
-/* Reclaim by the program's own threads: after a slow path they do what is due of a pass, a slice at a time. */
+/* Reclaim by the program's own threads: after a slow path they make the slices of a pass that are due. */
 #ifndef HZ3_RECLAIM_VISIT_H
 #define HZ3_RECLAIM_VISIT_H
 
@@ -6,13 +6,15 @@
 
 void hz3_reclaim_start(uint32_t decay_ms);
 
-/* Makes the slices of a pass that are due.  To be called now and then, with no lock held.  Returns the epoch. */
+/* Makes the slices of a pass that are due, and starts the background thread if it has work.  Call in slow paths and
+ * frees of large blocks, inside the gate, with no lock held.  Returns the epoch. */
 uint32_t hz3_reclaim_tick(void);
 
-/* To be called after a slow path that found hz3_thread.due: ticks, and does what growth or a new epoch calls for. */
+/* Call after a slow path if hz3_thread.due is set: ticks, and does what growth or a new epoch calls for. */
 void hz3_reclaim_visit_slow(void);
-/* This thread took so many bytes of pages that were not there, besides what its cache counts.  Inside the gate. */
+/* Reports `bytes` of fresh (never resident) pages that this thread just took outside its cache.  May purge as many.
+ * Call inside the gate. */
 void hz3_reclaim_grew(size_t bytes);
-/* After a thread's end. */
+/* Call after hz3_cache_depart: gives back what the thread's end leaves nobody to give back. */
 void hz3_reclaim_departed(const struct hz3_departure *departure);
 #endif
