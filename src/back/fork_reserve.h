@@ -1,8 +1,6 @@
-/* Memory for threads that the gate turns away while another one forks.  Address space is set aside beforehand, and
- * dealt out in whole granules without a lock.  Each block is a large block like any other, except that the page pool
- * learns of it later (hz3_fork_reserve_settle).  Blocks that are freed meanwhile wait for that, too.
- *
- * Talks to the page pool and the map. */
+/* Memory for threads that the gate turns away during a fork.  Address space is set aside beforehand, and dealt out in
+ * whole granules without a lock.  Each block is an ordinary large block, except that the page pool learns of it later,
+ * in hz3_fork_reserve_settle; so it does of blocks that are freed meanwhile. */
 #ifndef HZ3_BACK_FORK_RESERVE_H
 #define HZ3_BACK_FORK_RESERVE_H
 
@@ -13,7 +11,8 @@ void hz3_fork_reserve_fill(void);
 /* Inside the gate: gives the rest of the reserve back to the page pool. */
 void hz3_fork_reserve_empty(void);
 size_t hz3_fork_reserve_bytes(void); /* of the rest */
-/* Inside the gate, before a large block is freed or resized: tells the page pool what was taken and put since. */
+/* Call inside the gate, before a large block is freed or resized: tells the page pool which blocks were taken and freed
+ * since. */
 void hz3_fork_reserve_settle(void);
 
 /* At any time: a large block that reads as zero, or NULL. */

@@ -1,5 +1,5 @@
-/* Gauges: how much is in use, free and waiting.  Any thread may read them at any time.  Each room writes its own, and
- * only by the two functions here. */
+/* Gauges: how many bytes are in use, free and waiting.  Any thread may read them at any time.  Each is written by one
+ * room, and only by the two functions here. */
 #ifndef HZ3_BACK_GAUGES_H
 #define HZ3_BACK_GAUGES_H
 
@@ -33,7 +33,7 @@ HZ3_INLINE void hz3_gauge_add(enum hz3_gauge gauge, size_t change)
     hz3_add(hz3_gauges[gauge], change);
 }
 
-/* The same for a gauge that is only written under one lock, which is held. */
+/* Cheaper: for a gauge that is only written under one lock, which is held. */
 HZ3_INLINE void hz3_gauge_add_locked(enum hz3_gauge gauge, size_t change)
 {
     hz3_set(hz3_gauges[gauge], hz3_get(hz3_gauges[gauge]) + change);

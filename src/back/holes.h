@@ -1,17 +1,17 @@
-/* Holes: large clean spans that nobody took for a while are unmapped.  A core that a debugger writes has every page
- * that is mapped, also those that were purged, and page tables stay until memory is unmapped.  What is taken again soon
- * is only purged: unmapping stops the other threads' page faults, and taking it again is one call more.
+/* Holes: unmaps large clean spans that nobody took for a while.  A core dump by a debugger contains all mapped memory,
+ * even what was purged, and page tables stay until memory is unmapped.  Memory that is taken again soon is only purged,
+ * since unmapping stops the page faults of all threads, and mapping it again is one more call.
  *
- * Each hole parts a mapping in two, and a process may have 65530 of these by default.  So a hole has 2 MiB (1 MiB where
- * mappings count) and a thousandth of the heap; to each doubling of the heap there are a thousand at most.  The page
- * pool's lock is not held.  Talks to the free spans; must not know why memory goes back. */
+ * Each hole splits a mapping, and a process may have 65,530 mappings by default.  So a hole is at least 2 MiB (1 MiB
+ * where mappings count) and at least a 1024th of the heap.  Call without the page pool's lock.  Must not know why
+ * memory goes back. */
 #ifndef HZ3_BACK_HOLES_H
 #define HZ3_BACK_HOLES_H
 
 #include "base/types.h"
 
-/* Unmaps the spans that were freed, or became clean, `age` ms ago or earlier. */
+/* Unmaps the clean spans that were filed at least `age` ms ago. */
 void hz3_holes_make(uint32_t age);
-/* The program asked to trim: unmaps all, also small ones, but eight thousand to each doubling of the heap. */
+/* For malloc_trim: unmaps all clean spans of any age, down to an 8192nd of the heap. */
 void hz3_holes_make_all(void);
 #endif

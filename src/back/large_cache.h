@@ -1,22 +1,21 @@
-/* The large cache: freed large blocks that wait, whole and still tagged, for the next request of about their size.  So
- * a thread that frees and allocates big buffers in turn needs neither the page pool's lock nor fresh pages.  Threads
- * spread over a few shards.  None is private: a thread that finds nothing in its own looks at the others.
- * Gives what is too much to the page pool.  Must not know of threads or heaps. */
+/* The large cache: freed large blocks that wait as a whole, still tagged, for the next request of about their size.  So
+ * a thread that frees and allocates large buffers in turn needs neither the page pool's lock nor fresh pages.  It has a
+ * few shards, none of them private.  Must not know of threads or heaps. */
 #ifndef HZ3_BACK_LARGE_CACHE_H
 #define HZ3_BACK_LARGE_CACHE_H
 
 #include "back/page_map.h"
 #include "os/lock.h"
 
-/* A block of `granules`, or up to an eighth more, that starts on a multiple of `align` granules; or NULL. */
+/* Takes a block of `granules`, or up to an eighth more, that starts at a multiple of `align` granules; or NULL. */
 struct hz3_span *hz3_large_cache_take(size_t granules, size_t align);
-/* Takes a freed block, or gives it to the page pool where it has no room. */
+/* Puts a freed block in; gives it to the page pool if there is no room. */
 void hz3_large_cache_put(struct hz3_span *span);
 /* Shrinks a live block in place, and frees the rest. */
 void hz3_large_cache_shrink(struct hz3_span *span, size_t granules);
 /* Purges the blocks that have been here for `age` ms or more; returns the bytes. */
 size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages);
-/* hz3_pages_make_room, for the blocks here. */
+/* hz3_pages_make_room for the blocks here: call after taking `bytes` of fresh pages. */
 void hz3_large_cache_make_room(size_t bytes);
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 #endif
