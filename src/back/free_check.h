@@ -1,5 +1,5 @@
-/* HZ3_FREE_CHECK: whether an object of a size class is live, by its state byte (back/page_map).  A large block has that
- * in its descriptor. */
+/* HZ3_FREE_CHECK: whether an object of a size class is live, by its state byte (back/page_map).  A large block has a
+ * flag in its descriptor instead. */
 #ifndef HZ3_BACK_FREE_CHECK_H
 #define HZ3_BACK_FREE_CHECK_H
 
@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-/* Marks p, which is about to be handed out, as the start of a live object.  The state is 1 more than the address's low
- * byte: never 0, as p is aligned. */
+/* Marks p as the start of a live object, before it is handed out.  The state is the address's low byte plus 1: never 0,
+ * since p is aligned. */
 HZ3_INLINE void *hz3_mark_live(void *p, unsigned cls)
 {
     *hz3_state_of(p, cls) = (uint8_t)((uintptr_t)p + 1);
     return p;
 }
 
-/* The object p is no longer live.  (0 belongs to no pointer.) */
+/* Marks p as not live. (The state 0 belongs to no pointer.) */
 HZ3_INLINE void hz3_mark_freed(const void *p, unsigned cls)
 {
     *hz3_state_of(p, cls) = 0;
@@ -28,8 +28,8 @@ HZ3_INLINE bool hz3_is_live(const void *p, unsigned cls)
     return *hz3_state_of(p, cls) - 1 == (int)((uintptr_t)p % 256);
 }
 
-/* The state of an object that no malloc has returned since its run was made.  No pointer into the bytes that it stands
- * for ends like that.  For those of 256 bytes there is no such state but 0, so there such objects look freed. */
+/* The state of an object that no malloc has returned since its run was made: no pointer into the bytes that it stands
+ * for ends like that.  For states of 256 bytes there is no such value but 0, so such objects look freed. */
 HZ3_INLINE uint8_t hz3_fresh_state(uintptr_t p, unsigned shift)
 {
     return shift < 8 ? (uint8_t)((p & ~(((uintptr_t)1 << shift) - 1)) + 128) + 1 : 0;

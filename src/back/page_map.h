@@ -24,8 +24,8 @@
 #include "base/layout.h"
 #include "os/os.h"
 
-/* The class changes only while no object in the granule is live.  The owner (number of a heap) may change at any time:
- * it is advice, and a thread that read the old one loses nothing but speed. */
+/* cls: changes only while no object in the granule is live.  owner: the number of a heap; may change at any time: it is
+ * a hint, and a stale value costs nothing but time. */
 struct hz3_tag {
     uint8_t cls;
     HZ3_ATOMIC(uint8_t) owner;
@@ -65,7 +65,7 @@ extern unsigned hz3_state_tables;                            /* how many are in 
  * malloc and free take their slow paths. */
 enum { HZ3_OWNER_ZONE = 2 };
 
-/* Whether p is in a granule that was hz3's at some time. */
+/* Whether p lies in a granule that hz3 has used. */
 bool hz3_map_was_used(const void *p);
 
 HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
@@ -73,7 +73,7 @@ HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
     return (uintptr_t)p - window->base < window->bytes;
 }
 
-/* The window p lies in, if it is a pointer into one; else NULL. */
+/* The window that p lies in, or NULL. */
 HZ3_INLINE struct hz3_window *hz3_window_or_none(const void *p)
 {
     if (likely(hz3_window_has(&hz3_windows[0], p))) return &hz3_windows[0];
@@ -83,7 +83,7 @@ HZ3_INLINE struct hz3_window *hz3_window_or_none(const void *p)
     return NULL;
 }
 
-/* The same for a p that lies in one. */
+/* The window of a p that lies in one. */
 HZ3_INLINE struct hz3_window *hz3_window_of(const void *p)
 {
     struct hz3_window *window = hz3_window_or_none(p);
@@ -153,7 +153,7 @@ HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner);
 /* Writes the owner alone; objects may be live. */
 void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
-/* Tags granules in which somebody else's mapping lies, or that are left to nobody. */
+/* Tags granules that nobody may use: somebody else's mapping lies there. */
 void hz3_map_skip(uintptr_t start, size_t granules);
 /* Clears the tags of a run or a large block that ended. */
 void hz3_map_clear(const struct hz3_span *span);

@@ -1,9 +1,9 @@
-/* The tables of state bytes (HZ3_FREE_CHECK), which are mapped in parts: each with the first run whose class uses the
- * table there.  Large blocks need none, nor do runs of other tables; locked memory is not spent on them.
+/* The tables of state bytes (HZ3_FREE_CHECK).  They are mapped in parts, each with the first run whose class uses the
+ * table there.  So locked memory is not spent on tables that no run uses; large blocks have none.
  *
  * A part describes at least as much as 64 KiB of its table do, and at least a 128th of what lies before it in the
- * window.  So a table has 64 parts to each doubling at most, however much memory it describes, and never many mappings.
- * A part stays mapped; its pages go back with the granules that it describes. */
+ * window.  So a table has at most 64 parts for each doubling of memory, and never many mappings.  A part stays mapped;
+ * its pages go back with the granules that it describes. */
 #ifndef HZ3_BACK_STATES_H
 #define HZ3_BACK_STATES_H
 
@@ -12,10 +12,10 @@
 /* Maps the state bytes of a span that becomes a run of the class.  TAKEN: something else is mapped in their place.
  * The page pool's lock is not held. */
 enum hz3_map_result hz3_states_cover(const struct hz3_span *span, unsigned cls);
-/* Gives back the pages of the state bytes, none of a live object, of granules [first, end).  Pages that describe more
- * stay. */
+/* Purges the pages of the state bytes of granules [first, end), which hold no live object.  Pages that describe more
+ * than these stay. */
 void hz3_states_purge(const struct hz3_window *window, size_t first, size_t end);
-/* Asks for no huge pages among what is mapped, since every purge would break one.  (Later parts are advised as they are
- * mapped.)  The page pool's lock is held. */
+/* Asks for no huge pages in the parts that are mapped, since every purge would split one.  Later parts are advised when
+ * they are mapped.  The page pool's lock is held. */
 void hz3_states_advise(void);
 #endif

@@ -1,6 +1,7 @@
-/* A zone: objects in runs of its own, and large blocks, which go back together, run by run.  Any thread may use it;
- * all of it is under its lock, which is taken before the large cache's.  Its granules' tags have neither class nor
- * heap, so no magazine ever holds an object of a zone.  Must not know of threads, heaps or seals. */
+/* A zone: what programs know as hz3_heap_t.  Its objects lie in runs of its own; its runs and large blocks go back
+ * together.  Any thread may use it.  Its lock guards all of it, and is taken before the large cache's.  The tags of its
+ * granules have neither class nor heap, so no magazine ever holds one of its objects.  Must not know of threads, heaps
+ * or seals. */
 #ifndef HZ3_BACK_ZONE_H
 #define HZ3_BACK_ZONE_H
 
@@ -19,17 +20,17 @@ struct hz3_zone {
 
 /* All functions are called inside the gate, with no lock held. */
 void hz3_zone_start(struct hz3_zone *zone);
-/* Frees all that it holds.  Nobody else uses it any more. */
+/* Frees all that it holds. No other thread may use it. */
 void hz3_zone_end(struct hz3_zone *zone);
 
-/* An object of a size class, not marked as live, or NULL.  *grown: set to the bytes of pages that were not there, if it
- * took some. */
+/* Takes an object of a size class, not marked as live; or NULL.  *grown: set to the bytes of fresh pages, if it took
+ * some. */
 void *hz3_zone_take(struct hz3_zone *zone, unsigned cls, size_t *grown);
 /* As hz3_large_alloc. */
 void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment, bool zero);
-/* p: a live block of the zone, or an object, marked as freed; of a size class or LARGE. */
+/* Frees a live large block of the zone, or an object that is marked as freed. */
 void hz3_zone_free(struct hz3_zone *zone, void *p, unsigned cls);
-/* As hz3_large_realloc, of any large block: that of a zone stays in it. */
+/* hz3_large_realloc of any large block; that of a zone stays in its zone. */
 void *hz3_zone_large_realloc(void *p, size_t size);
 
 /* The zone in whose run, or at the start of whose large block, p lies; or NULL. */
