@@ -1,11 +1,11 @@
-/* Refill: where a malloc looks when both magazines of its class are empty.  In this order: what others left for this
- * heap, a whole magazine, a run with room, what waits for other owners, a new run. */
+/* Refill: gets objects when both magazines of a class are empty.  In this order: the stash of the thread's heap, the
+ * transfer cache, a run with room, the stashes of other heaps, a new run. */
 #ifndef HZ3_FRONT_REFILL_H
 #define HZ3_FRONT_REFILL_H
 
 #include "front/spares.h"
 
-/* Loads a magazine from elsewhere, which is closed and not empty; the empty loaded one becomes the previous. */
+/* Loads a closed, not empty magazine from elsewhere.  The loaded one, which is empty, becomes the previous one.  */
 HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
 {
     void **previous = cache->previous[cls];
@@ -15,8 +15,8 @@ HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz
     if (!hz3_is_stub(previous)) hz3_spares_put(cache, cls, hz3_magazine_of(previous));
 }
 
-/* Fills the loaded magazine of a class that has capacity, inside a slow path.  False: there is no memory. */
+/* Fills the loaded magazine of a class that has capacity; call in a slow path, inside the gate.  False: no memory.  */
 bool hz3_refill(struct hz3_thread *self, unsigned cls);
-/* The same without a lock.  False: there is nothing without one. */
+/* Fills it without a lock, for a thread that the gate turned away.  False: there is nothing without one.  */
 bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls);
 #endif

@@ -1,19 +1,19 @@
-/* A free by a thread of another heap: decides whether the object goes home or is adopted (HZ3_ADOPT_MIN),
- * and sends it home (front/outgoing). */
+/* A free of another heap's object: decides whether it goes home or is adopted (HZ3_ADOPT_MIN), and sends it home
+ * (front/outgoing). */
 #ifndef HZ3_FRONT_REMOTE_FREE_H
 #define HZ3_FRONT_REMOTE_FREE_H
 
 #include "front/outgoing.h"
 #include "front/thread.h"
 
-/* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home. */
+/* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home.  */
 enum {
     HZ3_HOME_CLASSES = HZ3_ADOPT_MIN == HZ3_SMALL_MAX ? HZ3_CLASSES
                        : HZ3_ADOPT_MIN                ? HZ3_ADOPT_MIN / HZ3_UNIT - 1
                                                       : 0
 };
 
-/* Whether p, in this window and of class cls, has to go home. */
+/* Whether p, in this window and of class cls, has to go home.  */
 HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
 {
     if (HZ3_HOME_CLASSES == 0 || likely(cls > HZ3_HOME_CLASSES)) return false;
@@ -22,8 +22,8 @@ HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, un
     return hz3_get(tags[hz3_granule_of(window, p)].owner) != hz3_thread.cache.owner;
 }
 
-/* A remote free in the usual case: one store into an outgoing magazine that has room.  False: use hz3_remote_free.  For
- * both p's state byte is cleared already. */
+/* Frees p by one store into an outgoing magazine that has room.  False: nothing was changed; use hz3_remote_free.  For
+ * both, p's state byte is cleared already. */
 HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
 {
     if (unlikely(!hz3_outbox)) return false;
@@ -35,6 +35,6 @@ HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
     return true;
 }
 
-/* In every case. */
+/* Frees p in every case: by a slow path, which may send the outgoing magazine.  */
 void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 #endif

@@ -1,5 +1,4 @@
-/* The list of threads: how they join, what they leave behind when they end, what becomes of them in a forked child, and
- * how much all of them hold. */
+/* The list of threads: joining, leaving, forks, and sums over all threads.  */
 #ifndef HZ3_FRONT_THREADS_H
 #define HZ3_FRONT_THREADS_H
 
@@ -7,19 +6,20 @@
 #include "front/thread.h"
 
 extern struct hz3_lock hz3_threads_lock;
-extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: none that joined is left; threads that wait on it are woken */
+extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: no thread that joined is left; it is a futex, whose waiters are
+                                               * woken */
 
-/* at_end: a function that the end of a thread is to run; its argument means nothing. */
+/* at_end: runs when a thread ends; its argument means nothing.  */
 void hz3_cache_start(void (*at_end)(void *));
-/* To be called by at_end: leaves this thread's cache to others, or else sees to it that at_end runs once more, after
- * the destructors of others.  Returns what reclaim has to know of it. */
+/* Call in at_end: hands this thread's cache on, or arranges that at_end runs once more after the destructors of others.
+ * Returns what reclaim has to know. */
 struct hz3_departure {
-    bool left;      /* the thread had joined, and is not to stay; else the rest is false */
+    bool left;      /* the thread had joined and has left; if not, the rest is false */
     bool last;      /* no other thread is left */
-    bool dispersed; /* few are left of a crowd: later there may be nobody to give back what the crowd left behind */
+    bool dispersed; /* few threads are left of a crowd: later there may be none to give back what it left */
 };
 struct hz3_departure hz3_cache_depart(void);
-/* A new thread gets a heap, and what its predecessor left; or its state says why not. */
+/* Gives a new thread a heap, and what a predecessor left there; or its state says why not.  */
 void hz3_threads_join(struct hz3_thread *self);
 
 /* Removes threads that ended without their destructors, so that no fork waits for them.  Does nothing while another
@@ -31,17 +31,17 @@ extern HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had
 /* Empties every `step`th handoff from `first` on (front/handoff), except those that were left since the last call; with
  * `all` those, too. */
 void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
-/* In a forked child: forgets the threads that are gone, and, if every structure is `whole`, takes over what they
+/* In a forked child: forgets the threads that it does not have and, if every structure is `whole`, takes over what they
  * had cached. */
 void hz3_cache_after_fork(bool whole);
 
-/* After a fork, where self->has_to_answer: this thread holds its entry in the list anew. */
+/* Call after a fork if self->has_to_answer: takes this thread's entry in the list anew.  */
 void hz3_threads_answer(struct hz3_thread *self);
 
-/* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait. */
+/* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait.  */
 int hz3_threads_find(const void *p, unsigned cls);
 
-/* Sums over all threads, ended ones too; running ones may change meanwhile.  Returns how many threads there are. */
+/* Sums over all threads, ended ones too; running ones may change meanwhile.  Returns how many threads there are.  */
 unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 struct hz3_cached {
     size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
@@ -53,7 +53,7 @@ HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
     struct hz3_cached cached = hz3_cache_look(cls);
     return cached.thread + cached.outgoing;
 }
-/* Bytes of the objects that this thread holds. */
+/* Bytes of the objects that this thread holds.  */
 size_t hz3_cache_bytes(void);
 extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */
 #endif

@@ -1,6 +1,6 @@
-/* The outbox has what a thread holds beside its loaded and previous magazines: objects that wait to go home
- * (front/outgoing), and those that it freed last (HZ3_SECURE).  It is made at first need, in the magazines' area, and
- * recycled when the thread ends. */
+/* The outbox has what a thread holds beside its loaded and previous magazines: objects that go home (front/outgoing)
+ * and, in lane secure, those it freed last.  It is made at first need, in the magazines' area, and reused after the
+ * thread ends. */
 #ifndef HZ3_MIDDLE_OUTBOX_H
 #define HZ3_MIDDLE_OUTBOX_H
 
@@ -23,9 +23,9 @@ struct hz3_outbox {
 
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */
 
-/* This thread's outbox; NULL: no memory, or the thread is not to have one. */
+/* Returns this thread's outbox, and makes one if need be.  NULL: no memory, or the thread must not have one.  */
 struct hz3_outbox *hz3_outbox_get(void);
-/* Leaves an empty outbox to other threads. */
+/* Puts an empty outbox away for other threads.  */
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
 extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */

@@ -1,9 +1,9 @@
-/* The owner stash (work order S44): for each heap and class a bin, a stack of magazines, where other threads leave what
- * they free of the heap's objects.  The heap's threads look there first when they run out.  It is never private: any
- * thread that needs memory may take from any bin, and reclaim retires what lies too long.
+/* The owner stash (work order S44): for each heap and class a bin, which is a stack of magazines.  Other threads push
+ * there what they free of the heap's objects, and the heap's threads look there first when their magazines are empty.
+ * It is never private: any thread that needs memory may take from any bin, and reclaim retires what lies too long.
  *
- * A bin has a bound, HZ3_S44_STASH_MAX_OBJS.  So have all bins of an owner: the larger of 1 MiB and 1/8 of its live
- * bytes.  A push beyond a bound is refused; the caller then takes the objects to the transfer cache.  Without
+ * A bin holds at most HZ3_S44_STASH_MAX_OBJS objects; all bins of an owner hold at most 1/8 of its live bytes, or 1 MiB
+ * if that is more.  A push beyond a bound is refused; the caller then uses the transfer cache.  Without
  * HZ3_S44_OWNER_STASH every push is refused, and there is nothing to pop (no_owner_stash.c). */
 #ifndef HZ3_MIDDLE_OWNER_STASH_H
 #define HZ3_MIDDLE_OWNER_STASH_H
@@ -13,18 +13,19 @@
 
 void hz3_owner_stash_start(void);
 
-/* owner: the number of a heap.  Any thread may call any of these functions at any time.
- * Pushes a closed magazine, which belongs to the stash from then on.  False: refused; nothing has changed. */
+/* Any thread may call these functions at any time.  owner: the number of a heap.
+ *
+ * Pushes a closed magazine, which then belongs to the stash.  False: refused, and nothing has changed. */
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine);
-/* A closed magazine that is not empty, or NULL: the owner's; that of any owner that has some. */
+/* Each returns a closed magazine that is not empty, or NULL: the owner's; any owner's.  */
 struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls);
 struct hz3_magazine *hz3_owner_stash_steal(unsigned cls);
-/* Retires the objects of the class's bins that lay untouched since the last call, or of all. */
+/* Retires the objects of the class's bins that nobody touched since the last call, or of all its bins.  */
 void hz3_owner_stash_trim(unsigned cls, bool all);
 
-/* Counts.  The objects of a class, exact when nobody is inside: takes all magazines out, and puts them back. */
+/* The objects of a class, exact when nobody is inside: takes all magazines out, and puts them back.  */
 size_t hz3_owner_stash_objects(unsigned cls);
-/* Bytes that wait for an owner; for all.  May be too low by 512 KiB each. */
+/* Bytes that wait for an owner; for all owners.  May be too low by 512 KiB for each owner.  */
 size_t hz3_owner_stash_in_flight(unsigned owner);
 size_t hz3_owner_stash_waiting(void);
 extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */

@@ -1,26 +1,28 @@
-/* The transfer cache (work order S42): for each class a bounded stack of magazines that any thread
- * leaves and any thread takes, whole.  Magazines that a class did not need for an epoch go on to central. */
+/* The transfer cache (work order S42): for each class a bounded stack of magazines that any thread pushes and any
+ * thread pops.  A pass of reclaim retires the magazines that a class did not need.  Takes no lock, except in trims. */
 #ifndef HZ3_MIDDLE_TRANSFER_CACHE_H
 #define HZ3_MIDDLE_TRANSFER_CACHE_H
 
 #include "base/layout.h"
 #include "middle/magazine.h"
 
-/* False: the class, or the whole cache, holds its share already; the caller keeps the magazine. */
+/* Pushes a closed magazine.  False: the class, or the whole cache, is at its bound; the caller keeps the magazine.  */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
-/* The same beyond its share, as far as a stack can count: for threads that have nowhere else to put the magazine. */
+/* Pushes beyond the bound, as far as a stack can count: for threads that have no other place for the magazine.  */
 bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
-/* Retires the magazines that the class did not need since the last call, or all; returns their bytes, counted as full.
- * Does not change hz3_transfer_waiting: call hz3_transfer_recount afterwards. */
+/* Retires the objects of the magazines that the class did not need since the last call, or of all; returns their bytes,
+ * each magazine counted as full.  hz3_transfer_waiting does not change: call hz3_transfer_recount after the last trim.
+ */
 size_t hz3_transfer_trim(unsigned cls, bool all);
 
-/* bytes: the bound for each class, but a few magazines at least; 16 times that, but 16 MiB at least, for all. */
+/* Sets the bounds.  bytes: of each class, at least a few magazines; all classes together: 16 times that, at least 16
+ * MiB. */
 void hz3_transfer_start(size_t bytes);
-/* Bytes in the cache, magazines counted as full; it may be wrong by 1 MiB for each thread that has not settled. */
+/* Bytes in the cache, each magazine counted as full.  Off by at most 1 MiB for each thread that has not settled.  */
 size_t hz3_transfer_waiting(void);
-void hz3_transfer_settle(void);            /* for the thread's end */
-void hz3_transfer_recount(void);           /* counts anew: after trims, and for what threads never settled */
-size_t hz3_transfer_objects(unsigned cls); /* in it now; exact when nobody is inside */
+void hz3_transfer_settle(void);                      /* adds this thread's unsettled bytes; for its end, too */
+void hz3_transfer_recount(void);                     /* counts all magazines anew: after trims */
+size_t hz3_transfer_objects(unsigned cls);           /* exact when nobody is inside */
 extern const struct hz3_place hz3_transfer_places[]; /* for readers outside: base/layout */
 #endif
