@@ -5,7 +5,7 @@
 
 #include "base/types.h"
 
-/* The call that handed the pointer in.  name: of the standard function. */
+/* The call to which the program passed the pointer.  name: of the standard function. */
 struct hz3_call {
     const char *name;
     const void *from; /* return address */

@@ -1,5 +1,5 @@
-/* How the process ends for a mistake.  hz3_misuse is for the program's mistakes and always on.  hz3_assert is for ours:
- * it is compiled in every build and executed where HZ3_DEBUG is 1.  Neither allocates; both end in SIGABRT. */
+/* Ends the process.  hz3_misuse is for mistakes of the program and always on.  hz3_assert is for ours: it is compiled
+ * in every build and executed if HZ3_DEBUG is 1.  Neither allocates; both raise SIGABRT. */
 #ifndef HZ3_BASE_CHECK_H
 #define HZ3_BASE_CHECK_H
 
@@ -7,7 +7,7 @@
 
 /* Prints "hz3: <misuse>: 0x<p>" to stderr and aborts. */
 HZ3_NORETURN void hz3_misuse(const char *misuse, const void *p);
-/* Prints a line that the caller has made, and aborts. */
+/* Prints the caller's line, and aborts. */
 HZ3_NORETURN void hz3_end_saying(const char *line, size_t length);
 HZ3_NORETURN void hz3_assert_failed(const char *text);
 

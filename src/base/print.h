@@ -1,4 +1,4 @@
-/* Formats text into a buffer that the caller has.  Nothing allocates or depends on the locale. */
+/* Formats text into the caller's buffer.  Does not allocate, nor depend on the locale. */
 #ifndef HZ3_BASE_PRINT_H
 #define HZ3_BASE_PRINT_H
 
@@ -11,6 +11,6 @@ struct hz3_text {
 };
 
 __attribute__((format(printf, 2, 3))) void hz3_print(struct hz3_text *text, const char *format, ...);
-/* Appends a name that may hold any bytes: `but`, and what is not printable ASCII, become "?". */
+/* Appends a name of any bytes; `but`, and what is not printable ASCII, become "?". */
 void hz3_print_name(struct hz3_text *text, const char *name, char but);
 #endif

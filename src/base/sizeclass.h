@@ -13,15 +13,15 @@ struct hz3_class_info {
     uint8_t load;      /* objects a full magazine of this class holds */
 };
 
-/* The class of a size in units, rounded up, for malloc's fast path.  Before hz3_sizeclass_start, and while it is
- * hidden, it is HZ3_CLASS_NONE for every size.  That class never has a magazine, so malloc takes the slow path. */
+/* The class of a size in units, rounded up, for malloc's fast path.  It is HZ3_CLASS_NONE for every size before
+ * hz3_sizeclass_start and while it is hidden.  That class never has a magazine, so malloc then takes the slow path. */
 extern HZ3_HIDDEN uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 extern HZ3_HIDDEN struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 
 void hz3_sizeclass_start(void);
-/* The same, not hidden; filled when that is hidden for the first time. */
+/* The true table, never hidden; filled when the other one is hidden for the first time. */
 extern HZ3_HIDDEN uint8_t hz3_class_table_hidden[HZ3_SMALL_MAX / HZ3_UNIT + 1];
-/* Hides the classes from malloc's fast path, or shows them again.  At any time. */
+/* Hides the classes from malloc's fast path, or shows them again.  May be called at any time. */
 void hz3_sizeclass_hide(bool hidden);
 
 HZ3_INLINE size_t hz3_units_of(size_t size)
@@ -29,7 +29,7 @@ HZ3_INLINE size_t hz3_units_of(size_t size)
     return (size + HZ3_UNIT - 1) >> HZ3_UNIT_SHIFT;
 }
 
-/* size <= HZ3_SMALL_MAX; size 0 gets the smallest class.  For slow paths: the table, hidden or not, by arithmetic. */
+/* The class of a size <= HZ3_SMALL_MAX, computed, for slow paths; size 0 gets the smallest class. */
 HZ3_INLINE unsigned hz3_class_of(size_t size)
 {
     size_t units = hz3_units_of(size);
@@ -44,8 +44,8 @@ HZ3_INLINE size_t hz3_class_size(unsigned cls)
     return hz3_class_info[cls].size;
 }
 
-/* The smallest class whose objects hold `size` bytes and all start on multiples of `alignment` (a power
- * of two <= 64 KiB), or 0.  A run starts on a granule, so it is enough that alignment divides the size. */
+/* The smallest class whose objects hold `size` bytes and all start at multiples of `alignment` (a power of two <= 64
+ * KiB); 0: there is none.  A run starts at a granule, so the alignment only has to divide the size. */
 unsigned hz3_class_aligned(size_t size, size_t alignment);
 extern const struct hz3_place hz3_sizeclass_places[]; /* for readers outside: base/layout */
 #endif

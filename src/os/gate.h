@@ -1,12 +1,14 @@
-/* The gate between fork and everything that takes a lock.
+/* The gate: a fork closes it, and all code that takes a lock passes it.
  *
- * A forked child has one thread and a copy of hz3's structures, which must be whole.  Holding our locks across the fork
- * would make them so.  But the C library takes locks of its own in fork, after our handlers have run: that of the list
- * of streams, the loader's, that of the list of handlers.  A thread that holds one of those and allocates would wait
- * for us, and we for it.  So the thread that forks holds no lock.  It closes the gate and waits until every other
- * thread is outside; inside, no thread waits for a lock that is not hz3's.  A thread that comes to the closed gate
- * waits a little, is then turned away, and has to do without locks (back/fork_reserve, front/refill).  If it cannot, it
- * goes in at last.  The child's structures are damaged only if that thread is inside at the very moment of the fork.
+ * A forked child has one thread and a copy of hz3's structures, which must be consistent.  If the fork held our locks,
+ * they would be.  But the C library takes locks of its own in fork, after our handlers have run: of the list of
+ * streams, of the loader, of the list of handlers.  A thread that holds one of those and allocates would wait for us,
+ * and we for it.  So the thread that forks holds no lock.  It closes the gate and waits until every other thread is
+ * outside.  Inside, no thread waits for a lock that is not hz3's.
+ *
+ * A thread that finds the gate closed waits a little, and is then turned away: it has to do without locks
+ * (back/fork_reserve, front/refill).  If it cannot, it goes in at last.  The child's structures are damaged only if it
+ * is inside at the very moment of the fork.
  *
  * Each thread that joined has a slot that only it writes; all others share one.  Must not know what is behind the gate.
  */
@@ -15,7 +17,7 @@
 
 #include "base/types.h"
 
-/* Around all code that takes a lock.  Calls nest, and the inner ones always succeed.  False: a fork is under way; the
+/* Call around all code that takes a lock.  Calls nest, and inner ones always succeed.  False: a fork is under way; the
  * thread waited a little, is outside, and must do without locks. */
 extern HZ3_HIDDEN HZ3_ATOMIC(uint32_t) hz3_gate_closed; /* how many threads closed the gate */
 
@@ -23,32 +25,32 @@ bool hz3_gate_enter(void);
 void hz3_gate_leave(void);
 /* For a thread that cannot do without locks: waits longer, then goes in. */
 void hz3_gate_enter_at_last(void);
-/* For a thread that holds no lock at all, not even one of another library: waits as long as it takes. */
+/* For a thread that holds no lock, not even another library's: waits until the gate is open. */
 void hz3_gate_enter_patiently(void);
 /* Whether this thread's last hz3_gate_enter returned false; whether it is inside, as a signal handler may find it. */
 bool hz3_gate_turned_away(void);
 bool hz3_gate_is_inside(void);
 
-/* This thread gets a slot, whose number is returned; it gives it up (outside only).  Without one it shares one, which
- * costs a little. */
+/* Claims a slot for this thread and returns its number; gives it up.  Call outside the gate.  A thread without a slot
+ * uses the shared one, which is a little slower. */
 uint32_t hz3_gate_claim_slot(void);
 void hz3_gate_give_up_slot(void);
 /* Gives up the slot of a thread that no longer exists, even if it ended inside. */
 void hz3_gate_clear_slot(uint32_t slot);
 
-/* Whether no thread forks, as far as this one has seen: for what needs no lock, but is better not done meanwhile. */
+/* Whether no thread forks, as far as this one has seen: for work that needs no lock, but had better wait for the fork.
+ */
 HZ3_INLINE bool hz3_gate_is_open(void)
 {
     return !hz3_get(hz3_gate_closed);
 }
 
-/* For fork.  From close to open this thread may pass; the gate stops it only if another thread forks as well. */
+/* For the thread that forks.  From close to open it may pass; the gate stops it only if another thread forks too. */
 void hz3_gate_close(void);
 void hz3_gate_open(void);
-/* Waits until no other thread is inside.  False: one may be.  It gives up after a long while.  It gives up after a
- * short one if this thread is inside itself, where a signal handler interrupted it: then others may wait for its locks.
- */
+/* Waits until no other thread is inside.  False: it gave up, and one may be.  It gives up after a long while; after a
+ * short one if this thread is inside itself (a signal handler that forks), since others may wait for its locks. */
 bool hz3_gate_drain(void);
-/* In the child: forgets the other threads.  False: one of them was inside, or ended there; its locks are taken. */
+/* In the child: forgets the other threads.  False: one of them was inside, or ended there, and its locks are taken. */
 bool hz3_gate_after_fork(void);
 #endif

@@ -6,9 +6,8 @@
 #include "base/print.h"
 
 enum { HZ3_EXPLAIN_BYTES = 4096 };
-/* A line for each use, and for the five classes with most free objects in runs in use; each line begins like those of
- * watch/stats.  Looks at every page of hz3's; other threads may run
- * meanwhile.  One line where the system's list of mappings cannot be read, or where the program has locked itself in.
- */
+/* Prints a line for each use, and for the five classes with the most free objects in runs in use; each begins like
+ * those of watch/stats.  Looks at every page of hz3's; other threads may run.  Prints one line instead if the system's
+ * list of mappings cannot be read, or if a seccomp filter binds this thread. */
 void hz3_explain_text(struct hz3_text *text);
 #endif

@@ -4,6 +4,6 @@
 
 #include "base/types.h"
 
-/* As hz3_profile_pprof of hz3.h.  Takes hz3_profile_setting, outside the gate. */
+/* hz3_profile_pprof of hz3.h.  Takes hz3_profile_setting; call outside the gate. */
 size_t hz3_pprof_write(void *buf, size_t size);
 #endif

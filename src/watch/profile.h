@@ -10,18 +10,18 @@
 #include "base/layout.h"
 #include "os/lock.h"
 
-/* Samples one byte in `rate` from now on, if there is room for the tables; 0 stops. */
+/* Starts sampling one byte in `rate`, if there is room for the tables; 0 stops. */
 void hz3_profile_set(size_t rate);
-/* The rate that is wanted.  hz3 profile writes it from outside, and hides the class table for malloc to see it. */
+/* The wanted rate.  `hz3 profile` writes it from outside, and hides the class table so that malloc sees it. */
 extern HZ3_ATOMIC(size_t) hz3_profile_wanted;
 extern HZ3_ATOMIC(size_t) hz3_profile_rate; /* the last that was not 0; 0: there is no profile */
-/* The large block p was just allocated for so many bytes, and chosen.  To be called outside the gate. */
+/* Records that the large block p was just allocated for `bytes`, and sampled.  Call outside the gate. */
 void hz3_profile_allocated(void *p, size_t bytes);
-/* The sample at p (0: it is none) is being freed.  Takes no lock. */
+/* Records that the block p is being freed.  sample: its number, 0: it is none.  Takes no lock. */
 void hz3_profile_freed(const void *p, uint32_t sample);
-/* A large block was resized, and is now at p.  sample: the number that it had, or 0. */
+/* Records that a large block was resized, and is now at p.  sample: the number that it had, or 0. */
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes);
-/* Writes the table, line by line: `put` gets whole lines. */
+/* Writes the table; `put` gets whole lines. */
 void hz3_profile_write(void (*put)(const char *text, size_t length));
 extern struct hz3_lock hz3_profile_lock, hz3_profile_setting; /* for fork */
 extern const struct hz3_place hz3_profile_places[];           /* for readers outside: base/layout */

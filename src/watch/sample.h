@@ -1,6 +1,6 @@
-/* Chooses the allocations that the profile and the guard pages look at.  Off, it costs nothing on the fast paths.  On,
- * it empties the class table of malloc's fast path, so every malloc takes the slow path and is counted there.  free's
- * fast path stays as it is. */
+/* Chooses the allocations that the heap profile and the guard pages sample.  While it is off it costs nothing on the
+ * fast paths.  While it is on, the class table of malloc's fast path is empty, so every malloc takes the slow path and
+ * is counted there.  free's fast path does not change. */
 #ifndef HZ3_WATCH_SAMPLE_H
 #define HZ3_WATCH_SAMPLE_H
 
@@ -10,8 +10,9 @@
 enum hz3_sampling { HZ3_SAMPLING_NONE, HZ3_SAMPLING_BYTES, HZ3_SAMPLING_GUARDS };
 extern HZ3_ATOMIC(uint32_t) hz3_sampling;
 
-/* From now on one byte in `rate`, at random (a Poisson process, as in gperftools and jemalloc), chooses the allocation
- * in which it lies for the profile.  One of s bytes is chosen with a probability of 1 - exp(-s / rate).  0 stops. */
+/* Starts sampling for the profile: of all allocated bytes one in `rate` is chosen at random (a Poisson process, as in
+ * gperftools and jemalloc), and with it its allocation.  An allocation of s bytes is chosen with probability 1 - exp(-s
+ * / rate).  0 stops. */
 void hz3_sample_start(size_t rate);
 size_t hz3_sample_rate(void);
 /* The same for guard pages: one allocation in `rate`. */
@@ -29,7 +30,8 @@ struct hz3_sampler {
 };
 extern HZ3_HIDDEN _Thread_local struct hz3_sampler hz3_sampler;
 
-/* Counts an allocation for both kinds.  False: one of them may choose it, or nothing is counted; ask the two below. */
+/* Counts an allocation for both kinds.  False: one of them may choose it, or nothing was counted; call the two
+ * functions below. */
 HZ3_INLINE bool hz3_sample_spares(size_t bytes)
 {
     struct hz3_sampler *mine = &hz3_sampler;
@@ -42,7 +44,7 @@ HZ3_INLINE bool hz3_sample_spares(size_t bytes)
     return true;
 }
 
-/* Counts an allocation of so many bytes, or growth by so many, by this thread.  True: it is chosen. */
+/* Counts an allocation of `bytes`, or growth by `bytes`, by this thread.  True: it is sampled. */
 bool hz3_sample_chooses(size_t bytes);
 /* The same for guard pages. */
 bool hz3_sample_chooses_to_guard(void);
@@ -50,7 +52,7 @@ bool hz3_sample_chooses_to_guard(void);
 double hz3_sample_probability(size_t bytes, size_t rate);
 /* True with such a probability. */
 bool hz3_sample_chance(double probability);
-/* Around the work for a sample: nothing that this thread allocates meanwhile is counted. */
+/* Call around the work for a sample: nothing that this thread allocates meanwhile is counted. */
 void hz3_sample_pause(void);
 void hz3_sample_go_on(void);
 #endif

@@ -1,4 +1,4 @@
-/* The statistics, gathered on demand from counters that the floors keep anyway. */
+/* The statistics.  They are added up on demand from counters that exist for other reasons. */
 #ifndef HZ3_WATCH_STATS_H
 #define HZ3_WATCH_STATS_H
 
@@ -9,7 +9,7 @@
 struct hz3_stats {
     size_t allocated; /* in live objects and blocks */
     size_t large;     /* the part of these that is in blocks */
-    size_t cached;    /* objects that wait for the next malloc: in threads' caches and in the next three */
+    size_t cached;    /* free objects in threads' caches and outboxes, owner stashes and the transfer cache */
     size_t stashed;   /* in owner stashes */
     size_t transfer;  /* in the transfer cache */
     size_t active;    /* in runs and large blocks */
@@ -25,7 +25,7 @@ struct hz3_stats {
     struct hz3_cache_stats cache;
 };
 void hz3_stats_read(struct hz3_stats *stats);
-/* How many ranges `retained` are.  Waits for the page pool's lock, as hz3_stats_read does not. */
+/* The number of free ranges.  Waits for the page pool's lock, as hz3_stats_read does not. */
 size_t hz3_stats_free_ranges(void);
 /* Objects of a class.  The caller is inside the gate. */
 struct hz3_class_stats {
@@ -38,14 +38,15 @@ HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
     return of->thread + of->outgoing + of->stashed + of->transfer;
 }
 
-/* Lines, each starting "hz3: ", and among them the config string if it is asked for, which alone has 1.5 KiB. */
+/* Prints lines that begin with "hz3: "; one is the config string if `config`, which alone has 1.5 KiB. */
 enum { HZ3_STATS_BYTES = 4096 };
 void hz3_stats_text(struct hz3_text *text, bool config);
 void hz3_stats_text_process(struct hz3_text *text); /* what each line begins with */
-/* One object, of the shape that hz3 stats --json has, too: at most so long. */
+/* Prints one JSON object in the format of hz3 stats --json.  HZ3_STATS_JSON_BYTES is its greatest length. */
 enum { HZ3_STATS_JSON_BYTES = 12288 };
 void hz3_stats_print_json(struct hz3_text *text);
-/* The figure of this name: "threads", a name of figures.def, or "refills." and one.  False: there is none. */
+/* Stores the figure of this name: "threads", a name of figures.def, or "refills." and one of those.  False: there is
+ * none. */
 bool hz3_stats_find(const char *name, size_t *value);
 /* Calls visit for each span, inside the gate, with a copy of its descriptor. */
 void hz3_stats_each_span(void (*visit)(struct hz3_span *span, void *to), void *to);
