@@ -2,37 +2,41 @@
  *
  *   unit         16 bytes; every object starts on a multiple of it
  *   granule      64 KiB of address space, 64 KiB aligned; the map has an entry for each
- *   window       a range of address space in which hz3 places granules.  The fast paths know the first
- *                window only; it is the only one unless it is used up.  Further ones are far windows
+ *   window       an address range in which hz3 places granules, with its tables.  The fast paths know the first
+ *                window only.  Further ones, far windows, are opened when it is used up
  *   span         consecutive granules with one use: free, a run, or one large block
  *   class, cls   a size class, 1 .. HZ3_CLASSES: objects of one size, up to 64 KiB
- *   run          a span cut into objects of one class
+ *   run          a span cut into objects of one class (slab, superblock)
  *   object       what malloc returns, up to 64 KiB; hz3 keeps its state elsewhere, never in it
  *   large block  what malloc returns above that
  *   magazine     256 bytes that hold up to 30 pointers to free objects of one class
  *   loaded, previous   the two magazines a thread holds for each class (Bonwick & Adams, USENIX 2001)
- *   cache        a thread's magazines and their budget
+ *   cache        a thread's magazines and their budget (thread cache)
  *   spare        an empty magazine that a thread keeps
  *   to claim     to take bytes of the budget that all caches share; a class claims as it earns capacity
  *   to lend      to let other threads claim, while this one sleeps, what it claimed and does not use
- *   heap         what threads carve new objects from (the work orders' shard).  There are several: the word
- *                never means all of hz3's memory, but in "heap profile", nor what programs call one: see zone
- *   zone         what programs know as hz3_heap_t: objects in runs of its own, which go back together
- *   owner        the heap that carved from an object's run last; advice, never needed for correctness
+ *   heap         what threads take new objects from (arena; the work orders' shard).  There are several.  The word
+ *                never means all of hz3's memory, except in "heap profile", nor a program's own heap: see zone
+ *   zone         what programs know as hz3_heap_t: objects in runs of its own, which are destroyed together
+ *   owner        the heap that took an object from its run last; a hint, never needed for correctness
  *   remote free  a free by a thread of another heap than the object's owner
  *   to adopt     to cache an object of another owner
  *   to send home to give an object back to its owner, through the owner stash
- *   bin          a part of the owner stash: what waits for one owner in one class (and instance)
- *   outbox       what a thread holds beside its cache: objects on their way home, above all
+ *   bin          a part of the owner stash: the objects of one owner in one class
+ *   outbox       what a thread holds beside its cache: above all objects on their way home
  *   to retire    to put an object back into its run, by setting its bit in the run's bitmap
  *   held run     a run from which one heap (or the purger) takes objects; the others belong to central
- *   dirty        a free span whose pages may hold data
+ *   dirty        a free span whose pages may be resident
  *   clean        a free span whose pages read as zero and cost no memory
- *   large cache  where freed large blocks wait, whole, for the next request of about their size
+ *   hole         a free span that is not mapped
+ *   large cache  where freed large blocks wait, as a whole, for the next request of about their size
+ *   fresh page   a page that was never touched, or was purged since
  *   to purge     to give pages back to the system and keep their addresses
- *   credit       bytes that may go back at once, in a program with one thread (reclaim/at_once)
+ *   idle pages   pages of a run in use without a live object
+ *   growth bound how much may stay free while hz3 takes fresh pages (back/limits)
+ *   account      what giving back may cost, as a share of the processor time (back/rent)
  *   pass         one round of reclaim through all that may go back
- *   epoch        a quarter of the decay time, 10 ms at least; there is one pass in each */
+ *   epoch        a quarter of the decay time, at least 10 ms; there is one pass in each */
 #ifndef HZ3_BASE_TYPES_H
 #define HZ3_BASE_TYPES_H
 
