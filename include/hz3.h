@@ -33,7 +33,7 @@ extern "C" {
 #define HZ3_EXTENSION
 #endif
 
-/* The version of this release, or of the last one before this source.  The build and the wheel read it here.  */
+/* The version of this release, or of the last one before this source.  The build and the wheel read it here. */
 #define HZ3_VERSION_MAJOR 0
 #define HZ3_VERSION_MINOR 2
 #define HZ3_VERSION_PATCH 0

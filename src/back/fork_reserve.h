@@ -6,9 +6,9 @@
 
 #include "back/page_map.h"
 
-/* Inside the gate: fills the reserve.  Nothing of it is resident.  */
+/* Inside the gate: fills the reserve.  Nothing of it is resident. */
 void hz3_fork_reserve_fill(void);
-/* Inside the gate: gives the rest of the reserve back to the page pool.  */
+/* Inside the gate: gives the rest of the reserve back to the page pool. */
 void hz3_fork_reserve_empty(void);
 size_t hz3_fork_reserve_bytes(void); /* of the rest */
 /* Call inside the gate, before a large block is freed or resized: tells the page pool which blocks were taken and freed
@@ -17,6 +17,6 @@ void hz3_fork_reserve_settle(void);
 
 /* At any time: a large block that reads as zero, or NULL. */
 void *hz3_fork_reserve_take(size_t size, size_t alignment);
-/* At any time: frees any large block.  */
+/* At any time: frees any large block. */
 void hz3_fork_reserve_put(void *p);
 #endif

@@ -35,14 +35,14 @@ HZ3_INLINE uint8_t hz3_fresh_state(uintptr_t p, unsigned shift)
     return shift < 8 ? (uint8_t)((p & ~(((uintptr_t)1 << shift) - 1)) + 128) + 1 : 0;
 }
 
-/* Whether p, the start of an object that is not live, is known never to have been.  */
+/* Whether p, the start of an object that is not live, is known never to have been. */
 HZ3_INLINE bool hz3_is_fresh(const void *p, unsigned cls)
 {
     uint8_t fresh = hz3_fresh_state((uintptr_t)p, hz3_state_shift[cls]);
     return fresh && *hz3_state_of(p, cls) == fresh;
 }
 
-/* Marks all objects of a span that becomes a run of the class.  */
+/* Marks all objects of a span that becomes a run of the class. */
 HZ3_INLINE void hz3_mark_fresh(const struct hz3_span *span, unsigned cls)
 {
     enum { REPEATS = 16 }; /* states, at least */
@@ -53,13 +53,13 @@ HZ3_INLINE void hz3_mark_fresh(const struct hz3_span *span, unsigned cls)
     for (; at < end; at += REPEATS) memcpy(at, pattern, REPEATS);
 }
 
-/* No object of the run is live any more.  */
+/* No object of the run is live any more. */
 HZ3_INLINE void hz3_mark_all_freed(const struct hz3_span *run)
 {
     memset(hz3_state_of((void *)run->start, run->cls), 0, hz3_span_bytes(run) >> hz3_state_shift[run->cls]);
 }
 
-/* Whether p is the start of a live object, as far as any build can tell.  */
+/* Whether p is the start of a live object, as far as any build can tell. */
 HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)
 {
     return hz3_is_live(p, cls);

@@ -5,7 +5,7 @@
 
 #include "base/layout.h"
 
-/* Bytes.  */
+/* Bytes. */
 enum hz3_gauge {
     HZ3_GAUGE_USED, /* address space, by state: this and the next three */
     HZ3_GAUGE_DIRTY,
@@ -27,13 +27,13 @@ HZ3_INLINE size_t hz3_gauge(enum hz3_gauge gauge)
     return hz3_get(hz3_gauges[gauge]);
 }
 
-/* A negative `change` is given modulo 2^64.  */
+/* A negative `change` is given modulo 2^64. */
 HZ3_INLINE void hz3_gauge_add(enum hz3_gauge gauge, size_t change)
 {
     hz3_add(hz3_gauges[gauge], change);
 }
 
-/* Cheaper: for a gauge that is only written under one lock, which is held.  */
+/* Cheaper: for a gauge that is only written under one lock, which is held. */
 HZ3_INLINE void hz3_gauge_add_locked(enum hz3_gauge gauge, size_t change)
 {
     hz3_set(hz3_gauges[gauge], hz3_get(hz3_gauges[gauge]) + change);

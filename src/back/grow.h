@@ -19,7 +19,7 @@ struct hz3_span *hz3_take_hole(struct hz3_span *span);
 /* Maps at least `granules` that the window never used, as a free clean span.  Returns the first granule, or the reason
  * why not (back/arena). */
 int64_t hz3_grow_window(struct hz3_window *window, size_t granules);
-/* Does so in any window; opens a further one if need be.  False: the system has no memory.  */
+/* Does so in any window; opens a further one if need be.  False: the system has no memory. */
 bool hz3_grow(size_t granules);
 extern size_t hz3_grown; /* bytes of address space ever mapped for spans */
 #endif

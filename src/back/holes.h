@@ -10,8 +10,8 @@
 
 #include "base/types.h"
 
-/* Unmaps the clean spans that were filed at least `age` ms ago.  */
+/* Unmaps the clean spans that were filed at least `age` ms ago. */
 void hz3_holes_make(uint32_t age);
-/* For malloc_trim: unmaps all clean spans of any age, down to an 8192nd of the heap.  */
+/* For malloc_trim: unmaps all clean spans of any age, down to an 8192nd of the heap. */
 void hz3_holes_make_all(void);
 #endif

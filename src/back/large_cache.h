@@ -9,13 +9,13 @@
 
 /* Takes a block of `granules`, or up to an eighth more, that starts at a multiple of `align` granules; or NULL. */
 struct hz3_span *hz3_large_cache_take(size_t granules, size_t align);
-/* Puts a freed block in; gives it to the page pool if there is no room.  */
+/* Puts a freed block in; gives it to the page pool if there is no room. */
 void hz3_large_cache_put(struct hz3_span *span);
-/* Shrinks a live block in place, and frees the rest.  */
+/* Shrinks a live block in place, and frees the rest. */
 void hz3_large_cache_shrink(struct hz3_span *span, size_t granules);
-/* Purges the blocks that have been here for `age` ms or more; returns the bytes.  */
+/* Purges the blocks that have been here for `age` ms or more; returns the bytes. */
 size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages);
-/* hz3_pages_make_room for the blocks here: call after taking `bytes` of fresh pages.  */
+/* hz3_pages_make_room for the blocks here: call after taking `bytes` of fresh pages. */
 void hz3_large_cache_make_room(size_t bytes);
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 #endif

@@ -9,9 +9,9 @@
 
 #define HZ3_LEARN_FROM HZ3_MIB(4) /* of address space: ls and perl take 3 to 4 */
 
-/* The value of HZ3_SOFT_LIMIT. 0: no soft limit; SIZE_MAX: 90 % of what the control groups allow.  */
+/* The value of HZ3_SOFT_LIMIT. 0: no soft limit; SIZE_MAX: 90 % of what the control groups allow. */
 void hz3_learn_start(size_t soft_limit);
-/* Reads them if they were not read yet. hz3_pages_lock is held.  */
+/* Reads them if they were not read yet. hz3_pages_lock is held. */
 void hz3_learn_locked(void);
 /* Reads them if they were not read yet; takes the lock.  Does nothing if another thread holds it: in a child not made
  * by fork that thread may not exist. */

@@ -48,7 +48,7 @@ struct hz3_window {
     uint32_t spans_mapped;                        /* granules whose descriptors are */
     uint32_t free_mapped;                         /* granules whose bitmaps are */
     size_t state_bytes;                           /* mapped, in all tables of them */
-    /* Granules below it are to get no new huge pages: hz3_pages_stay_broken.  */
+    /* Granules below it are to get no new huge pages: hz3_pages_stay_broken. */
     HZ3_ATOMIC(uint32_t) broken;
     bool reserved; /* a reservation: all of its addresses are hz3's already, not yet readable */
 };
@@ -56,7 +56,7 @@ struct hz3_window {
 enum { HZ3_WINDOWS_MAX = 48 };
 extern HZ3_HIDDEN struct hz3_window hz3_windows[HZ3_WINDOWS_MAX]; /* [0] is hot: read by every free */
 extern HZ3_ATOMIC(uint32_t) hz3_window_count;
-/* Const once there is a window; an address that was never mapped has no state bytes.  */
+/* Const once there is a window; an address that was never mapped has no state bytes. */
 extern HZ3_HIDDEN uint8_t *hz3_states;
 extern HZ3_HIDDEN uint8_t hz3_state_shift[HZ3_CLASS_VALUES]; /* by class */
 extern unsigned hz3_state_tables;                            /* how many are in use */
@@ -65,7 +65,7 @@ extern unsigned hz3_state_tables;                            /* how many are in 
  * malloc and free take their slow paths. */
 enum { HZ3_OWNER_ZONE = 2 };
 
-/* Whether p lies in a granule that hz3 has used.  */
+/* Whether p lies in a granule that hz3 has used. */
 bool hz3_map_was_used(const void *p);
 
 HZ3_INLINE bool hz3_window_has(const struct hz3_window *window, const void *p)
@@ -83,7 +83,7 @@ HZ3_INLINE struct hz3_window *hz3_window_or_none(const void *p)
     return NULL;
 }
 
-/* The window of a p that lies in one.  */
+/* The window of a p that lies in one. */
 HZ3_INLINE struct hz3_window *hz3_window_of(const void *p)
 {
     struct hz3_window *window = hz3_window_or_none(p);
@@ -101,33 +101,33 @@ HZ3_INLINE size_t hz3_first_granule(const struct hz3_window *window, const struc
     return hz3_granule_of(window, (void *)span->start);
 }
 
-/* The class in p's tag: a size class, LARGE, or NONE (not hz3's, or not the first granule of a large block).  */
+/* The class in p's tag: a size class, LARGE, or NONE (not hz3's, or not the first granule of a large block). */
 HZ3_INLINE unsigned hz3_class_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_or_none(p);
     return window ? window->tags[hz3_granule_of(window, p)].cls : (unsigned)HZ3_CLASS_NONE;
 }
 
-/* The owner of the run that p lies in.  */
+/* The owner of the run that p lies in. */
 HZ3_INLINE unsigned hz3_owner_at(const void *p)
 {
     const struct hz3_window *window = hz3_window_of(p);
     return hz3_get(window->tags[hz3_granule_of(window, p)].owner);
 }
 
-/* p's state byte, in the table that has one for each 1 << shift bytes.  */
+/* p's state byte, in the table that has one for each 1 << shift bytes. */
 HZ3_INLINE uint8_t *hz3_state_at(uintptr_t p, unsigned shift)
 {
     return (uint8_t *)((uintptr_t)hz3_states + (p >> shift));
 }
 
-/* The table of the class.  */
+/* The table of the class. */
 HZ3_INLINE unsigned hz3_state_table(unsigned cls)
 {
     return (hz3_state_shift[cls] - HZ3_UNIT_SHIFT) / 2u;
 }
 
-/* p's state byte, in the table of the class.  p's tag is cls, a size class, or is about to be.  */
+/* p's state byte, in the table of the class.  p's tag is cls, a size class, or is about to be. */
 HZ3_INLINE uint8_t *hz3_state_of(const void *p, unsigned cls)
 {
     return hz3_state_at((uintptr_t)p, hz3_state_shift[cls]);
@@ -142,20 +142,20 @@ HZ3_INLINE struct hz3_span *hz3_run_of(const void *p)
     return &window->spans[(start - window->base) >> HZ3_GRANULE_SHIFT];
 }
 
-/* The descriptor of the granule that p lies in; if p is the start of a large block, the block's.  */
+/* The descriptor of the granule that p lies in; if p is the start of a large block, the block's. */
 HZ3_INLINE struct hz3_span *hz3_span_at(const void *p)
 {
     struct hz3_window *window = hz3_window_of(p);
     return &window->spans[hz3_granule_of(window, p)];
 }
 
-/* Writes the tags of the granules from `start` on.  */
+/* Writes the tags of the granules from `start` on. */
 void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner);
-/* Writes the owner alone; objects may be live.  */
+/* Writes the owner alone; objects may be live. */
 void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
-/* Tags granules that nobody may use: somebody else's mapping lies there.  */
+/* Tags granules that nobody may use: somebody else's mapping lies there. */
 void hz3_map_skip(uintptr_t start, size_t granules);
-/* Clears the tags of a run or a large block that ended.  */
+/* Clears the tags of a run or a large block that ended. */
 void hz3_map_clear(const struct hz3_span *span);
 extern const struct hz3_place hz3_map_places[]; /* for readers outside: base/layout */
 #endif

@@ -11,10 +11,10 @@
 /* Returns a span that starts at a multiple of align_granules (a power of two; 1 for a run), with its descriptor filled
  * in except for the fields of its `kind`.  May purge other spans.  NULL: the system has no memory. */
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
-/* Returns a clean span, or NULL. Does not purge to make room, since the caller will not touch the span.  */
+/* Returns a clean span, or NULL. Does not purge to make room, since the caller will not touch the span. */
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules);
 void hz3_pages_free(struct hz3_span *span);
-/* Unmaps an allocated span for good, and ends its window for all that is mapped later.  */
+/* Unmaps an allocated span for good, and ends its window for all that is mapped later. */
 void hz3_pages_leave(struct hz3_span *span);
 
 /* Resize in place.  hz3_pages_grow takes the free span to the right; with `extend` also a hole, or address space that

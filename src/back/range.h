@@ -5,15 +5,15 @@
 
 #include "back/page_map.h"
 
-/* Purges the range.  False: the system refused.  */
+/* Purges the range.  False: the system refused. */
 bool hz3_range_purge(uintptr_t start, size_t bytes);
-/* Purges the pages of a table that lie wholly in the range.  If the system refuses, they stay.  */
+/* Purges the pages of a table that lie wholly in the range.  If the system refuses, they stay. */
 void hz3_range_purge_whole_pages(uintptr_t from, uintptr_t to);
-/* Unmaps a range; false: the system refused.  */
+/* Unmaps a range; false: the system refused. */
 bool hz3_range_unmap(uintptr_t start, size_t bytes);
-/* Call when a range was mapped anew or unmapped: forgets its edges.  */
+/* Call when a range was mapped anew or unmapped: forgets its edges. */
 void hz3_range_drop_edges(uintptr_t start, size_t bytes);
-/* Maps an unmapped span, with or without the lock.  False: the system refused, or something else is mapped there.  */
+/* Maps an unmapped span, with or without the lock.  False: the system refused, or something else is mapped there. */
 bool hz3_range_map_again(const struct hz3_span *span);
 /* Replaces the mappings of a range without data by a new one, which can merge with its neighbours.  False: the system
  * refused. */

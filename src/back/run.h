@@ -8,11 +8,11 @@
 
 /* Returns a new run with no object handed out, or NULL: no memory. `owner`: the number of a heap whose lock is held. */
 struct hz3_span *hz3_run_new(unsigned cls, unsigned owner);
-/* Makes heap `owner` the owner.  Central's lock of the class is held.  */
+/* Makes heap `owner` the owner.  Central's lock of the class is held. */
 void hz3_run_give(struct hz3_span *run, unsigned owner);
 void hz3_run_free(struct hz3_span *run); /* live == 0 */
 
-/* Takes up to `want` objects, lowest address first; returns how many.  Only the holder may call it.  */
+/* Takes up to `want` objects, lowest address first; returns how many.  Only the holder may call it. */
 unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
 
 /* Retires the leading objects of n that lie in `run`, at least the first one; returns how many.  Writes each word of
@@ -22,15 +22,15 @@ unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, 
 /* Prefetches what hz3_run_retire of p will write. (A run of more than 64 objects has one granule.) */
 void hz3_run_expect_retire(const void *p, unsigned cls);
 
-/* Purges every page without a live object; returns the bytes purged.  Only the holder may call it.  */
+/* Purges every page without a live object; returns the bytes purged.  Only the holder may call it. */
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages);
 
-/* The index of the object that p lies in.  */
+/* The index of the object that p lies in. */
 size_t hz3_run_index(const struct hz3_span *run, const void *p);
-/* Whether an object starts at p that has been handed out before.  */
+/* Whether an object starts at p that has been handed out before. */
 bool hz3_run_is_object(const struct hz3_span *run, const void *p);
-/* Whether an object starts at p, handed out or not.  */
+/* Whether an object starts at p, handed out or not. */
 bool hz3_run_is_slot(const struct hz3_span *run, const void *p);
-/* The start of the object that p lies in, handed out or not.  */
+/* The start of the object that p lies in, handed out or not. */
 const void *hz3_run_slot(const struct hz3_span *run, const void *p);
 #endif

@@ -1,12 +1,12 @@
-/* Takes the span of a new run from the page pool.  In lane secure (secure/run_plot.c) it lies behind a guard.  */
+/* Takes the span of a new run from the page pool.  In lane secure (secure/run_plot.c) it lies behind a guard. */
 #ifndef HZ3_BACK_RUN_SPAN_H
 #define HZ3_BACK_RUN_SPAN_H
 
 #include "back/page_map.h"
 
-/* Call with the page pool's lock held.  NULL: no memory.  */
+/* Call with the page pool's lock held.  NULL: no memory. */
 struct hz3_span *hz3_run_span_take(size_t granules);
 
-/* Whether a span whose pages were moved away stays unmapped.  Call without the page pool's lock.  */
+/* Whether a span whose pages were moved away stays unmapped.  Call without the page pool's lock. */
 bool hz3_moved_stays_hole(const struct hz3_span *from);
 #endif

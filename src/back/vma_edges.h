@@ -19,8 +19,8 @@ void hz3_vma_edges_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t by
 /* Narrows a range to the part between its first and its last edge.  Returns whether mapping that part anew would leave
  * fewer edges. */
 bool hz3_vma_edges_narrow(uintptr_t *start, size_t *bytes);
-/* Whether moves have left the range as more than one mapping.  */
+/* Whether moves have left the range as more than one mapping. */
 bool hz3_vma_edges_inside(uintptr_t start, size_t bytes);
-/* Call when a range was mapped anew or unmapped: forgets its edges.  */
+/* Call when a range was mapped anew or unmapped: forgets its edges. */
 void hz3_vma_edges_drop(uintptr_t start, size_t bytes);
 #endif

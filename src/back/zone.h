@@ -11,26 +11,26 @@
 struct hz3_zone {
     struct hz3_zone *self; /* NULL once it has ended, until its memory has another use */
     struct hz3_lock lock;
-    /* Under lock: of each class the runs with room; as LARGE the runs without, and large blocks.  */
+    /* Under lock: of each class the runs with room; as LARGE the runs without, and large blocks. */
     struct hz3_span *lists[HZ3_CLASS_VALUES];
     HZ3_ATOMIC(size_t) live;      /* bytes of live objects, without large blocks; written under lock */
     HZ3_ATOMIC(size_t) held;      /* bytes of runs and large blocks; written under lock */
     struct hz3_zone *next, *prev; /* under the lock of the list of zones */
 };
 
-/* All functions are called inside the gate, with no lock held.  */
+/* All functions are called inside the gate, with no lock held. */
 void hz3_zone_start(struct hz3_zone *zone);
-/* Frees all that it holds.  No other thread may use it.  */
+/* Frees all that it holds.  No other thread may use it. */
 void hz3_zone_end(struct hz3_zone *zone);
 
 /* Takes an object of a size class, not marked as live; or NULL.  *grown: set to the bytes of fresh pages, if it took
  * some. */
 void *hz3_zone_take(struct hz3_zone *zone, unsigned cls, size_t *grown);
-/* As hz3_large_alloc.  */
+/* As hz3_large_alloc. */
 void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment, bool zero);
-/* Frees a live large block of the zone, or an object that is marked as freed.  */
+/* Frees a live large block of the zone, or an object that is marked as freed. */
 void hz3_zone_free(struct hz3_zone *zone, void *p, unsigned cls);
-/* hz3_large_realloc of any large block; that of a zone stays in its zone.  */
+/* hz3_large_realloc of any large block; that of a zone stays in its zone. */
 void *hz3_zone_large_realloc(void *p, size_t size);
 
 /* The zone in whose run, or at the start of whose large block, p lies; or NULL. */
@@ -38,7 +38,7 @@ struct hz3_zone *hz3_zone_of(const void *p);
 /* The class of p, which lies in a zone: that of the run, or LARGE. */
 unsigned hz3_zone_class(const void *p);
 
-/* Of all zones.  Waits for no zone's lock.  */
+/* Of all zones.  Waits for no zone's lock. */
 struct hz3_zone_bytes {
     size_t live, held;
 };

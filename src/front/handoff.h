@@ -11,9 +11,9 @@
 
 enum { HZ3_HANDOFFS = 16 };
 
-/* Gives the magazines of *cache to the slot.  False: its heap's slot is taken.  */
+/* Gives the magazines of *cache to the slot.  False: its heap's slot is taken. */
 bool hz3_handoff_leave(const struct hz3_cache *cache);
-/* Moves what was left with heap `owner` to *to.  False: nothing was.  */
+/* Moves what was left with heap `owner` to *to.  False: nothing was. */
 bool hz3_handoff_take(struct hz3_cache *to, unsigned owner);
 
 /* The cache in a slot, or NULL. */

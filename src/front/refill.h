@@ -5,7 +5,7 @@
 
 #include "front/spares.h"
 
-/* Loads a closed, not empty magazine from elsewhere.  The loaded one, which is empty, becomes the previous one.  */
+/* Loads a closed, not empty magazine from elsewhere.  The loaded one, which is empty, becomes the previous one. */
 HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)
 {
     void **previous = cache->previous[cls];
@@ -15,8 +15,8 @@ HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz
     if (!hz3_is_stub(previous)) hz3_spares_put(cache, cls, hz3_magazine_of(previous));
 }
 
-/* Fills the loaded magazine of a class that has capacity; call in a slow path, inside the gate.  False: no memory.  */
+/* Fills the loaded magazine of a class that has capacity; call in a slow path, inside the gate.  False: no memory. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls);
-/* Fills it without a lock, for a thread that the gate turned away.  False: there is nothing without one.  */
+/* Fills it without a lock, for a thread that the gate turned away.  False: there is nothing without one. */
 bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls);
 #endif

@@ -6,14 +6,14 @@
 #include "front/outgoing.h"
 #include "front/thread.h"
 
-/* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home.  */
+/* Objects of classes 1 .. HZ3_HOME_CLASSES may have to go home. */
 enum {
     HZ3_HOME_CLASSES = HZ3_ADOPT_MIN == HZ3_SMALL_MAX ? HZ3_CLASSES
                        : HZ3_ADOPT_MIN                ? HZ3_ADOPT_MIN / HZ3_UNIT - 1
                                                       : 0
 };
 
-/* Whether p, in this window and of class cls, has to go home.  */
+/* Whether p, in this window and of class cls, has to go home. */
 HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, unsigned cls)
 {
     if (HZ3_HOME_CLASSES == 0 || likely(cls > HZ3_HOME_CLASSES)) return false;
@@ -35,6 +35,6 @@ HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
     return true;
 }
 
-/* Frees p in every case: by a slow path, which may send the outgoing magazine.  */
+/* Frees p in every case: by a slow path, which may send the outgoing magazine. */
 void hz3_remote_free(void *p, unsigned cls, unsigned owner);
 #endif

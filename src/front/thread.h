@@ -18,12 +18,12 @@ enum hz3_thread_state {
 };
 
 struct hz3_cache_stats {
-    /* Mallocs that found the loaded magazine empty, by what served them.  */
+    /* Mallocs that found the loaded magazine empty, by what served them. */
     uint64_t swap, stash, transfer, held, central, stolen, fresh;
     uint64_t overflow, retired; /* full magazines that went on whole, or into their runs */
 };
 
-/* A thread's magazines and what goes with them.  A thread that ends leaves all of this to its successor.  */
+/* A thread's magazines and what goes with them.  A thread that ends leaves all of this to its successor. */
 struct hz3_cache {
     void **top[HZ3_CLASS_VALUES];      /* last filled word of the loaded magazine, or the stub's last */
     void **previous[HZ3_CLASS_VALUES]; /* the same of the other magazine */
@@ -42,7 +42,7 @@ struct hz3_cache {
     struct hz3_cache_stats stats;
 };
 
-/* What hz3 keeps for a thread.  Other threads use only the cache and the fields that say so.  */
+/* What hz3 keeps for a thread.  Other threads use only the cache and the fields that say so. */
 struct hz3_thread {
     struct hz3_cache cache;
     enum hz3_thread_state state;
@@ -85,29 +85,29 @@ HZ3_INLINE void **hz3_cache_open(const struct hz3_cache *cache, unsigned cls, st
     return hz3_magazine_open(magazine, cache->capacity[cls]);
 }
 
-/* Whether the magazine has as much room as its class has earned.  */
+/* Whether the magazine has as much room as its class has earned. */
 HZ3_INLINE bool hz3_cache_is_roomy(const struct hz3_cache *cache, unsigned cls, void **top)
 {
     return hz3_magazine_of(top)->header.floor <= HZ3_MAGAZINE_LAST - cache->capacity[cls];
 }
 
-/* This many swaps count as one miss: they too show that the class has too little room.  */
+/* This many swaps count as one miss: they too show that the class has too little room. */
 enum { HZ3_SWAPS_PER_MISS = 8 };
 
-/* Capacity that is free of charge: 1 KiB of objects for each class (front/budget).  */
+/* Capacity that is free of charge: 1 KiB of objects for each class (front/budget). */
 enum { HZ3_CACHE_FREE_BYTES = 1024 };
 HZ3_INLINE unsigned hz3_cache_free_capacity(unsigned cls)
 {
     return hz3_min(HZ3_CACHE_FREE_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
 }
 
-/* How many objects both magazines of a class hold.  */
+/* How many objects both magazines of a class hold. */
 HZ3_RACY static inline size_t hz3_cache_count(const struct hz3_cache *cache, unsigned cls)
 {
     return hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(cache->previous[cls]);
 }
 
-/* Counts what mallocs and frees did to the loaded magazine; call before it changes in any other way.  */
+/* Counts what mallocs and frees did to the loaded magazine; call before it changes in any other way. */
 HZ3_INLINE void hz3_thread_count(struct hz3_thread *self, unsigned cls)
 {
     int objects = (int)hz3_magazine_objects(self->cache.top[cls]), more = objects - self->cache.counted[cls];
@@ -115,7 +115,7 @@ HZ3_INLINE void hz3_thread_count(struct hz3_thread *self, unsigned cls)
     self->cache.counted[cls] = (int8_t)objects;
 }
 
-/* The same for an empty magazine, and for a full one that is not the stub.  */
+/* The same for an empty magazine, and for a full one that is not the stub. */
 HZ3_INLINE void hz3_thread_count_empty(struct hz3_thread *self, unsigned cls)
 {
     int less = self->cache.counted[cls];
@@ -130,13 +130,13 @@ HZ3_INLINE void hz3_thread_count_full(struct hz3_thread *self, unsigned cls)
     self->cache.counted[cls] = (int8_t)objects;
 }
 
-/* Call after the loaded magazine has changed in another way than by malloc or free.  */
+/* Call after the loaded magazine has changed in another way than by malloc or free. */
 HZ3_INLINE void hz3_cache_recount(struct hz3_cache *cache, unsigned cls)
 {
     cache->counted[cls] = (int8_t)hz3_magazine_objects(cache->top[cls]);
 }
 
-/* Count objects that this thread allocated or freed without a magazine.  */
+/* Count objects that this thread allocated or freed without a magazine. */
 HZ3_INLINE void hz3_thread_allocated(unsigned cls)
 {
     hz3_thread.allocated += hz3_class_size(cls);
@@ -147,7 +147,7 @@ HZ3_INLINE void hz3_thread_freed(unsigned cls, size_t objects)
     hz3_thread.freed += objects * hz3_class_size(cls);
 }
 
-/* Frees an object straight into its run.  */
+/* Frees an object straight into its run. */
 HZ3_INLINE void hz3_thread_retire(void *p, unsigned cls)
 {
     hz3_central_retire(cls, &p, 1);
@@ -156,7 +156,7 @@ HZ3_INLINE void hz3_thread_retire(void *p, unsigned cls)
 
 enum { HZ3_ASLEEP_EMPTIED = UINT8_MAX };
 void hz3_thread_wait_for_visitor(struct hz3_thread *self);
-/* In a forked child, where no visitor goes on with what it has begun.  */
+/* In a forked child, where no visitor goes on with what it has begun. */
 void hz3_thread_lose_visitor(struct hz3_thread *self);
 
 /* Call around all uses of the magazines in a slow path.  A fork by another thread copies the cache as it is, so
@@ -169,7 +169,7 @@ HZ3_INLINE void hz3_thread_go_inside(struct hz3_thread *self)
     if (unlikely(hz3_load(self->visited, memory_order_acquire))) hz3_thread_wait_for_visitor(self);
 }
 
-/* The same without waiting.  False: a visitor is there, and the thread is not inside.  */
+/* The same without waiting.  False: a visitor is there, and the thread is not inside. */
 HZ3_INLINE bool hz3_thread_go_inside_at_once(struct hz3_thread *self)
 {
     hz3_set(self->inside, true);

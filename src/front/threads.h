@@ -1,4 +1,4 @@
-/* The list of threads: joining, leaving, forks, and sums over all threads.  */
+/* The list of threads: joining, leaving, forks, and sums over all threads. */
 #ifndef HZ3_FRONT_THREADS_H
 #define HZ3_FRONT_THREADS_H
 
@@ -9,7 +9,7 @@ extern struct hz3_lock hz3_threads_lock;
 extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: no thread that joined is left; it is a futex, whose waiters are
                                                * woken */
 
-/* at_end: runs when a thread ends; its argument means nothing.  */
+/* at_end: runs when a thread ends; its argument means nothing. */
 void hz3_cache_start(void (*at_end)(void *));
 /* Call in at_end: hands this thread's cache on, or arranges that at_end runs once more after the destructors of others.
  * Returns what reclaim has to know. */
@@ -19,7 +19,7 @@ struct hz3_departure {
     bool dispersed; /* few threads are left of a crowd: later there may be none to give back what it left */
 };
 struct hz3_departure hz3_cache_depart(void);
-/* Gives a new thread a heap, and what a predecessor left there; or its state says why not.  */
+/* Gives a new thread a heap, and what a predecessor left there; or its state says why not. */
 void hz3_threads_join(struct hz3_thread *self);
 
 /* Removes threads that ended without their destructors, so that no fork waits for them.  Does nothing while another
@@ -35,13 +35,13 @@ void hz3_cache_clear_handoffs(unsigned first, unsigned step, bool all);
  * had cached. */
 void hz3_cache_after_fork(bool whole);
 
-/* Call after a fork if self->has_to_answer: takes this thread's entry in the list anew.  */
+/* Call after a fork if self->has_to_answer: takes this thread's entry in the list anew. */
 void hz3_threads_answer(struct hz3_thread *self);
 
-/* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait.  */
+/* For the last message of a process: the system's number of a thread whose magazines hold p, or 0.  Does not wait. */
 int hz3_threads_find(const void *p, unsigned cls);
 
-/* Sums over all threads, ended ones too; running ones may change meanwhile.  Returns how many threads there are.  */
+/* Sums over all threads, ended ones too; running ones may change meanwhile.  Returns how many threads there are. */
 unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 struct hz3_cached {
     size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
@@ -53,7 +53,7 @@ HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
     struct hz3_cached cached = hz3_cache_look(cls);
     return cached.thread + cached.outgoing;
 }
-/* Bytes of the objects that this thread holds.  */
+/* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
 extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */
 #endif

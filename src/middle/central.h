@@ -29,13 +29,13 @@ HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)
     return (unsigned)(heap - hz3_heaps);
 }
 
-/* Whether a heap has threads.  Nothing is sent home to one without: there it would only wait to be stolen.  */
+/* Whether a heap has threads.  Nothing is sent home to one without: there it would only wait to be stolen. */
 HZ3_INLINE bool hz3_heap_is_in_use(unsigned heap)
 {
     return hz3_get(hz3_heaps[heap].threads) > 0;
 }
 
-/* FRESH and GROWN: a new run; GROWN: its pages are fresh.  */
+/* FRESH and GROWN: a new run; GROWN: its pages are fresh. */
 enum hz3_refill_source { HZ3_REFILL_HELD, HZ3_REFILL_CENTRAL, HZ3_REFILL_FRESH, HZ3_REFILL_GROWN, HZ3_REFILL_NONE };
 
 /* How many bytes of a heap's objects its owner stash may hold: 1/8 of its live bytes, at least 1 MiB. */
@@ -48,16 +48,16 @@ HZ3_INLINE size_t hz3_heap_in_flight_max(unsigned heap)
  * new run.  Returns how many (0: none, or no memory); *source: where they are from. */
 unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects, unsigned want, bool fresh,
                             enum hz3_refill_source *source);
-/* Puts objects of one class back into their runs, under one lock.  */
+/* Puts objects of one class back into their runs, under one lock. */
 void hz3_central_retire(unsigned cls, void **objects, unsigned n);
-/* Retires the objects of a closed magazine, and puts the magazine away as an empty one.  */
+/* Retires the objects of a closed magazine, and puts the magazine away as an empty one. */
 void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine);
 
-/* Has the heap release its runs that have retired objects, so that they can be purged or, if empty, freed.  */
+/* Has the heap release its runs that have retired objects, so that they can be purged or, if empty, freed. */
 void hz3_central_release_heap(struct hz3_heap *heap);
-/* Purges the idle pages of the class's runs whose first retire is at least `age` ms ago; returns the bytes purged.  */
+/* Purges the idle pages of the class's runs whose first retire is at least `age` ms ago; returns the bytes purged. */
 size_t hz3_central_purge(unsigned cls, uint32_t age, bool break_huge_pages);
-/* Does so in runs of *left bytes together, and subtracts their bytes from *left.  */
+/* Does so in runs of *left bytes together, and subtracts their bytes from *left. */
 size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool break_huge_pages);
 
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */

@@ -23,9 +23,9 @@ struct hz3_outbox {
 
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */
 
-/* Returns this thread's outbox, and makes one if need be.  NULL: no memory, or the thread must not have one.  */
+/* Returns this thread's outbox, and makes one if need be.  NULL: no memory, or the thread must not have one. */
 struct hz3_outbox *hz3_outbox_get(void);
-/* Puts an empty outbox away for other threads.  */
+/* Puts an empty outbox away for other threads. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
 extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */

@@ -17,15 +17,15 @@ void hz3_owner_stash_start(void);
  *
  * Pushes a closed magazine, which then belongs to the stash.  False: refused, and nothing has changed. */
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine);
-/* Each returns a closed magazine that is not empty, or NULL: the owner's; any owner's.  */
+/* Each returns a closed magazine that is not empty, or NULL: the owner's; any owner's. */
 struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls);
 struct hz3_magazine *hz3_owner_stash_steal(unsigned cls);
-/* Retires the objects of the class's bins that nobody touched since the last call, or of all its bins.  */
+/* Retires the objects of the class's bins that nobody touched since the last call, or of all its bins. */
 void hz3_owner_stash_trim(unsigned cls, bool all);
 
-/* The objects of a class, exact when nobody is inside: takes all magazines out, and puts them back.  */
+/* The objects of a class, exact when nobody is inside: takes all magazines out, and puts them back. */
 size_t hz3_owner_stash_objects(unsigned cls);
-/* Bytes that wait for an owner; for all owners.  May be too low by 512 KiB for each owner.  */
+/* Bytes that wait for an owner; for all owners.  May be too low by 512 KiB for each owner. */
 size_t hz3_owner_stash_in_flight(unsigned owner);
 size_t hz3_owner_stash_waiting(void);
 extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */

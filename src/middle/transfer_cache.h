@@ -6,9 +6,9 @@
 #include "base/layout.h"
 #include "middle/magazine.h"
 
-/* Pushes a closed magazine.  False: the class, or the whole cache, is at its bound; the caller keeps the magazine.  */
+/* Pushes a closed magazine.  False: the class, or the whole cache, is at its bound; the caller keeps the magazine. */
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
-/* Pushes beyond the bound, as far as a stack can count: for threads that have no other place for the magazine.  */
+/* Pushes beyond the bound, as far as a stack can count: for threads that have no other place for the magazine. */
 bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
 /* Retires the objects of the magazines that the class did not need since the last call, or of all; returns their bytes,
@@ -19,7 +19,7 @@ size_t hz3_transfer_trim(unsigned cls, bool all);
 /* Sets the bounds.  bytes: of each class, at least a few magazines; all classes together: 16 times that, at least 16
  * MiB. */
 void hz3_transfer_start(size_t bytes);
-/* Bytes in the cache, each magazine counted as full.  Off by at most 1 MiB for each thread that has not settled.  */
+/* Bytes in the cache, each magazine counted as full.  Off by at most 1 MiB for each thread that has not settled. */
 size_t hz3_transfer_waiting(void);
 void hz3_transfer_settle(void);                      /* adds this thread's unsettled bytes; for its end, too */
 void hz3_transfer_recount(void);                     /* counts all magazines anew: after trims */

@@ -8,6 +8,6 @@
 
 #include "base/types.h"
 
-/* Call after frees, inside the gate, with no lock held. now: ms, as hz3_os_now_ms.  */
+/* Call after frees, inside the gate, with no lock held. now: ms, as hz3_os_now_ms. */
 void hz3_reclaim_at_once(uint32_t now);
 #endif

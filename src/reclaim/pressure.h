@@ -1,10 +1,10 @@
-/* How much reclaim could give back, and whether it must do so at once.  */
+/* How much reclaim could give back, and whether it must do so at once. */
 #ifndef HZ3_RECLAIM_PRESSURE_H
 #define HZ3_RECLAIM_PRESSURE_H
 
 #include "base/types.h"
 
-/* Bytes that could go back: in free spans, and in free objects in runs, shared caches and stashes.  */
+/* Bytes that could go back: in free spans, and in free objects in runs, shared caches and stashes. */
 size_t hz3_reclaim_waiting(void);
 /* Upper bound of what a search could give back, in bytes: everything that is free or in runs, including what no gauge
  * counts as free, such as objects in magazines. */

@@ -10,6 +10,6 @@
  * been freed since; or (c) it failed less than 10 ms ago and less than one run has been freed, none of it a run's last
  * objects. */
 bool hz3_reclaim_search(size_t bytes);
-/* Call when the request failed again after a search.  */
+/* Call when the request failed again after a search. */
 void hz3_reclaim_search_failed(void);
 #endif

@@ -1,4 +1,4 @@
-/* Reclaim by the program's own threads: after a slow path they make the slices of a pass that are due.  */
+/* Reclaim by the program's own threads: after a slow path they make the slices of a pass that are due. */
 #ifndef HZ3_RECLAIM_VISIT_H
 #define HZ3_RECLAIM_VISIT_H
 
@@ -10,11 +10,11 @@ void hz3_reclaim_start(uint32_t decay_ms);
  * frees of large blocks, inside the gate, with no lock held.  Returns the epoch. */
 uint32_t hz3_reclaim_tick(void);
 
-/* Call after a slow path if hz3_thread.due is set: ticks, and does what growth or a new epoch calls for.  */
+/* Call after a slow path if hz3_thread.due is set: ticks, and does what growth or a new epoch calls for. */
 void hz3_reclaim_visit_slow(void);
 /* Reports `bytes` of fresh (never resident) pages that this thread just took outside its cache.  May purge as many.
  * Call inside the gate. */
 void hz3_reclaim_grew(size_t bytes);
-/* Call after hz3_cache_depart: gives back what the thread's end leaves nobody to give back.  */
+/* Call after hz3_cache_depart: gives back what the thread's end leaves nobody to give back. */
 void hz3_reclaim_departed(const struct hz3_departure *departure);
 #endif
