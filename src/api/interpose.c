@@ -44,7 +44,7 @@ static void filter_comes(bool all_threads)
     if (hz3_sandbox_enter(all_threads) && all_threads) hz3_reclaim_forbid_background();
 }
 
-/* Where no filter is given the call fails: a program asks so whether the kernel knows filters. */
+/* Without a filter the call fails: so a program asks whether the kernel knows filters. */
 static int prctl_heard(int operation, ...)
 {
     unsigned long words[4];

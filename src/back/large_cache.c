@@ -24,7 +24,7 @@ static struct shard {
     } slots[SLOTS];
 } HZ3_CACHE_ALIGNED shards[SHARDS];
 
-/* How many shards are in use. */
+/* The number of shards in use. */
 static unsigned shard_count(void)
 {
     return (unsigned)hz3_min(2 * hz3_os.cpus, SHARDS);
@@ -35,7 +35,7 @@ static unsigned my_shard(void)
     return hz3_lock_self() / 2 % shard_count();
 }
 
-/* Empties the slot; NULL where it was empty. */
+/* Empties the slot; returns its block, or NULL. */
 static struct hz3_span *clear(struct slot *slot)
 {
     struct hz3_span *span = slot->span;
@@ -71,7 +71,7 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
     return span;
 }
 
-/* Several threads at once may find room for one: each of them may add a block. */
+/* Several threads may see room for one block at the same time, and each add one. */
 static bool has_room(size_t bytes)
 {
     size_t retained = hz3_get(hz3_pages_dirty_max), after = hz3_gauge(HZ3_GAUGE_LARGE_CACHED) + bytes;

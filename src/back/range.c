@@ -64,7 +64,7 @@ static bool is_hole(struct hz3_window *window, size_t granule)
            hz3_spans_neighbour(window, granule, HZ3_SPAN_UNMAPPED);
 }
 
-/* Where there are guards, what borders on one or on a hole becomes a part of that. */
+/* If there are guards, a range that borders on a guard or a hole becomes part of it. */
 static bool joins_hole(struct hz3_window *window, size_t first, size_t granules)
 {
     if (!hz3_gauge(HZ3_GAUGE_GUARDS)) return false;

@@ -36,7 +36,7 @@ static uintptr_t states_at(const struct hz3_window *window, unsigned table, size
     return (uintptr_t)hz3_state_at(window->base + (granule << HZ3_GRANULE_SHIFT), hz3_state_table_shift(table));
 }
 
-/* Unmaps so many bytes of free spans, so that as much may be mapped where all that the process may map is. */
+/* Unmaps `bytes` of free spans, so that as much may be mapped if the process has mapped all it may. */
 static bool give_way(size_t bytes)
 {
     for (size_t left = bytes >> HZ3_GRANULE_SHIFT; left; left--) {
@@ -87,7 +87,7 @@ enum hz3_map_result hz3_states_cover(const struct hz3_span *span, unsigned cls)
     return HZ3_MAPPED;
 }
 
-/* Visits what is mapped of the state bytes of granules [first, end), each stretch as a whole. */
+/* Visits the mapped state bytes of granules [first, end), each contiguous stretch once. */
 static void each_mapped(const struct hz3_window *window, unsigned table, size_t first, size_t end,
                         void (*visit)(uintptr_t from, uintptr_t to))
 {

@@ -7,7 +7,7 @@ void hz3_thread_wait_for_visitor(struct hz3_thread *self)
     while (hz3_load(self->visited, memory_order_acquire)) hz3_os_wait(&self->visited, 1, 1);
 }
 
-/* What the visitor took of a loaded magazine is NULL; the topmost of these words is the floor. */
+/* The words of a loaded magazine that the visitor took are NULL; the topmost of them is the floor. */
 void hz3_thread_lose_visitor(struct hz3_thread *self)
 {
     if (likely(!hz3_get(self->visited))) return;

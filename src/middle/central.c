@@ -55,7 +55,7 @@ static void set_idle(struct central *central, struct hz3_span *run, unsigned idl
     run->idle = idle;
 }
 
-/* How many retired objects the run has.  While its heap takes some the result may be too small. */
+/* The number of retired objects in the run; may be too small while its heap takes some. */
 static unsigned free_objects(const struct hz3_span *run)
 {
     unsigned bump = hz3_get(run->bump), live = hz3_get(run->live);

@@ -3,7 +3,8 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
-/* How much the bins of one owner may hold beyond what is booked.  The bound counts it as held. */
+/* Slack of in_flight for one owner: the bins may hold this many bytes that it does not count.  The bound assumes that
+ * they do. */
 #define UNBOOKED_BYTES HZ3_KIB(512)
 
 struct hz3_bin {
@@ -11,18 +12,18 @@ struct hz3_bin {
 };
 
 static struct hz3_stash {
-    HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins that are booked, modulo 2^64 */
+    HZ3_ATOMIC(size_t) in_flight; /* bytes in its bins that are counted, modulo 2^64 */
     struct hz3_bin bin[HZ3_CLASS_VALUES] HZ3_CACHE_ALIGNED;
 } HZ3_CACHE_ALIGNED stashes[HZ3_NUM_SHARDS];
-/* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
- * emptied a pass earlier. */
+/* A hash of the head of each bin when reclaim last saw it.  If a later head has the same hash, the bin is emptied one
+ * pass too early. */
 static HZ3_ATOMIC(uint32_t) seen[HZ3_NUM_SHARDS][HZ3_CLASS_VALUES];
 static struct {
     uint32_t bytes;          /* of a full magazine */
-    uint32_t step;           /* how many are booked at a time, so that not every push writes in_flight */
+    uint32_t step;           /* batch of the counter, so that not every push writes in_flight */
 } booking[HZ3_CLASS_VALUES]; /* const after start */
 
-/* How many stashes may hold something: the heaps after them never had a thread. */
+/* The number of stashes that may hold something: later heaps never had a thread. */
 static unsigned owners(void)
 {
     return hz3_get(hz3_heap_highest) + 1;
@@ -46,14 +47,14 @@ static size_t booked(unsigned cls, unsigned magazines)
     return (size_t)(magazines / booking[cls].step * booking[cls].step) * booking[cls].bytes;
 }
 
-/* A bin's count went from `before` to `after`: books the difference, in steps, in in_flight. */
+/* Counts in in_flight, in batches, that a bin went from `before` to `after` objects. */
 static void book(struct hz3_stash *stash, unsigned cls, unsigned before, unsigned after)
 {
     size_t more = booked(cls, after) - booked(cls, before); /* modulo 2^64 if it became less */
     if (more) hz3_add(stash->in_flight, more);
 }
 
-/* A pop may book before the push that it undoes, so the sum may be negative for a moment. */
+/* A pop may be counted before the push that it undoes, so the sum may be negative for a moment. */
 size_t hz3_owner_stash_in_flight(unsigned owner)
 {
     ptrdiff_t bytes = (ptrdiff_t)hz3_get(stashes[owner].in_flight);
@@ -99,7 +100,7 @@ static unsigned count(unsigned owner, unsigned cls)
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);
-    /* Several threads at once may find room for one: each of them may add one. */
+    /* Several threads may see room for one magazine at the same time, and each add one. */
     if (!has_room(owner, cls) || count(owner, cls) >= hz3_max(max, 1u)) return false;
     put(&stashes[owner], cls, magazine);
     return true;

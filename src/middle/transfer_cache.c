@@ -24,7 +24,7 @@ static size_t magazine_bytes(unsigned cls)
     return cache[cls].bytes;
 }
 
-/* How many of the class may wait, where so many bytes may. */
+/* How many magazines of the class a bound of `bytes` allows. */
 static unsigned magazines_max(unsigned cls, size_t bytes)
 {
     return (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
@@ -58,7 +58,7 @@ size_t hz3_transfer_waiting(void)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Several threads at once may find room for one: each of them may add one. */
+/* Several threads may see room for one magazine at the same time, and each add one. */
 HZ3_INLINE bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
 {
     if (hz3_stack_count(&cache[cls].stack) >= max) return false;

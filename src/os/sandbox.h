@@ -1,5 +1,5 @@
-/* Which threads a filter of seccomp binds, as far as hz3 hears of it (api/interpose).  A bound thread makes only the
- * calls that os.h lists: it opens no files and starts no thread.  Must not know what hz3 does instead. */
+/* Which threads a seccomp filter binds, as far as hz3 sees it (api/interpose).  A bound thread makes only the calls
+ * that os.h lists: it opens no files and starts no thread.  Must not know what hz3 does instead. */
 #ifndef HZ3_OS_SANDBOX_H
 #define HZ3_OS_SANDBOX_H
 
@@ -8,11 +8,11 @@
 enum { HZ3_SANDBOX_NONE, HZ3_SANDBOX_SOME, HZ3_SANDBOX_ALL }; /* which threads of the process are bound */
 extern HZ3_ATOMIC(uint32_t) hz3_sandbox;
 
-/* Whether this thread is bound, or may be.  A thread is known to be free if it joined before there was any filter: a
- * filter passes on to the threads that a bound one starts. */
+/* Whether this thread is bound, or may be.  A thread is known to be free if it joined before there was any filter,
+ * since a filter passes on to threads that a bound thread starts. */
 bool hz3_sandboxed(void);
-/* This thread is about to install a filter; all_threads: for all that the process has.  False: it is in a child that
- * was not made by libc's fork (one of vfork shares the parent's memory), and the process that hz3 knows is not bound.
+/* Call before this thread installs a filter; all_threads: for all threads of the process.  False: this is a child that
+ * was not made by libc's fork (after vfork it shares the parent's memory), and the process that hz3 knows is not bound.
  */
 bool hz3_sandbox_enter(bool all_threads);
 void hz3_sandbox_join(void); /* by a thread that joins */

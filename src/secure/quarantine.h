@@ -1,12 +1,12 @@
-/* HZ3_SECURE: what a thread frees waits until the thread has freed 64 objects more, of any class.  Only then may it be
- * used again.  The objects wait in a ring in the thread's outbox. */
+/* HZ3_SECURE: a freed object waits in a ring of its thread's outbox until the thread has freed 64 more, of any class.
+ * Only then may it be used again. */
 #ifndef HZ3_SECURE_QUARANTINE_H
 #define HZ3_SECURE_QUARANTINE_H
 
 #include "middle/outbox.h"
 
-/* p, a small object, begins to wait; returns the one that has waited long enough, or NULL.  If another thread forks at
- * this moment, no object is in the child's copy twice. */
+/* Puts the object p into the ring, and takes out the oldest one or NULL.  If another thread forks at this moment, no
+ * object is in the child's copy twice. */
 HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
 {
     void **place = &outbox->waiting[outbox->waited++ % HZ3_WAITING], *out = *place;
@@ -16,7 +16,7 @@ HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
 
 /* Ends the process if the free object p was written to. */
 void hz3_quarantine_look(const void *p, unsigned cls);
-/* Looks at all that wait, and retires them.  The outbox may be NULL. */
+/* Checks all objects that wait, and retires them.  The outbox may be NULL. */
 void hz3_quarantine_flush(struct hz3_outbox *outbox);
 /* Objects of the class that wait. */
 size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls);

@@ -30,7 +30,7 @@ enum {
 extern HZ3_HIDDEN uint64_t hz3_seal_secret[2];
 void hz3_seal_start(void);
 HZ3_NORETURN void hz3_seal_overwritten(const void *p);
-/* What is said of blocks that were looked at by the way. */
+/* The messages about blocks that the sweep or the check at exit found. */
 #define HZ3_SEAL_OVERRUN_LATE     "block written beyond its end, found later"
 #define HZ3_SEAL_OVERWRITTEN_LATE "freed object overwritten, found later"
 
@@ -160,7 +160,7 @@ void *hz3_seal(void *p, unsigned cls, size_t size);
 /* Seals an object of a size class that was free.  Ends the process if it is no longer wiped. */
 void hz3_seal_first(void *p, unsigned cls, size_t size);
 
-/* What was overwritten about the live block p: */
+/* Which canary of the live block p was overwritten: */
 enum hz3_seal_fault {
     HZ3_SEAL_HOLDS,
     HZ3_SEAL_END,   /* its canary */
@@ -169,21 +169,21 @@ enum hz3_seal_fault {
 };
 enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls);
 
-/* False: p is the start of a live block, of another requested size or not at a multiple of the alignment. */
+/* False: the live block p was requested with another size, or does not start at a multiple of the alignment. */
 bool hz3_seal_fits(const void *p, size_t size, size_t alignment);
 
-/* The large block p is handed out instead of an object of the class: as much of it is usable.  (With seals, as much as
- * the program asked for is.)  Returns by how many bytes less is usable than before. */
+/* Makes as much of the large block p usable as of an object of the class, for which it is handed out.  (With seals,
+ * only what the program asked for is.)  Returns by how many bytes that is less. */
 HZ3_INLINE size_t hz3_seal_like_small(void *p, unsigned cls)
 {
     (void)p, (void)cls;
     return 0;
 }
 
-/* How much of the live block, whose seal holds, is the program's; */
+/* The usable bytes of the live block p, whose seal holds. */
 size_t hz3_seal_usable(const void *p, unsigned cls);
 
-/* and how much of it could be, without a move. */
+/* The bytes that could be usable without a move. */
 HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)
 {
     return cls == HZ3_CLASS_LARGE ? usable : hz3_class_size(cls) - HZ3_SEAL_BYTES;
