@@ -322,7 +322,7 @@ function(hz3_options_page file page lane manual)
     list(GET fields 4 in_memory) # as HZ3_SMALL_MEMORY chooses
     list(GET fields 5 meaning)
     if(change STREQUAL LIVE)
-      string(APPEND meaning "; hz3_control may change it")
+      string(APPEND meaning ". hz3_control may change it")
     endif()
     string(APPEND paragraphs ".TP\n.BR HZ3_${name} =\\fI${standard}\\fR\n${meaning}.\n")
     if(NOT in_memory STREQUAL standard)
