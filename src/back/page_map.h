@@ -37,6 +37,9 @@ HZ3_INLINE unsigned hz3_state_table_shift(unsigned table)
     return HZ3_UNIT_SHIFT + 2 * table;
 }
 
+/* For each span of a window: its last granule < min(frontier, tags_writable, spans_mapped, free_mapped).  Granules
+ * below frontier that are in no span are left out: somebody else has mapped them, or no state bytes could be mapped
+ * there.  In a window that has ended, frontier is the number of all its granules.  Under the page pool's lock. */
 struct hz3_window {
     uintptr_t base;
     size_t bytes;
