@@ -110,7 +110,7 @@ static bool add_figure(const char *text, const char *key, size_t *sum)
 {
     const char *end;
     size_t length = strlen(key), bytes;
-    for (; text; text = strchr(text, '\n'), text += text != NULL)
+    for (; text; text = strchr(text, '\n'), text = text ? text + 1 : NULL)
         if (!strncmp(text, key, length) && text[length] == ' ' && hz3_number(text + length + 1, &end, &bytes))
             return *sum += bytes, true;
     return false;

@@ -164,7 +164,7 @@ bool __wrap_hz3_os_barrier(void)
 {
     void ***top = &woken.cache.top[hz3_class_of(512)];
     if (++barriers == 2) {
-        *top -= pops;
+        if (pops) *top -= pops;
         for (unsigned i = 0; i < pushes; i++) *++*top = popped[pops - 1 - i];
         for (unsigned i = 0; i < late; i++) (*top)[1 - FULL + (int)i] = popped[FULL - 1 - i];
     }
