@@ -16,7 +16,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "support.h"
 
@@ -276,12 +275,12 @@ static void a_child_can_use_what_another_thread_was_clearing(void **state)
 
 static pthread_key_t others;
 static enum hz3_thread_state states[PTHREAD_DESTRUCTOR_ITERATIONS];
-static atomic_uint endings; /* ThreadSanitizer has a thread end before the last destructors */
+static unsigned endings;
 
 static void end_again(void *unused)
 {
-    states[endings] = hz3_thread.state;
-    if (++endings < PTHREAD_DESTRUCTOR_ITERATIONS) CHECK(pthread_setspecific(others, unused) == 0);
+    states[endings++] = hz3_thread.state;
+    if (endings < PTHREAD_DESTRUCTOR_ITERATIONS) CHECK(pthread_setspecific(others, unused) == 0);
 }
 
 /* Builds as much as makes a thread worth a cache to the end. */
@@ -296,9 +295,13 @@ static void *build(void *unused)
     return unused;
 }
 
+extern void __tsan_init(void) __attribute__((weak));
+
+/* For ThreadSanitizer a thread has ended before its last destructors. */
 static void destructors_of_others_have_a_cache(void **state)
 {
     (void)state;
+    if (&__tsan_init) skip();
     pthread_t thread;
     assert_int_equal(pthread_key_create(&others, end_again), 0);
     assert_int_equal(pthread_create(&thread, NULL, build, NULL), 0);
