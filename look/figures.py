@@ -183,17 +183,16 @@ class Figures:
 
     def _stashes(self) -> None:
         at, values, size = self.layout, self.class_values, self.layout.at("bin.size")
-        linked, apart = (
-            self.layout.flags.get(f"HZ3_S44_{name}", 0) for name in ("TRANSPORT_LIST", "OWNER_STASH_COUNT")
-        )
+        linked, apart = at.has("stash.classes"), at.flags.get("HZ3_S44_OWNER_STASH_COUNT", 0)
+        classes = at.at("stash.classes") if linked else values
         owners = at.value("stashes") + 1
         if owners > OWNERS_MAX or at.at("stash.instances") > INSTANCES_MAX:
             raise ValueError("too many stashes")
         data = at.array("stash", owners)
         for owner in range(owners):
             for instance in range(at.at("stash.instances")):
-                base = owner * at.size("stash") + at.at("stash.bin") + instance * values * size
-                for cls in range(1, values - 1):
+                base = owner * at.size("stash") + at.at("stash.bin") + instance * classes * size
+                for cls in range(1, min(classes, values - 1)):
                     (head,) = struct.unpack_from(ORDER + "Q", data, base + cls * size)
                     if not head:
                         continue
@@ -267,11 +266,14 @@ class Figures:
         if not address:
             return
         data = self.process.read(address, at.at("outbox.size"))
-        if at.has("outbox.outgoing"):
-            for top in at.fields("outbox.outgoing", data, at.size("outbox.outgoing") // 8):
+        for name in filter(at.has, ("outbox.outgoing", "outbox.overflow")):
+            for top in at.fields(name, data, at.size(name) // 8):
                 if objects := self._up_to(top):
                     key = at.field("magazine.key", self.magazines, (top & -at.at("magazine.size")) - self.area)
                     self._class(key & 0xFF).cached["outgoing"] += objects
+        if at.has("outbox.onward"):
+            for cls, top in enumerate(at.fields("outbox.onward", data, at.size("outbox.onward") // 8)):
+                self._class(cls).cached["outgoing"] += self._up_to(top)
         if at.has("outbox.ring"):
             room = at.size("outbox.ring") // 8
             ring = at.fields("outbox.ring", data, room)
@@ -280,12 +282,10 @@ class Figures:
                 if ring[i % room]:
                     self._class(self._class_at(ring[i % room])).cached["outgoing"] += 1
         if at.has("outbox.spill"):
-            linked = at.flags.get("HZ3_S44_TRANSPORT_LIST", 0)
-            for cls in range(1, self.class_values - 1):
+            for cls in range(at.size("outbox.spill") // at.at("spill.size")):
                 base = at.at("outbox.spill") + cls * at.at("spill.size")
-                first, count = at.field("spill.first", data, base), at.field("spill.count", data, base)
-                number = (first - self.area) // at.at("magazine.size") + 1
-                self.classes[cls].cached["thread"] += count if linked else self._chain(number, count)
+                kept = at.field("spill.in_array", data, base) + at.field("spill.in_list", data, base)
+                self._class(cls).cached["thread"] += kept
         if at.has("outbox.waiting"):
             for p in filter(None, at.fields("outbox.waiting", data, at.size("outbox.waiting") // 8)):
                 self._class(self._class_at(p)).cached["thread"] += 1

@@ -24,7 +24,7 @@ LINES = dict[int, tuple[int, bool]]  # line number: how often it ran, and whethe
 
 BOXES = ("S44_STATS", "S44_4_STATS", "S67_STATS", "S74_STATS", "S96_OWNER_STASH_PUSH_STATS", "ATOMIC_STATS", "DELAY")
 MORE = ("ADOPT_MIN=65536",)
-PARTS = ("S112_FULL_DRAIN_EXCHANGE=0", "S44_DRAIN_LIMIT=20", "S44_OWNER_STASH_COUNT=1", "S44_4_SPILL_HELPER=1",
+PARTS = ("S112_FULL_DRAIN_EXCHANGE=0", "S44_4_WALK_UNROLL=4", "S44_OWNER_STASH_COUNT=1", "S44_4_SPILL_HELPER=1",
          "S97_REMOTE_STASH_BUCKET=1")
 # The lane, its changed flags, and the tests besides tests/unit that it runs.
 SOME = r"^(api|stress)\."

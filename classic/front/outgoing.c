@@ -2,36 +2,38 @@
 
 #include "base/sizeclass.h"
 #include "front/spares.h"
+#include "front/thread.h"
 #include "middle/owner_stash.h"
-#include "middle/transfer_cache.h"
+#include "variants/flush.h"
+#include "variants/onward.h"
 #include HZ3_CENTRAL_LOCAL_H
-#include HZ3_CENTRAL_MAGAZINES_H
 #include HZ3_PAGE_LOCAL_H
 #include HZ3_SPARSE_H
 
 enum { OUTGOING_BYTES = 32 * 1024 }; /* in one outgoing magazine, but one object at least */
 
+/* What a thread has of its own heap's objects is not sent to its own stash: that would write into them. */
 bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine)
 {
-    return (owner != HZ3_NO_OWNER && hz3_heap_is_in_use((unsigned)owner) &&
-            hz3_owner_stash_push((unsigned)owner, cls, magazine)) ||
-           hz3_transfer_push(cls, magazine) || hz3_central_put_magazine(cls, magazine);
+    bool others = owner != HZ3_NO_OWNER && owner != hz3_thread.cache.owner;
+    return (others && hz3_owner_stash_push((unsigned)owner, cls, magazine)) || hz3_onward_send(cls, magazine);
 }
 
-static unsigned capacity_of(unsigned cls)
+static unsigned dense_capacity(unsigned cls)
 {
-    unsigned dense = (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
-    return hz3_ring_batch(cls, dense);
+    return (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
 }
 
-/* Sends the outgoing magazine of a slot, if there is one, or retires its objects. */
-static void send(void ***slot)
+/* Sends the magazine of a slot, if there is one, or retires its objects.  freed: this thread is to count them as freed.
+ */
+static void send(void ***slot, bool freed)
 {
     void **top = *slot;
     *slot = HZ3_STUB_TOP;
     if (top == HZ3_STUB_TOP) return;
     struct hz3_magazine *magazine = hz3_magazine_close(top);
     unsigned cls = magazine->header.key & 0xff, owner = magazine->header.key >> 8;
+    if (freed) hz3_thread_freed(cls, hz3_magazine_count(magazine));
     if (!hz3_magazine_count(magazine)) {
         hz3_magazine_put(cls, magazine);
     } else if (!hz3_outgoing_send((int)owner, cls, magazine)) {
@@ -39,56 +41,88 @@ static void send(void ***slot)
     }
 }
 
-static void gather(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner)
+/* Puts p into the slot's magazine, after what is there of another owner or class, or fills it, is sent. */
+static void gather(void ***slot, unsigned key, unsigned capacity, void *p, bool freed)
 {
-    outbox->remote_hint = true;
-    unsigned key = hz3_outgoing_key(cls, owner);
-    void ***slot = hz3_outgoing_slot(outbox, key);
+    unsigned cls = key & 0xff;
     if (hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot)) {
-        send(slot);
+        send(slot, freed);
         struct hz3_magazine *magazine = hz3_spares_get(&hz3_thread.cache, cls);
         if (!magazine) {
             hz3_central_retire(cls, &p, 1);
+            if (freed) hz3_thread_freed(cls, 1);
             return;
         }
         magazine->header.key = (uint16_t)key;
-        *slot = hz3_magazine_open(magazine, capacity_of(cls));
+        *slot = hz3_magazine_open(magazine, capacity);
     }
     *++*slot = p;
 }
 
-unsigned hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner, void **refused)
+/* Overflow batch (work order S146-B). */
+static void gather_overflow(struct hz3_outbox *outbox, void *p)
 {
-    unsigned count = 0;
-    void *out = hz3_ring_overflow(outbox);
-    if (out) gather(outbox, out, hz3_class_at(out), hz3_owner_at(out));
-    if (!hz3_ring_put(outbox, p, refused, &count) && !hz3_page_remote_free(p, cls, owner))
-        gather(outbox, p, cls, owner);
-    return count;
+    unsigned cls = hz3_class_at(p), key = hz3_outgoing_key(cls, hz3_owner_at(p));
+    unsigned batch = hz3_min((unsigned)HZ3_S146_OVERFLOW_BATCH, hz3_class_info[cls].load);
+    if (HZ3_OUTBOX_OVERFLOW) gather(&outbox->overflow[(key * 0x9e3779b1u >> 16) % 64], key, batch, p, false);
 }
 
-unsigned hz3_outgoing_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
+void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned owner)
 {
-    if (!outbox->remote_hint) return 0;
-    unsigned waited = hz3_ring_count(outbox), count = hz3_ring_flush(outbox, budget, refused);
-    unsigned left = budget - (waited - hz3_ring_count(outbox));
-    for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING && left; i++) {
-        if (outbox->outgoing[i] == HZ3_STUB_TOP) continue;
-        send(&outbox->outgoing[i]);
-        left--;
+    void *out = hz3_ring_overflow(outbox);
+    if (out) gather_overflow(outbox, out);
+    if (hz3_ring_put(outbox, p) || hz3_page_remote_free(p, cls, owner)) {
+        hz3_thread_freed(cls, 1);
+        return;
     }
-    outbox->remote_hint = left == 0;
-    return count;
+    unsigned key = hz3_outgoing_key(cls, owner);
+    outbox->remote_hint = true;
+    gather(hz3_outgoing_slot(outbox, key), key, dense_capacity(cls), p, true);
+}
+
+/* Sends up to `budget` of the slots' magazines; returns how many. */
+static unsigned send_slots(void ***slots, unsigned n, unsigned budget, bool freed)
+{
+    unsigned sent = 0;
+    for (unsigned i = 0; i < n && sent < budget; i++) {
+        if (slots[i] == HZ3_STUB_TOP) continue;
+        send(&slots[i], freed);
+        sent++;
+    }
+    return sent;
+}
+
+void hz3_outgoing_flush_some(struct hz3_outbox *outbox, unsigned budget)
+{
+    if (!outbox->remote_hint) return;
+    budget -= hz3_ring_flush(outbox, budget);
+    budget -= send_slots(outbox->overflow, HZ3_OUTBOX_OVERFLOW, budget, false);
+    if (!HZ3_REMOTE_STASH_SPARSE) budget -= send_slots(outbox->outgoing, HZ3_OUTGOING, budget, outbox == hz3_outbox);
+    outbox->remote_hint = budget == 0;
+}
+
+void hz3_outgoing_flush(struct hz3_outbox *outbox)
+{
+    hz3_outgoing_flush_some(outbox, UINT32_MAX);
+    hz3_onward_flush(outbox);
+    hz3_owner_stash_flush_spill(outbox);
+    hz3_kept_flush(outbox);
+}
+
+HZ3_RACY static size_t objects_of(void **const *slots, unsigned n, unsigned cls)
+{
+    size_t objects = 0;
+    for (unsigned i = 0; i < n; i++) {
+        void **top = slots[i];
+        if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);
+    }
+    return objects;
 }
 
 HZ3_RACY size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
     /* The list of threads asks for nothing else in an outbox. */
-    size_t objects =
-        hz3_ring_objects(outbox, cls) + hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
-    for (unsigned i = 0; i < HZ3_OUTBOX_OUTGOING; i++) {
-        void **top = outbox->outgoing[i];
-        if ((hz3_magazine_of(top)->header.key & 0xff) == cls) objects += hz3_magazine_objects(top);
-    }
-    return objects;
+    return hz3_ring_objects(outbox, cls) + objects_of(outbox->outgoing, HZ3_OUTGOING, cls) +
+           objects_of(outbox->overflow, HZ3_OUTBOX_OVERFLOW, cls) + hz3_onward_objects(outbox, cls) +
+           hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
 }

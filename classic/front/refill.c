@@ -5,10 +5,11 @@
 #include "front/orphans.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "variants/central_magazines.h"
+#include "variants/flush.h"
 #include HZ3_CENTRAL_LOCAL_H
-#include HZ3_CENTRAL_MAGAZINES_H
-#include HZ3_PAGE_LOCAL_H
 #include HZ3_COUNTERS_H
+#include HZ3_PAGE_LOCAL_H
 
 /* How many objects a refill asks for; if that is more than a magazine holds, both are filled. */
 static unsigned batch(const struct hz3_thread *self, unsigned cls)
@@ -46,63 +47,59 @@ static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
     return true;
 }
 
-/* Takes up to `want` objects that other threads left for this heap, or, to steal, for any heap. */
-static unsigned take_linked(struct hz3_thread *self, unsigned cls, void **objects, unsigned want, bool steal)
+/* Takes what other threads left for this thread's shard (S44). */
+static bool take_from_stash(struct hz3_thread *self, unsigned cls)
 {
-    return steal ? hz3_owner_stash_steal_batch(cls, objects, want)
-                 : hz3_owner_stash_pop_batch(self->cache.owner, cls, objects, want);
-}
-
-/* Refills the loaded magazine from the owner stash. */
-static bool take_from_stash(struct hz3_thread *self, unsigned cls, bool steal)
-{
+    void *objects[HZ3_SMALL_V2_REFILL_BATCH];
+    unsigned want = batch(self, cls), n;
     if (!HZ3_STASH_POPS) return false;
     HZ3_COUNT(s44_calls, 1);
-    if (HZ3_S44_TRANSPORT_LIST) {
-        void *objects[HZ3_SMALL_V2_REFILL_BATCH];
-        unsigned want = batch(self, cls), n;
-        if (!have_magazines(self, cls, want) || !(n = take_linked(self, cls, objects, want, steal))) return false;
-        fill_both(self, cls, objects, n);
-        HZ3_COUNT(s44, n);
-        return true;
-    }
-    struct hz3_magazine *magazine = steal ? hz3_owner_stash_steal(cls) : hz3_owner_stash_pop(self->cache.owner, cls);
-    if (!magazine) return false;
-    HZ3_COUNT(s44, hz3_magazine_count(magazine));
-    hz3_refill_load(&self->cache, cls, magazine);
+    if (!have_magazines(self, cls, want)) return false;
+    if (!(n = hz3_owner_stash_pop_batch(self->cache.owner, cls, objects, want))) return false;
+    fill_both(self, cls, objects, n);
+    HZ3_COUNT(s44, n);
+    self->cache.stats.stash++;
     return true;
 }
 
-/* Loads a whole magazine from the transfer cache, this thread's outbox, what a fork left behind, or central. */
-static bool take_whole(struct hz3_thread *self, unsigned cls)
+/* Loads a magazine that another thread left (S42), or that a fork did. */
+static bool take_left(struct hz3_thread *self, unsigned cls)
 {
-    struct hz3_magazine *magazine;
     HZ3_COUNT(s42_calls, 1);
-    if ((magazine = hz3_transfer_pop(cls))) {
-        self->cache.stats.transfer++;
+    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
+    if (magazine)
         HZ3_COUNT(s42, hz3_magazine_count(magazine));
-    } else if ((magazine = hz3_kept_take(cls))) {
-        self->cache.stats.central++;
-        HZ3_COUNT(kept, hz3_magazine_count(magazine));
-    } else if ((magazine = hz3_orphans_pop(cls))) {
-        self->cache.stats.transfer++;
-    } else if ((magazine = hz3_central_get_magazine(cls))) {
-        self->cache.stats.central++;
-        HZ3_COUNT(central, hz3_magazine_count(magazine));
-    }
-    if (magazine) hz3_refill_load(&self->cache, cls, magazine);
-    return magazine;
+    else
+        magazine = hz3_orphans_pop(cls);
+    if (!magazine) return false;
+    hz3_refill_load(&self->cache, cls, magazine);
+    self->cache.stats.transfer++;
+    return true;
 }
 
-/* Fills the loaded magazine from runs; `fresh`: from a new one if need be. */
-static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
+/* Loads what this thread kept of central's (S145-A), or a magazine of central (S142). */
+static bool take_central(struct hz3_thread *self, unsigned cls, bool collision)
 {
-    unsigned more = hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
+    struct hz3_magazine *magazine = hz3_kept_take(cls, collision);
+    if (magazine)
+        HZ3_COUNT(kept, hz3_magazine_count(magazine));
+    else if ((magazine = hz3_central_get_magazine(cls)))
+        HZ3_COUNT(central, hz3_magazine_count(magazine));
+    if (!magazine) return false;
+    hz3_refill_load(&self->cache, cls, magazine);
+    self->cache.stats.central++;
+    return true;
+}
+
+/* Fills the loaded magazine from runs with room, or a new one. */
+static bool carve(struct hz3_thread *self, unsigned cls, bool collision)
+{
+    unsigned more = collision ? 0 : hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
     void *objects[HZ3_SMALL_V2_REFILL_BATCH + HZ3_CENTRAL_MORE];
     enum hz3_refill_source source;
     unsigned want = batch(self, cls);
     if (!have_magazines(self, cls, want)) return false;
-    unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, fresh, &source);
+    unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, true, &source);
     unsigned now = hz3_min(got, want);
     fill_both(self, cls, objects, now);
     hz3_kept_put(cls, objects + now, got - now);
@@ -124,19 +121,13 @@ bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls)
     return magazine;
 }
 
-/* Each source is read before it is written, so that empty ones cost little. */
+/* S44, S42, central, page, after the flush with a budget. */
 bool hz3_refill(struct hz3_thread *self, unsigned cls)
 {
+    bool collision = hz3_get(self->heap->threads) > 1;
+    HZ3_COUNT(refills, 1);
+    if (HZ3_REMOTE_FLUSH_BUDGET && hz3_outbox) hz3_outgoing_flush_some(hz3_outbox, HZ3_REMOTE_FLUSH_BUDGET);
     hz3_page_remote_collect(self->cache.owner, cls);
-    if (take_from_stash(self, cls, false)) {
-        self->cache.stats.stash++;
-        return true;
-    }
-    if (take_whole(self, cls) || carve(self, cls, false)) return true;
-    if (take_from_stash(self, cls, true)) {
-        self->cache.stats.stolen++;
-        return true;
-    }
-    hz3_page_remote_collect_all(cls);
-    return carve(self, cls, true);
+    return take_from_stash(self, cls) || take_left(self, cls) || take_central(self, cls, collision) ||
+           carve(self, cls, collision);
 }

@@ -1,6 +1,6 @@
 /* HZ3_S44_OWNER_STASH=0: there is no owner stash.  Every push is refused, and there is nothing to pop. */
 #include "middle/owner_stash.h"
-#include HZ3_CENTRAL_MAGAZINES_H
+#include "variants/central_magazines.h"
 #include HZ3_PAGE_LOCAL_H
 
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
@@ -27,24 +27,6 @@ unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, uns
     return 0;
 }
 
-struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls)
-{
-    (void)owner, (void)cls;
-    return NULL;
-}
-
-unsigned hz3_owner_stash_steal_batch(unsigned cls, void **out, unsigned want)
-{
-    (void)cls, (void)out, (void)want;
-    return 0;
-}
-
-struct hz3_magazine *hz3_owner_stash_steal(unsigned cls)
-{
-    (void)cls;
-    return NULL;
-}
-
 uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls)
 {
     (void)owner, (void)cls;
@@ -61,8 +43,8 @@ void hz3_owner_stash_start(void) {}
 
 void hz3_owner_stash_trim(unsigned cls, bool all)
 {
-    (void)all;
     hz3_page_remote_collect_all(cls);
+    hz3_central_trim(cls, all);
 }
 
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
@@ -72,18 +54,13 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
 
 size_t hz3_owner_stash_objects(unsigned cls)
 {
-    return hz3_page_remote_collect_all(cls);
+    size_t objects = hz3_page_remote_collect_all(cls); /* they were waiting until now */
+    return objects + hz3_central_cached(cls);
 }
 
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls)
 {
     (void)outbox, (void)cls;
-    return 0;
-}
-
-size_t hz3_owner_stash_in_flight(unsigned owner)
-{
-    (void)owner;
     return 0;
 }
 

@@ -36,7 +36,9 @@ struct hz3_outbox *hz3_outbox_get(void)
     struct hz3_outbox *outbox = take();
     if (!outbox) return NULL;
     *outbox = (struct hz3_outbox){.ring_count = 0};
-    for (int i = 0; i < HZ3_OUTBOX_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
+    for (int i = 0; i < HZ3_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
+    for (int i = 0; i < HZ3_OUTBOX_OVERFLOW; i++) outbox->overflow[i] = HZ3_STUB_TOP;
+    for (int i = 0; i < HZ3_CLASS_VALUES; i++) outbox->onward[i] = HZ3_STUB_TOP;
     hz3_fence(memory_order_release); /* statistics look into other threads' outboxes */
     return hz3_outbox = outbox;
 }
@@ -53,14 +55,15 @@ void hz3_outbox_put(struct hz3_outbox *outbox)
 const struct hz3_place hz3_outbox_places[] = {
     HZ3_NUMBER("outbox.size", sizeof(struct hz3_outbox)),
     HZ3_FIELD("outbox.outgoing", struct hz3_outbox, outgoing),
+    HZ3_FIELD("outbox.overflow", struct hz3_outbox, overflow),
+    HZ3_FIELD("outbox.onward", struct hz3_outbox, onward),
     HZ3_FIELD("outbox.ring", struct hz3_outbox, ring),
     HZ3_FIELD("outbox.ring_first", struct hz3_outbox, ring_first),
     HZ3_FIELD("outbox.ring_count", struct hz3_outbox, ring_count),
     HZ3_FIELD("outbox.spill", struct hz3_outbox, spill),
     HZ3_FIELD("outbox.central", struct hz3_outbox, central),
-    HZ3_FIELD("outbox.waiting", struct hz3_outbox, waiting),
     HZ3_NUMBER("spill.size", sizeof(struct hz3_spill)),
-    HZ3_FIELD("spill.first", struct hz3_spill, first),
-    HZ3_FIELD("spill.count", struct hz3_spill, count),
+    HZ3_FIELD("spill.in_array", struct hz3_spill, in_array),
+    HZ3_FIELD("spill.in_list", struct hz3_spill, in_list),
     HZ3_PLACES_END,
 };

@@ -1,7 +1,7 @@
 /* The outbox has what a thread holds beside its loaded and previous magazines: objects that wait to go home
- * (front/remote_free), some that it drained beyond its need, some that it took from central for next time, and those
- * that it freed last (HZ3_SECURE).  It is made at first need, in the magazines' area, and recycled when the thread
- * ends. */
+ * (front/outgoing) or were refused there (variants/onward), the rest of what it drained (variants/linked), and what it
+ * took from central for next time (variants/central_local).  It is made at first need, in the magazines' area, and
+ * recycled when the thread ends. */
 #ifndef HZ3_MIDDLE_OUTBOX_H
 #define HZ3_MIDDLE_OUTBOX_H
 
@@ -9,21 +9,23 @@
 #include "middle/magazine.h"
 #include "variants/outbox_parts.h"
 
-/* The rest of a drain, for one class: linked magazines; in the list transport linked objects, or a magazine of them. */
+/* The rest of a drain, for one class: the array is used before the list. */
 struct hz3_spill {
-    void *first;
-    uint32_t count; /* of magazines or objects */
+    struct hz3_magazine *array; /* HZ3_S67_SPILL_ARRAY: word[1] .. word[in_array] are objects; or NULL */
+    void *list;                 /* linked objects, or NULL */
+    uint32_t in_array, in_list;
 };
 
 struct hz3_outbox {
-    void **outgoing[HZ3_OUTBOX_OUTGOING]; /* tops of magazines, or the stub's */
+    /* Tops of magazines, or the stub's. */
+    void **outgoing[HZ3_OUTGOING];
+    void **overflow[HZ3_OUTBOX_OVERFLOW];
+    void **onward[HZ3_CLASS_VALUES]; /* each for its class */
     void *ring[HZ3_OUTBOX_RING];
     uint32_t ring_first, ring_count;
     bool remote_hint; /* an object waits to go home */
     struct hz3_spill spill[HZ3_OUTBOX_SPILL];
     struct hz3_magazine *central[HZ3_OUTBOX_CENTRAL]; /* closed, or NULL */
-    void *waiting[HZ3_OUTBOX_WAITING];                /* objects, or NULL */
-    uint32_t waited;                                  /* how many ever began to wait, wrapping */
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */

@@ -1,10 +1,19 @@
 #include "variants/central_local.h"
 
-struct hz3_magazine *hz3_kept_take(unsigned cls)
+#include "variants/central_magazines.h"
+
+static void give_back(unsigned cls, struct hz3_magazine *magazine)
+{
+    if (magazine && !hz3_central_put_magazine(cls, magazine)) hz3_central_take_apart(cls, magazine);
+}
+
+struct hz3_magazine *hz3_kept_take(unsigned cls, bool collision)
 {
     struct hz3_magazine *magazine = hz3_outbox ? hz3_outbox->central[cls] : NULL;
     if (magazine) hz3_outbox->central[cls] = NULL;
-    return magazine;
+    if (!collision) return magazine;
+    give_back(cls, magazine);
+    return NULL;
 }
 
 void hz3_kept_put(unsigned cls, void **objects, unsigned n)
@@ -25,7 +34,7 @@ void hz3_kept_flush(struct hz3_outbox *outbox)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct hz3_magazine *magazine = outbox->central[cls];
         outbox->central[cls] = NULL;
-        if (magazine) hz3_central_take_apart(cls, magazine);
+        give_back(cls, magazine);
     }
 }
 

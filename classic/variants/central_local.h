@@ -8,10 +8,11 @@
 
 enum { HZ3_CENTRAL_MORE = HZ3_S145_CACHE_BATCH }; /* objects beyond the need */
 
-/* Takes what was kept of the class, or NULL. */
-struct hz3_magazine *hz3_kept_take(unsigned cls);
+/* Takes what was kept of the class, or NULL.  collision: another thread has the same shard; then what was kept goes to
+ * central first, and there is nothing to take. */
+struct hz3_magazine *hz3_kept_take(unsigned cls, bool collision);
 /* Keeps what central gave beyond the need.  Nothing of the class was kept before. */
 void hz3_kept_put(unsigned cls, void **objects, unsigned n);
-void hz3_kept_flush(struct hz3_outbox *outbox); /* retires all that was kept */
+void hz3_kept_flush(struct hz3_outbox *outbox); /* at a thread's end: gives all that was kept back to central */
 size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls);
 #endif

@@ -1,5 +1,5 @@
-/* HZ3_CENTRAL_MAGAZINES: whole magazines wait at central, and serve before its runs.  They are kept under a lock for
- * each class or without one (work order S142). */
+/* Central keeps whole magazines, which serve before its runs: under a lock for each class, or without one (work order
+ * S142).  A pop takes one of them. */
 #ifndef HZ3_VARIANTS_CENTRAL_MAGAZINES_H
 #define HZ3_VARIANTS_CENTRAL_MAGAZINES_H
 

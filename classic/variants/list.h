@@ -71,12 +71,12 @@ HZ3_INLINE void *hz3_list_take_all(struct hz3_list *list, uint32_t *count)
     return hz3_list_first(old);
 }
 
-/* Puts back n linked objects if the list is still empty; *count: the count before. */
-HZ3_INLINE bool hz3_list_restore(struct hz3_list *list, void *first, unsigned n, uint32_t *count)
+/* Puts back n linked objects if the list is still empty. */
+HZ3_INLINE bool hz3_list_restore(struct hz3_list *list, void *first, unsigned n)
 {
     uint64_t empty = 0;
     if (!hz3_cas(list->head, &empty, hz3_list_word(first, n), memory_order_release, memory_order_relaxed)) return false;
-    *count = HZ3_S44_OWNER_STASH_COUNT ? hz3_add(list->count[0], n) : 0;
+    if (HZ3_S44_OWNER_STASH_COUNT) hz3_add(list->count[0], n);
     return true;
 }
 #endif

@@ -6,9 +6,9 @@
 
 enum { HZ3_CENTRAL_MORE = 0 };
 
-HZ3_INLINE struct hz3_magazine *hz3_kept_take(unsigned cls)
+HZ3_INLINE struct hz3_magazine *hz3_kept_take(unsigned cls, bool collision)
 {
-    (void)cls;
+    (void)cls, (void)collision;
     return NULL;
 }
 

@@ -9,6 +9,7 @@
         if (0) (void)(n); \
     } while (0)
 #define HZ3_COUNT_MAX(counter, n) HZ3_COUNT(counter, n)
+#define HZ3_COUNT_LENGTH(length)  HZ3_COUNT(, length)
 
 HZ3_INLINE void hz3_counters_leave(void) {}
 #endif

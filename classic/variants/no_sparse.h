@@ -4,10 +4,9 @@
 
 #include "middle/outbox.h"
 
-HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p, void **refused, unsigned *count)
+HZ3_INLINE bool hz3_ring_put(struct hz3_outbox *outbox, void *p)
 {
-    (void)outbox, (void)p, (void)refused;
-    *count = 0;
+    (void)outbox, (void)p;
     return false;
 }
 
@@ -17,21 +16,9 @@ HZ3_INLINE void *hz3_ring_overflow(struct hz3_outbox *outbox)
     return NULL;
 }
 
-HZ3_INLINE unsigned hz3_ring_batch(unsigned cls, unsigned dense)
+HZ3_INLINE unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget)
 {
-    (void)cls;
-    return dense;
-}
-
-HZ3_INLINE unsigned hz3_ring_count(const struct hz3_outbox *outbox)
-{
-    (void)outbox;
-    return 0;
-}
-
-HZ3_INLINE unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget, void **refused)
-{
-    (void)outbox, (void)budget, (void)refused;
+    (void)outbox, (void)budget;
     return 0;
 }
 

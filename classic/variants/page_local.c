@@ -31,10 +31,9 @@ size_t hz3_page_remote_waiting(void)
     return bytes;
 }
 
-bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
+void hz3_page_local_note(void *p, unsigned cls, unsigned owner)
 {
     struct hz3_span *run = hz3_run_of(p);
-    if (hz3_get(announced_bytes[owner]) > hz3_heap_in_flight_max(owner)) return false;
     if (unlikely(!hz3_run_is_object(run, p))) hz3_misuse("interior pointer freed", p);
     size_t i = hz3_run_index(run, p);
     uint64_t bit = (uint64_t)1 << i % WORD;
@@ -44,12 +43,6 @@ bool hz3_page_local_note(void *p, unsigned cls, unsigned owner)
      * one of the two sees the other.  The run may be gone by now, if the other one saw the bit and retired the run's
      * last object.  Then the list leads to a descriptor without bits, which is harmless. */
     if (!hz3_exchange(run->notes->announced, true, memory_order_acq_rel)) announce(run, cls, owner);
-    return true;
-}
-
-void hz3_page_local_free(void *p, unsigned cls, unsigned owner)
-{
-    if (!hz3_page_local_note(p, cls, owner)) hz3_central_retire(cls, &p, 1);
 }
 
 static size_t retire_noted(struct hz3_span *run)

@@ -7,13 +7,11 @@
 
 #include "base/types.h"
 
-/* p: an object that is handed out.  Any thread.  False: enough waits for that owner; nothing has changed. */
-bool hz3_page_local_note(void *p, unsigned cls, unsigned owner);
-void hz3_page_local_free(void *p, unsigned cls, unsigned owner); /* notes it, or retires it */
+void hz3_page_local_note(void *p, unsigned cls, unsigned owner); /* p: an object that is handed out.  Any thread. */
 /* True, where frees are noted: the caller no longer has p. */
 HZ3_INLINE bool hz3_page_remote_free(void *p, unsigned cls, unsigned owner)
 {
-    hz3_page_local_free(p, cls, owner);
+    hz3_page_local_note(p, cls, owner);
     return true;
 }
 

@@ -62,7 +62,7 @@ def test_the_real_registry_is_understood():
     known = registry.read()
     assert {"scale", "fast", "classic"} <= set(known.lanes)
     debug = known.flags["HZ3_DEBUG"]
-    assert known.resolve("classic", {})["HZ3_S44_TRANSPORT_LIST"] == 1 and (debug.least, debug.most) == (0, 1)
+    assert known.resolve("classic", {})["HZ3_S112_FULL_DRAIN_EXCHANGE"] == 1 and (debug.least, debug.most) == (0, 1)
 
 
 @pytest.mark.parametrize("text, complaint", [
@@ -120,9 +120,9 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ),
     (
         'lane = "scale"',
-        'lane = "classic"\nflags = { HZ3_FREE_CHECK = 1, HZ3_CENTRAL_MAGAZINES = 0, '
-        'HZ3_S145_CACHE_BATCH = 8, HZ3_S142_CENTRAL_LOCKFREE = 1 }',
-        "^'baseline': HZ3_S145_CACHE_BATCH needs .*=1; HZ3_S142_CENTRAL_LOCKFREE is how central .*=1$",
+        'lane = "classic"\nflags = { HZ3_FREE_CHECK = 1, HZ3_REMOTE_STASH_SPARSE = 0, '
+        'HZ3_S145_CACHE_BATCH = 8, HZ3_S97_REMOTE_STASH_BUCKET = 1 }',
+        "^'baseline': HZ3_S97_REMOTE_STASH_BUCKET: a dense outbox .*=1; HZ3_S145_CACHE_BATCH needs .*=1$",
     ),
     ("HZ3_FREE_CHECK = 0", "HZ3_FREE_CHECK = 1", "the same build as 'baseline'"),
     ('name = "one"', 'name = "baseline"', "two builds are called 'baseline'"),

@@ -3,6 +3,7 @@
 
 #include "base/number.h"
 #include "base/print.h"
+#include "front/heap.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -239,7 +240,7 @@ bool hz3_options_load(void)
     for (int i = 0; i < OPTIONS; i++) options[i].parse(chosen(&options[i]), options[i].value);
     keep_files();
     choose_retain(environ && secure_getenv("HZ3_RETAIN"));
-    if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_max(4, 2 * hz3_os.cpus);
+    if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_heap_usual_count();
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     return readable;
 }

@@ -1,5 +1,12 @@
 #include "front/heap.h"
 
+#include "os/os.h"
+
+size_t hz3_heap_usual_count(void)
+{
+    return hz3_max(4, 2 * hz3_os.cpus);
+}
+
 struct hz3_heap *hz3_heap_join(void)
 {
     struct hz3_heap *best = &hz3_heaps[0];

@@ -5,6 +5,7 @@
 
 #include "middle/central.h"
 
+size_t hz3_heap_usual_count(void); /* how many there are where HZ3_HEAPS does not say */
 struct hz3_heap *hz3_heap_join(void);
 /* hz3_threads_lock is held. */
 void hz3_heap_leave(struct hz3_heap *heap);

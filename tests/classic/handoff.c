@@ -126,13 +126,6 @@ static void *earn(void *arg)
     return claim_of(arg);
 }
 
-/* A magazine that a thread of the heap left; NULL: there is none. */
-static struct hz3_magazine *take_left(unsigned owner, unsigned cls)
-{
-    struct hz3_magazine *magazine = HZ3_STASH_POPS && !HZ3_S44_TRANSPORT_LIST ? hz3_owner_stash_pop(owner, cls) : NULL;
-    return magazine ? magazine : hz3_transfer_pop(cls);
-}
-
 static void what_was_earned_is_given_back(void **state)
 {
     (void)state;
@@ -146,7 +139,7 @@ static void what_was_earned_is_given_back(void **state)
     hz3_reclaim_run(true);
     second = spend(earn);
     assert_true(hz3_transfer_objects(cls) + hz3_owner_stash_objects(cls) > 0);
-    for (struct hz3_magazine *left; (left = take_left(second.owner, cls)); hz3_central_take_apart(cls, left))
+    for (struct hz3_magazine *left; (left = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, left))
         assert_true(hz3_magazine_count(left) > 1); /* the single object was sent home alone */
 }
 
@@ -179,7 +172,7 @@ static void what_is_left_is_of_one_heap(void **state)
     hz3_transfer_trim(cls, true);
     struct life life = spend(mix);
     assert_int_equal(hz3_central_retired(cls) - life.fetched, FOREIGN);
-    for (struct hz3_magazine *left; (left = take_left(life.owner, cls)); hz3_central_take_apart(cls, left))
+    for (struct hz3_magazine *left; (left = hz3_transfer_pop(cls)); hz3_central_take_apart(cls, left))
         for (unsigned i = left->header.floor + 1u; i <= left->header.top; i++, own++)
             assert_int_equal(hz3_owner_at(left->word[i]), life.owner);
     assert_true(own >= OWN);

@@ -1,14 +1,15 @@
-/* All functions of the owner stash, with any transport.  A pushed object comes out once: to its owner, to a thief, or
- * into its run.  A push that would exceed the bounds changes nothing. */
+/* All functions of the owner stash.  A pushed object comes out once: to its owner or into its run.  A push beyond the
+ * bound changes nothing. */
 #include "../unit/unit.h"
 
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash.h"
+#include "variants/instances.h"
 
 #include <stdlib.h>
 
-enum { OWNER = 3, OTHER = 5, MANY = 600 };
+enum { OWNER = 3, OTHER = 5, MANY = HZ3_S44_STASH_MAX_OBJS + 100, FEW = 200 };
 static unsigned cls;
 static void *objects[MANY];
 
@@ -56,7 +57,6 @@ static void assert_same(void **found, unsigned n, unsigned expected)
     for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
     hz3_central_retire(cls, found, n);
     assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
-    assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
 }
 
 static int start(void **state)
@@ -92,63 +92,90 @@ static void lists_and_magazines(void **state)
     assert_same(found, pop_all(found, 90), 90);
 }
 
-static void magazines_come_out_closed(void **state)
+/* How many objects a thread keeps of `rest` that it drained and does not need. */
+static size_t kept_of(size_t rest)
 {
-    (void)state;
-    void *found[60];
-    unsigned got = 0;
-    take(60);
-    push_linked(0, 30);
-    push_linked(30, 30);
-    for (unsigned tries = 0; tries < 100 && got < 60; tries++) {
-        struct hz3_magazine *magazine = hz3_owner_stash_pop(OWNER, cls);
-        if (!magazine) continue;
-        assert_true(hz3_magazine_count(magazine) > 0);
-        for (unsigned n = hz3_magazine_count(magazine); n--;) found[got++] = magazine->word[magazine->header.top--];
-        hz3_magazine_put(0, magazine);
-    }
-    assert_same(found, got, 60);
+    return HZ3_S48_OWNER_STASH_SPILL && HZ3_S112_FULL_DRAIN_EXCHANGE ? rest : 0;
 }
 
-static void anybody_may_take_what_nobody_wants(void **state)
+static size_t spilled(void)
 {
-    (void)state;
-    void *found[60];
-    unsigned got, n;
-    take(60);
-    push_linked(0, 30);
-    push_linked(30, 30);
-    struct hz3_magazine *magazine = hz3_owner_stash_steal(cls);
-    assert_non_null(magazine);
-    for (got = 0; got < hz3_magazine_count(magazine); got++)
-        found[got] = magazine->word[magazine->header.floor + 1 + got];
-    hz3_magazine_put(0, magazine);
-    while ((n = hz3_owner_stash_steal_batch(cls, found + got, 60 - got))) got += n;
-    got += pop_all(found + got, 60 - got); /* the rest is in the spill */
-    assert_same(found, got, 60);
-    assert_null(hz3_owner_stash_steal(cls));
+    return hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0;
 }
 
-static void refused_is_unchanged(void **state)
+/* Work order S48: not to a stash that others push to, but with the thread. */
+static void all_of_the_rest_stays_with_the_thread(void **state)
+{
+    (void)state;
+    static void *found[FEW];
+    unsigned want = 7, most = HZ3_S44_DRAIN_LIMIT ? hz3_min(want, HZ3_S44_DRAIN_LIMIT) : want, got = 0;
+    if (HZ3_OWNER_STASH_INSTANCES > 1 || HZ3_S144_SETTABLE || !HZ3_S112_FULL_DRAIN_EXCHANGE) skip();
+    take(FEW);
+    push_linked(0, FEW);
+    got = hz3_owner_stash_pop_batch(OWNER, cls, found, want);
+    assert_int_equal(got, most);
+    assert_int_equal(spilled(), kept_of(FEW - got));
+    assert_int_equal(hz3_owner_stash_count(OWNER, cls), FEW - got - kept_of(FEW - got));
+    assert_ptr_equal(*(void **)found[got - 1], NULL); /* the last one does not lead to what is kept */
+    while (got < FEW) got += hz3_owner_stash_pop_batch(OWNER, cls, found + got, hz3_min(64u, FEW - got));
+    assert_int_equal(spilled(), 0);
+    assert_same(found, got, FEW);
+}
+
+/* What others push meanwhile comes after what the thread kept. */
+static void the_rest_comes_first(void **state)
+{
+    (void)state;
+    static void *found[80];
+    if (!kept_of(1) || HZ3_OWNER_STASH_INSTANCES > 1 || HZ3_S144_SETTABLE) skip();
+    take(80);
+    push_linked(0, 60);
+    unsigned got = hz3_owner_stash_pop_batch(OWNER, cls, found, 10);
+    push_linked(60, 20);
+    got += hz3_owner_stash_pop_batch(OWNER, cls, found + got, 50);
+    assert_int_equal(got, 60);
+    for (unsigned i = 0; i < got; i++) assert_true(found[i] < objects[60]);
+    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 20);
+    got += hz3_owner_stash_pop_batch(OWNER, cls, found + got, 20);
+    assert_same(found, got, 80);
+}
+
+/* A bin takes HZ3_S44_STASH_MAX_OBJS objects of any size, and not one more. */
+static void the_number_of_objects_is_the_only_bound(void **state)
 {
     (void)state;
     static void *found[MANY];
-    unsigned pushed = 0, most = HZ3_S44_STASH_MAX_OBJS;
-    cls = hz3_class_of(8192);
-    take(MANY);
-    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
-    assert_in_range(pushed, 1, hz3_min(MANY - 1u, most)); /* 128 objects are 1 MiB */
-    size_t live = hz3_get(hz3_heaps[OWNER].live);
-    assert_true(pushed * hz3_class_size(cls) <= hz3_max(HZ3_MIB(1), live / 8));
-    uint32_t count = hz3_owner_stash_count(OWNER, cls);
-    struct hz3_magazine *magazine = magazine_of(pushed, 2);
-    while (hz3_owner_stash_push(OWNER, cls, magazine)) magazine = magazine_of(pushed += 2, 2), count += 2;
-    assert_int_equal(hz3_magazine_count(magazine), 2);
-    assert_ptr_equal(magazine->word[magazine->header.top], objects[pushed + 1]);
-    hz3_magazine_put(0, magazine);
-    assert_int_equal(hz3_owner_stash_objects(cls), pushed);
-    hz3_central_retire(cls, objects + pushed, MANY - pushed);
-    assert_same(found, pop_all(found, pushed), pushed);
+    static const unsigned sizes[] = {64, 16 * HZ3_SMALL_NUM_SC};
+    if (HZ3_OWNER_STASH_INSTANCES > 1 || HZ3_S144_SETTABLE) skip();
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned pushed = 0;
+        cls = hz3_class_of(sizes[i]);
+        take(MANY);
+        while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
+        assert_int_equal(pushed, HZ3_S44_STASH_MAX_OBJS);
+        struct hz3_magazine *magazine = magazine_of(pushed, 2);
+        assert_false(hz3_owner_stash_push(OWNER, cls, magazine));
+        assert_int_equal(hz3_magazine_count(magazine), 2);
+        assert_ptr_equal(magazine->word[magazine->header.top], objects[pushed + 1]);
+        hz3_magazine_put(0, magazine);
+        assert_true(hz3_owner_stash_push_one(OTHER, cls, objects[pushed]));
+        assert_int_equal(hz3_owner_stash_pop_batch(OTHER, cls, found, 2), 1);
+        assert_int_equal(hz3_owner_stash_waiting(), pushed * hz3_class_size(cls));
+        hz3_central_retire(cls, objects + pushed, MANY - pushed);
+        assert_same(found, pop_all(found, pushed), pushed);
+    }
+    cls = hz3_class_of(64);
+}
+
+static void it_is_for_small_classes(void **state)
+{
+    (void)state;
+    cls = HZ3_SMALL_NUM_SC + 1;
+    take(1);
+    assert_false(hz3_owner_stash_push_one(OWNER, cls, objects[0]));
+    assert_false(hz3_owner_stash_has_pending(OWNER, cls));
+    assert_int_equal(hz3_owner_stash_pop_batch(OWNER, cls, objects + 1, 1), 0);
+    hz3_central_retire(cls, objects, 1);
     cls = hz3_class_of(64);
 }
 
@@ -167,7 +194,6 @@ static void what_lies_untouched_goes_home(void **state)
     hz3_owner_stash_trim(cls, true);
     assert_false(hz3_owner_stash_has_pending(OWNER, cls));
     assert_int_equal(hz3_central_retired(cls), retired + 50);
-    assert_int_equal(hz3_owner_stash_in_flight(OWNER), 0);
 }
 
 static void what_a_thread_kept_goes_home(void **state)
@@ -217,22 +243,6 @@ static void classes_that_pop_by_turns_look_into_every_bin(void **state)
     assert_int_equal(first + second, 1);
 }
 
-/* A bin of magazines has as many as the word at its head can count. */
-static void a_bin_that_is_full_refuses(void **state)
-{
-    (void)state;
-    static void *found[MANY];
-    unsigned pushed = 0, most = HZ3_S44_TRANSPORT_LIST ? MANY : HZ3_STACK_MAX;
-    cls = hz3_class_of(16);
-    take(MANY);
-    while (pushed < MANY && hz3_owner_stash_push_one(OWNER, cls, objects[pushed])) pushed++;
-    assert_int_equal(pushed, most);
-    assert_int_equal(hz3_owner_stash_objects(cls), pushed);
-    hz3_central_retire(cls, objects + pushed, MANY - pushed);
-    assert_same(found, pop_all(found, pushed), pushed);
-    cls = hz3_class_of(64);
-}
-
 static void without_a_stash_all_is_refused(void **state)
 {
     (void)state;
@@ -245,11 +255,8 @@ static void without_a_stash_all_is_refused(void **state)
     assert_false(hz3_owner_stash_push(OWNER, cls, magazine));
     assert_int_equal(hz3_magazine_count(magazine), 2);
     assert_int_equal(hz3_owner_stash_pop_batch(OWNER, cls, out, 2), 0);
-    assert_int_equal(hz3_owner_stash_steal_batch(cls, out, 2), 0);
-    assert_null(hz3_owner_stash_pop(OWNER, cls));
-    assert_null(hz3_owner_stash_steal(cls));
     assert_false(hz3_owner_stash_has_pending(OWNER, cls));
-    assert_int_equal(hz3_owner_stash_count(OWNER, cls) + hz3_owner_stash_in_flight(OWNER), 0);
+    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
     hz3_central_take_apart(cls, magazine);
 }
 
@@ -259,10 +266,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_by_one),
         cmocka_unit_test(lists_and_magazines),
-        cmocka_unit_test(magazines_come_out_closed),
-        cmocka_unit_test(anybody_may_take_what_nobody_wants),
-        cmocka_unit_test(refused_is_unchanged),
-        cmocka_unit_test(a_bin_that_is_full_refuses),
+        cmocka_unit_test(all_of_the_rest_stays_with_the_thread),
+        cmocka_unit_test(the_rest_comes_first),
+        cmocka_unit_test(the_number_of_objects_is_the_only_bound),
+        cmocka_unit_test(it_is_for_small_classes),
         cmocka_unit_test(what_lies_untouched_goes_home),
         cmocka_unit_test(what_a_thread_kept_goes_home),
         cmocka_unit_test(instances_are_one_stash),

@@ -8,6 +8,7 @@
 #include "front/evict.h"
 #include "front/remote_free.h"
 #include "middle/owner_stash.h"
+#include "middle/transfer_cache.h"
 
 #include <pthread.h>
 
@@ -55,9 +56,8 @@ static void end(struct owner *owner)
 
 static void what_waits_here_goes_on(void)
 {
-    void *refused[HZ3_REFUSED_MAX];
     if (hz3_outbox && hz3_cache_enter()) {
-        hz3_cache_adopt(refused, hz3_outgoing_flush(hz3_outbox, UINT32_MAX, refused));
+        hz3_outgoing_flush(hz3_outbox);
         hz3_cache_leave();
     }
 }
@@ -83,20 +83,45 @@ static void objects_come_back_to_their_owner(void **state)
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
 }
 
-static void nothing_is_sent_to_a_heap_without_threads(void **state)
+/* Nobody asks whether a shard has threads: the next one that has it takes what waits. */
+static void what_a_thread_left_behind_waits_for_the_next_of_its_shard(void **state)
 {
     (void)state;
-    struct owner owner;
+    struct owner owner, next;
     start(&owner, hz3_class_of(144));
     size_t before = allocated();
     end(&owner);
     assert_int_equal(hz3_get(hz3_heaps[owner.number].threads), 0);
-    size_t left = hz3_owner_stash_objects(owner.cls); /* these the owner's thread left when it ended */
+    size_t left = hz3_owner_stash_objects(owner.cls);
     for (int i = 0; i < N; i++) hz3_remote_free(owner.objects[i], owner.cls, owner.number);
     what_waits_here_goes_on();
-    hz3_cache_flush();
-    assert_int_equal(hz3_owner_stash_objects(owner.cls), left);
+    if (HZ3_STASH_PUSHES && !HZ3_S121_PAGE_LOCAL_REMOTE) assert_int_equal(hz3_owner_stash_objects(owner.cls), left + N);
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
+    start(&next, owner.cls);
+    assert_int_equal(next.number, owner.number);
+    end(&next);
+    if (HZ3_STASH_POPS && HZ3_OWNER_STASH_INSTANCES == 1)
+        assert_false(hz3_owner_stash_has_pending(owner.number, owner.cls));
+}
+
+/* What the stash has no room for goes to the transfer cache, by magazines of the sender. */
+static void what_is_refused_goes_to_the_transfer_cache(void **state)
+{
+    (void)state;
+    struct owner owner;
+    unsigned cls = HZ3_SMALL_NUM_SC + 1; /* the stash has no bins for it */
+    if (HZ3_S121_PAGE_LOCAL_REMOTE) skip();
+    start(&owner, cls);
+    hz3_transfer_trim(cls, true);
+    unsigned load = hz3_class_info[cls].load;
+    for (int i = 0; i < N; i++) hz3_remote_free(owner.objects[i], cls, owner.number);
+    what_waits_here_goes_on();
+    assert_int_equal(hz3_transfer_objects(cls), N);
+    struct hz3_magazine *magazine = hz3_transfer_pop(cls);
+    assert_in_range(hz3_magazine_count(magazine), 1, load);
+    hz3_central_take_apart(cls, magazine);
+    hz3_transfer_trim(cls, true);
+    end(&owner);
 }
 
 /* It needs an outgoing magazine for this owner and class that has room, and is one store then. */
@@ -141,5 +166,7 @@ static void small_objects_of_others_go_home(void **state)
     end(&owner);
 }
 
-RUN(cmocka_unit_test(objects_come_back_to_their_owner), cmocka_unit_test(nothing_is_sent_to_a_heap_without_threads),
+RUN(cmocka_unit_test(objects_come_back_to_their_owner),
+    cmocka_unit_test(what_a_thread_left_behind_waits_for_the_next_of_its_shard),
+    cmocka_unit_test(what_is_refused_goes_to_the_transfer_cache),
     cmocka_unit_test(the_quick_way_needs_a_magazine_with_room), cmocka_unit_test(small_objects_of_others_go_home))

@@ -66,7 +66,7 @@ def test_so_it_does_in_a_child_that_lost_its_threads(lane, program):
     ("classic", {"S44_OWNER_STASH_COUNT": 1}),
     ("classic", {"S67_SPILL_ARRAY": 0}),
     ("classic", {"S142_CENTRAL_LOCKFREE": 0}),
-    ("classic", {"S146_OVERFLOW_BATCH": 8, "CENTRAL_MAGAZINES": 0, "S142_CENTRAL_LOCKFREE": 0}),
+    ("classic", {"S146_OVERFLOW_BATCH": 8, "S142_CENTRAL_LOCKFREE": 0}),
 ], ids=str)
 def test_so_it_does_in_builds_that_keep_things_elsewhere(lane, flags, program):
     built = variant(lane, **flags).library

@@ -30,7 +30,7 @@ void *model_take_all(uint32_t *count)
     return hz3_list_take_all(&list, count);
 }
 
-bool model_restore(void *first, unsigned n, uint32_t *count)
+bool model_restore(void *first, unsigned n)
 {
-    return hz3_list_restore(&list, first, n, count);
+    return hz3_list_restore(&list, first, n);
 }

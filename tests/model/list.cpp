@@ -4,7 +4,7 @@
 unsigned model_count(void);
 uint32_t model_push(void *first, void *last, unsigned n, unsigned max);
 void *model_take_all(uint32_t *count);
-bool model_restore(void *first, unsigned n, uint32_t *count);
+bool model_restore(void *first, unsigned n);
 
 namespace
 {
@@ -56,7 +56,7 @@ template <unsigned drainers> struct drains : model::suite<drains<drainers>, 2 + 
     /* Keeps the first object, and puts the others back, by restore if possible. */
     void drain(unsigned self, bool put_back)
     {
-        uint32_t count, before;
+        uint32_t count;
         void *first = model_take_all(&count), *last = first, *rest = NULL;
         unsigned n = 0;
         for (void *next, *at = first; at; at = next, n++) {
@@ -69,7 +69,7 @@ template <unsigned drainers> struct drains : model::suite<drains<drainers>, 2 + 
         RL_ASSERT(n == count || HZ3_S44_OWNER_STASH_COUNT);
         taken += put_back && n ? 1 : n;
         if (!put_back || !rest) return;
-        if (model_restore(rest, n - 1, &before)) return;
+        if (model_restore(rest, n - 1)) return;
         model_push(rest, last, n - 1, HZ3_LIST_MAX);
     }
 

@@ -20,8 +20,7 @@ int malloc_trim(size_t keep);
 
 enum { THREADS = 200, ROUNDS = 5000, HELD = 200, CHILDREN = 20, PATIENCE = 30 };
 /* Page faults of a child.  glibc has one for each thread and 42 more; of its own malloc's child of few calls, 22.
- * MOST_FAULTS_SMALL is by lane. */
-enum { MOST_FAULTS = 300 };
+ * MOST_FAULTS and MOST_FAULTS_SMALL are by lane. */
 enum { SIZE = 512, OBJECTS = 100, OWNERS = 50 }; /* more objects than two magazines hold */
 
 static int ready;
