@@ -105,8 +105,10 @@ void hz3_outgoing_flush(struct hz3_outbox *outbox)
 {
     hz3_outgoing_flush_some(outbox, UINT32_MAX);
     hz3_onward_flush(outbox);
-    hz3_owner_stash_flush_spill(outbox);
-    hz3_kept_flush(outbox);
+    /* What the thread keeps of classes that it has no use for; the rest is its own (secure/no_quarantine.h). */
+    if (outbox != hz3_outbox) return;
+    hz3_owner_stash_flush_spill(outbox, hz3_thread.cache.missed);
+    hz3_kept_flush(outbox, hz3_thread.cache.missed);
 }
 
 HZ3_RACY static size_t objects_of(void **const *slots, unsigned n, unsigned cls)
@@ -121,8 +123,6 @@ HZ3_RACY static size_t objects_of(void **const *slots, unsigned n, unsigned cls)
 
 HZ3_RACY size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
-    /* The list of threads asks for nothing else in an outbox. */
     return hz3_ring_objects(outbox, cls) + objects_of(outbox->outgoing, HZ3_OUTGOING, cls) +
-           objects_of(outbox->overflow, HZ3_OUTBOX_OVERFLOW, cls) + hz3_onward_objects(outbox, cls) +
-           hz3_owner_stash_spilled(outbox, cls) + hz3_kept_objects(outbox, cls);
+           objects_of(outbox->overflow, HZ3_OUTBOX_OVERFLOW, cls) + hz3_onward_objects(outbox, cls);
 }

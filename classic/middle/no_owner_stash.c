@@ -47,9 +47,9 @@ void hz3_owner_stash_trim(unsigned cls, bool all)
     hz3_central_trim(cls, all);
 }
 
-void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox, const bool *used)
 {
-    (void)outbox;
+    (void)outbox, (void)used;
 }
 
 size_t hz3_owner_stash_objects(unsigned cls)

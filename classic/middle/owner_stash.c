@@ -137,9 +137,10 @@ void hz3_owner_stash_trim(unsigned cls, bool all)
     hz3_central_trim(cls, all);
 }
 
-void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox)
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox, const bool *used)
 {
     for (unsigned cls = 1; cls < HZ3_OUTBOX_SPILL; cls++) {
+        if (used && used[cls]) continue;
         size_t objects = hz3_linked_flush_spill(&outbox->spill[cls], cls);
         HZ3_COUNT(trimmed, objects);
     }

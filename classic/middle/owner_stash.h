@@ -34,8 +34,8 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls);
 void hz3_owner_stash_start(void); /* with HZ3_S144_SETTABLE as many instances as the option says */
 /* Retires the objects of bins that lay untouched since the last call, or of all; so does central with its magazines. */
 void hz3_owner_stash_trim(unsigned cls, bool all);
-/* At a thread's end: retires what it kept from its pops. */
-void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox);
+/* Retires what a thread kept from its pops, but of classes for which `used` says so; NULL: of none. */
+void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox, const bool *used);
 /* In all bins, and in central's magazines; exact when nobody pushes or pops. */
 size_t hz3_owner_stash_objects(unsigned cls);
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls);

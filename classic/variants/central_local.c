@@ -29,9 +29,10 @@ void hz3_kept_put(unsigned cls, void **objects, unsigned n)
     }
 }
 
-void hz3_kept_flush(struct hz3_outbox *outbox)
+void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used)
 {
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+        if (used && used[cls]) continue;
         struct hz3_magazine *magazine = outbox->central[cls];
         outbox->central[cls] = NULL;
         give_back(cls, magazine);

@@ -13,6 +13,7 @@ enum { HZ3_CENTRAL_MORE = HZ3_S145_CACHE_BATCH }; /* objects beyond the need */
 struct hz3_magazine *hz3_kept_take(unsigned cls, bool collision);
 /* Keeps what central gave beyond the need.  Nothing of the class was kept before. */
 void hz3_kept_put(unsigned cls, void **objects, unsigned n);
-void hz3_kept_flush(struct hz3_outbox *outbox); /* at a thread's end: gives all that was kept back to central */
+/* Gives what was kept back to central, but of classes for which `used` says so; NULL: of none. */
+void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used);
 size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls);
 #endif

@@ -57,7 +57,7 @@ static void add(struct hz3_counters *sum, const struct hz3_counters *more)
     HZ3_COUNTER_MAXIMA(MAX)
 #undef ADD
 #undef MAX
-        for (unsigned i = 0; i < HZ3_S44_4_STATS * HZ3_LENGTHS; i++) sum->lengths[i] += more->lengths[i];
+    for (unsigned i = 0; i < HZ3_S44_4_STATS * HZ3_LENGTHS; i++) sum->lengths[i] += more->lengths[i];
 }
 
 /* ---- the lines ---- */

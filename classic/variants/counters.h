@@ -36,7 +36,7 @@ struct hz3_counters {
     HZ3_COUNTERS(ROW)
     HZ3_COUNTER_MAXIMA(ROW)
 #undef ROW
-        uint32_t lengths[HZ3_S44_4_STATS * HZ3_LENGTHS];
+    uint32_t lengths[HZ3_S44_4_STATS * HZ3_LENGTHS];
 };
 HZ3_INLINE unsigned hz3_length_at(unsigned length)
 {

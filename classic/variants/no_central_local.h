@@ -17,9 +17,9 @@ HZ3_INLINE void hz3_kept_put(unsigned cls, void **objects, unsigned n)
     (void)cls, (void)objects, (void)n;
 }
 
-HZ3_INLINE void hz3_kept_flush(struct hz3_outbox *outbox)
+HZ3_INLINE void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used)
 {
-    (void)outbox;
+    (void)outbox, (void)used;
 }
 
 HZ3_INLINE size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls)

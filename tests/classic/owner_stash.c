@@ -207,7 +207,7 @@ static void what_a_thread_kept_goes_home(void **state)
     size_t kept = hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0;
     assert_int_equal(kept + got + hz3_owner_stash_objects(cls), 60);
     uint64_t retired = hz3_central_retired(cls);
-    if (hz3_outbox) hz3_owner_stash_flush_spill(hz3_outbox);
+    if (hz3_outbox) hz3_owner_stash_flush_spill(hz3_outbox, NULL);
     assert_int_equal(hz3_central_retired(cls), retired + kept);
     assert_int_equal(hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, cls) : 0, 0);
     hz3_central_retire(cls, out, got);

@@ -18,8 +18,8 @@
 #include "middle/outbox.h"
 #include "support.h"
 
-#ifdef HZ3_S48_OWNER_STASH_SPILL /* a flag of lane classic's */
-enum { SPILLED = HZ3_S48_OWNER_STASH_SPILL * HZ3_SPILL_OBJS };
+#ifdef HZ3_S67_SPILL_ARRAY /* a flag of lane classic's */
+enum { SPILLED = HZ3_S67_SPILL_ARRAY * (HZ3_MAGAZINE_LAST - 1) };
 #else
 enum { SPILLED = 0 };
 #endif

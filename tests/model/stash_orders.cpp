@@ -102,7 +102,7 @@ struct stash_base {
     void leave()
     {
         if (!hz3_outbox) return;
-        hz3_owner_stash_flush_spill(hz3_outbox);
+        hz3_owner_stash_flush_spill(hz3_outbox, NULL);
         struct hz3_outbox *outbox = hz3_outbox;
         hz3_outbox = NULL;
         hz3_outbox_put(outbox);

@@ -1,0 +1,20 @@
+# Says how large lane classic's owner stash is (work order S144: below 2.5 MB; a static assertion stops a larger one).
+# cmake -DNM=nm -DLIBRARY=libhz3-classic.so -DFLAGS=generated/hz3_flags.h -DSAYS=footprint.txt -P footprint.cmake
+execute_process(COMMAND ${NM} -S ${LIBRARY} OUTPUT_VARIABLE symbols RESULT_VARIABLE failed)
+set(bytes 0)
+foreach(symbol IN ITEMS stashes seen) # not there without a stash
+  if(symbols MATCHES "[0-9a-f]+ ([0-9a-f]+) [bB] ${symbol}\n")
+    math(EXPR bytes "${bytes} + 0x${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+foreach(flag IN ITEMS NUM_SHARDS OWNER_STASH_INSTANCES)
+  file(STRINGS ${FLAGS} row REGEX "#define HZ3_${flag} ")
+  string(REGEX REPLACE ".* " "" ${flag} "${row}")
+endforeach()
+if(failed)
+  message(FATAL_ERROR "hz3: ${NM} does not read ${LIBRARY}")
+endif()
+math(EXPR kb "(${bytes} + 500) / 1000")
+set(said "owner stash: ${kb} KB, for ${NUM_SHARDS} shards and ${OWNER_STASH_INSTANCES} instances")
+file(WRITE ${SAYS} "${said}\n")
+message("hz3: ${said}")
