@@ -178,12 +178,25 @@ class Figures:
             self.classes[cls].load = at.field("class.load", infos, cls * at.size("class"))
             self.classes[cls].waiting = head >> 26 & _COUNT
             self.classes[cls].waiting_max = at.field("transfer.max", stacks, cls * at.size("transfer"))
+        if at.has("waiting"):
+            self._at_central()
         if at.has("stash"):
             self._stashes()
 
+    def _at_central(self) -> None:
+        """Lane classic's magazines at central."""
+        at = self.layout
+        data = at.array("waiting", self.class_values)
+        for cls in range(1, self.class_values - 1):
+            base = cls * at.size("waiting")
+            first, count = at.field("waiting.first", data, base), at.field("waiting.count", data, base)
+            number = (first - self.area) // at.at("magazine.size") + 1
+            objects = self._chain(number, count) if count else self._stack(at.field("waiting.stack", data, base))
+            self.classes[cls].cached["stash"] += objects
+
     def _stashes(self) -> None:
         at, values, size = self.layout, self.class_values, self.layout.at("bin.size")
-        linked, apart = at.has("stash.classes"), at.flags.get("HZ3_S44_OWNER_STASH_COUNT", 0)
+        linked, apart = "stash.classes" in at.places, at.flags.get("HZ3_S44_OWNER_STASH_COUNT", 0)
         classes = at.at("stash.classes") if linked else values
         owners = at.value("stashes") + 1
         if owners > OWNERS_MAX or at.at("stash.instances") > INSTANCES_MAX:

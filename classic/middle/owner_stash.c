@@ -187,5 +187,9 @@ const struct hz3_place hz3_stash_places[] = {
     HZ3_NUMBER("stash.instances", HZ3_INSTANCES_MAX),
     HZ3_NUMBER("stash.classes", HZ3_STASH_CLASSES),
     HZ3_FIELD("stash.bin", struct hz3_stash, bin),
+    HZ3_PLACES("waiting", hz3_central_magazines),
+    HZ3_FIELD("waiting.stack", struct hz3_central_magazines, stack),
+    HZ3_FIELD("waiting.first", struct hz3_central_magazines, first),
+    HZ3_FIELD("waiting.count", struct hz3_central_magazines, count),
     HZ3_PLACES_END,
 };

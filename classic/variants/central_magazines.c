@@ -3,14 +3,9 @@
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
-static struct waiting {
-    struct hz3_stack stack; /* HZ3_S142_CENTRAL_LOCKFREE, else the rest */
-    struct hz3_lock lock;
-    struct hz3_magazine *first;
-    HZ3_ATOMIC(uint32_t) count; /* written under the lock */
-} HZ3_CACHE_ALIGNED all_waiting[HZ3_CLASS_VALUES];
+struct hz3_central_magazines hz3_central_magazines[HZ3_CLASS_VALUES];
 
-static void push_locked(struct waiting *waiting, struct hz3_magazine *magazine)
+static void push_locked(struct hz3_central_magazines *waiting, struct hz3_magazine *magazine)
 {
     hz3_lock(&waiting->lock);
     hz3_set(magazine->header.next, waiting->first ? hz3_magazine_number(waiting->first) : 0);
@@ -19,7 +14,7 @@ static void push_locked(struct waiting *waiting, struct hz3_magazine *magazine)
     hz3_unlock(&waiting->lock);
 }
 
-static struct hz3_magazine *pop_locked(struct waiting *waiting)
+static struct hz3_magazine *pop_locked(struct hz3_central_magazines *waiting)
 {
     hz3_lock(&waiting->lock);
     struct hz3_magazine *magazine = waiting->first;
@@ -31,7 +26,7 @@ static struct hz3_magazine *pop_locked(struct waiting *waiting)
     return magazine;
 }
 
-static unsigned count(struct waiting *waiting)
+static unsigned count(struct hz3_central_magazines *waiting)
 {
     return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_count(&waiting->stack) : hz3_get(waiting->count);
 }
@@ -40,13 +35,13 @@ size_t hz3_central_waiting(void)
 {
     size_t bytes = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
-        bytes += count(&all_waiting[cls]) * hz3_class_size(cls) * hz3_class_info[cls].load;
+        bytes += count(&hz3_central_magazines[cls]) * hz3_class_size(cls) * hz3_class_info[cls].load;
     return bytes;
 }
 
 bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
 {
-    struct waiting *waiting = &all_waiting[cls];
+    struct hz3_central_magazines *waiting = &hz3_central_magazines[cls];
     if (count(waiting) >= HZ3_STACK_MAX) return false;
     if (HZ3_S142_CENTRAL_LOCKFREE)
         hz3_stack_push(&waiting->stack, magazine);
@@ -57,21 +52,21 @@ bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine)
 
 struct hz3_magazine *hz3_central_get_magazine(unsigned cls)
 {
-    struct waiting *waiting = &all_waiting[cls];
+    struct hz3_central_magazines *waiting = &hz3_central_magazines[cls];
     if (!count(waiting)) return NULL;
     return HZ3_S142_CENTRAL_LOCKFREE ? hz3_stack_pop(&waiting->stack) : pop_locked(waiting);
 }
 
 void hz3_central_trim(unsigned cls, bool all)
 {
-    unsigned there = count(&all_waiting[cls]), most = all ? there : (there + 1) / 2;
+    unsigned there = count(&hz3_central_magazines[cls]), most = all ? there : (there + 1) / 2;
     struct hz3_magazine *magazine;
     while (most-- && (magazine = hz3_central_get_magazine(cls))) hz3_central_take_apart(cls, magazine);
 }
 
 size_t hz3_central_cached(unsigned cls)
 {
-    struct waiting *waiting = &all_waiting[cls];
+    struct hz3_central_magazines *waiting = &hz3_central_magazines[cls];
     size_t objects = 0;
     if (HZ3_S142_CENTRAL_LOCKFREE) return hz3_stack_objects(&waiting->stack);
     hz3_lock(&waiting->lock);

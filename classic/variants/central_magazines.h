@@ -6,6 +6,13 @@
 #include "base/layout.h"
 #include "middle/magazine.h"
 
+extern struct hz3_central_magazines {
+    struct hz3_stack stack; /* HZ3_S142_CENTRAL_LOCKFREE, else the rest */
+    struct hz3_lock lock;
+    struct hz3_magazine *first;
+    HZ3_ATOMIC(uint32_t) count; /* written under the lock */
+} HZ3_CACHE_ALIGNED hz3_central_magazines[HZ3_CLASS_VALUES];
+
 /* Leaves a magazine here; false: there is no room. */
 bool hz3_central_put_magazine(unsigned cls, struct hz3_magazine *magazine);
 struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
