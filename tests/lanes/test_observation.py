@@ -70,5 +70,19 @@ def test_a_full_drain_takes_all_there_is():
     assert box["HZ3_S44_4"]["spill_hit_pct"] > 0
 
 
+RING = 64  # objects that wait with the sender
+
+
+@pytest.mark.parametrize("changes, pushes", [
+    ({}, FREED),
+    ({"S97_REMOTE_STASH_BUCKET": 1}, -(-FREED // RING)),  # one for each full ring, all of one owner and class
+    ({"S146_OVERFLOW_BATCH": 8}, (FREED - RING) // 8 + RING),  # what a full ring turns out by eights; at the end one by one
+], ids=str)
+def test_how_many_pushes_send_the_objects_home(changes, pushes):
+    box, _ = observe("classic", changes)
+    assert box["HZ3_S96_OWNER_STASH_PUSH"]["objs"] == FREED
+    assert box["HZ3_S96_OWNER_STASH_PUSH"]["push_calls"] == pushes
+
+
 def test_boxes_that_are_off_are_silent():
     assert run(variant("classic").program("lanes/boxes.c"), 10, 10).stderr == ""
