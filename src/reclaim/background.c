@@ -122,8 +122,14 @@ static int create(void)
 
 static HZ3_COLD void start(uint32_t now)
 {
-    /* In a child of vfork, or of a fork without libc, the thread would belong to another process. */
-    if (!hz3_get(allowed) || hz3_sandboxed() || getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
+    if (!hz3_get(allowed) || hz3_sandboxed()) return;
+    /* In a child of vfork, or of a fork without libc, the thread would belong to another process.  Its parent, whose
+     * memory this may be, may make no further call. */
+    if (getpid() != hz3_os.pid) {
+        hz3_reclaim_at_once(now);
+        return;
+    }
+    if (!change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);
