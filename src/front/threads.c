@@ -62,6 +62,7 @@ static void set_nobody_left(bool nobody)
 static void strike_off_lost(struct hz3_roll_entry *entry)
 {
     hz3_budget_forget(entry);
+    hz3_set(hz3_heap_lost_thread, true);
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
     hz3_roll_strike(entry);

@@ -12,6 +12,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
+#include HZ3_SEAL_H
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -160,6 +161,12 @@ static void hold(struct held *held, void *p, uint64_t id)
     if (p) fill(p, 64, id);
 }
 
+static void give(void *p, unsigned cls)
+{
+    hz3_seal_wipe(p, cls); /* as what is free has to be in lane secure */
+    hz3_cache_free(p, cls);
+}
+
 static void *churn(void *number)
 {
     uint64_t seed = (uintptr_t)number, id = seed << 32;
@@ -169,14 +176,14 @@ static void *churn(void *number)
         unsigned size = random % SIZES, cls = hz3_class_of(size_of[size]);
         struct held *one = &held[size][(random >> 8) % OBJECTS];
         CHECK(!one->p || is_filled(one->p, 64, one->id));
-        if (one->p) hz3_cache_free(one->p, cls);
+        if (one->p) give(one->p, cls);
         hold(one, hz3_cache_malloc(cls), ++id);
         if (random >> 32 & 1) hold(one, hz3_exchange(shared[size], one->p, memory_order_acq_rel), ++id);
     }
     for (unsigned size = 0; size < SIZES; size++)
         for (int i = 0; i < OBJECTS; i++) {
             CHECK(!held[size][i].p || is_filled(held[size][i].p, 64, held[size][i].id));
-            if (held[size][i].p) hz3_cache_free(held[size][i].p, hz3_class_of(size_of[size]));
+            if (held[size][i].p) give(held[size][i].p, hz3_class_of(size_of[size]));
         }
     return NULL;
 }
