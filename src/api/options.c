@@ -236,10 +236,14 @@ static void choose_retain(bool by_user)
 
 bool hz3_options_load(void)
 {
-    bool readable = environ != NULL;
-    for (int i = 0; i < OPTIONS; i++) options[i].parse(chosen(&options[i]), options[i].value);
+    bool readable = environ != NULL, by_user = false; /* a good value of HZ3_RETAIN */
+    for (int i = 0; i < OPTIONS; i++) {
+        const char *text = chosen(&options[i]);
+        options[i].parse(text, options[i].value);
+        by_user |= options[i].value == &hz3_options.RETAIN && text != standard_of(&options[i]);
+    }
     keep_files();
-    choose_retain(environ && secure_getenv("HZ3_RETAIN"));
+    choose_retain(by_user);
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_heap_usual_count();
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     return readable;

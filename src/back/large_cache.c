@@ -126,6 +126,11 @@ size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
     return trim(age, 0, break_huge_pages);
 }
 
+size_t hz3_large_cache_addresses(void)
+{
+    return 0;
+}
+
 void hz3_large_cache_make_room(size_t bytes)
 {
     size_t cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED), keep = hz3_pages_growth_bound(cached);

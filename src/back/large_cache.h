@@ -15,6 +15,8 @@ void hz3_large_cache_put(struct hz3_span *span);
 void hz3_large_cache_shrink(struct hz3_span *span, size_t granules);
 /* Purges the blocks that have been here for `age` ms or more; returns the bytes. */
 size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages);
+/* Bytes of addresses that wait though their pages went back; a trim of all ages frees them.  0 but in lane secure. */
+size_t hz3_large_cache_addresses(void);
 /* hz3_pages_make_room for the blocks here: call after taking `bytes` of fresh pages. */
 void hz3_large_cache_make_room(size_t bytes);
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */

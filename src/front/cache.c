@@ -151,7 +151,7 @@ static HZ3_COLD void *malloc_during_fork(struct hz3_thread *self, unsigned cls)
 static bool push_away(struct hz3_thread *self, void *p, unsigned cls, struct hz3_magazine *magazine)
 {
     void **full = self->cache.top[cls];
-    bool load = self->state == HZ3_THREAD_JOINED && !hz3_is_stub(full);
+    bool load = self->state == HZ3_THREAD_JOINED && !hz3_is_empty(full); /* it may have no room (front/sleepers) */
     void **top = hz3_magazine_open(magazine, load ? self->cache.capacity[cls] : 1);
     *++top = p;
     if (load) hz3_thread_count(self, cls);

@@ -3,6 +3,7 @@
 #include "front/budget.h"
 #include "front/roll.h"
 #include "front/threads.h"
+#include "os/asleep.h"
 #include "os/sandbox.h"
 
 enum { LOOKS_ASLEEP = 2 }; /* a thread that slept for so many looks of hz3_cache_lend is emptied */
@@ -24,15 +25,16 @@ static void **object_of(const struct taken *taken, unsigned i)
     return &taken->into->word[taken->into->header.floor + 1u + i - taken->first];
 }
 
-HZ3_RACY static struct taken take(const struct hz3_thread *sleeper, unsigned cls)
+/* topmost: that object, too. */
+HZ3_RACY static struct taken take(const struct hz3_thread *sleeper, unsigned cls, bool topmost)
 {
     void **top = sleeper->cache.top[cls];
     struct hz3_magazine *from = hz3_magazine_of(top);
-    unsigned first = from->header.floor + 1u, at = (unsigned)(top - from->word);
-    struct taken taken = {.from = from, .first = (uint8_t)first, .last = (uint8_t)(at - 1)};
-    if (hz3_is_stub(top) || at <= first || !(taken.into = hz3_magazine_get(cls))) return taken;
+    unsigned first = from->header.floor + 1u, end = (unsigned)(top - from->word) + topmost;
+    struct taken taken = {.from = from, .first = (uint8_t)first, .last = (uint8_t)(end - 1)};
+    if (hz3_is_stub(top) || end <= first || !(taken.into = hz3_magazine_get(cls))) return taken;
     hz3_magazine_open(taken.into, HZ3_MAGAZINE_LAST - 1);
-    for (unsigned i = first; i < at; i++)
+    for (unsigned i = first; i < end; i++)
         *object_of(&taken, i) = hz3_exchange(*word_at(from, i), NULL, memory_order_relaxed);
     return taken;
 }
@@ -44,11 +46,12 @@ static void put_back(const struct taken *taken, unsigned i)
     hz3_cas(*word_at(taken->from, i), &none, *object_of(taken, i), memory_order_relaxed, memory_order_relaxed);
 }
 
-/* After the barrier: keeps what was the visitor's to take, and raises the floor to it.  Returns how many. */
-HZ3_RACY static unsigned keep(const struct hz3_thread *sleeper, unsigned cls, const struct taken *taken)
+/* After the barrier: keeps what was the visitor's to take, and raises the floor to it.  Returns how many.  slept: since
+ * the barrier there was a time when the thread was at work nowhere, not even at `top`. */
+HZ3_RACY static unsigned keep(const struct hz3_thread *sleeper, unsigned cls, const struct taken *taken, bool slept)
 {
     unsigned at = (unsigned)(sleeper->cache.top[cls] - taken->from->word), i = taken->first;
-    while (i <= taken->last && i < at && *object_of(taken, i) && !hz3_get(*word_at(taken->from, i))) i++;
+    while (i <= taken->last && i < at + slept && *object_of(taken, i) && !hz3_get(*word_at(taken->from, i))) i++;
     for (unsigned j = i; j <= taken->last && j <= at; j++) put_back(taken, j);
     taken->from->header.floor = (uint8_t)(i - 1);
     return i - taken->first;
@@ -84,17 +87,23 @@ static bool barrier(void)
     return done;
 }
 
+static bool is_asleep(const struct hz3_thread *sleeper)
+{
+    return hz3_os_is_asleep(sleeper->tid, sleeper); /* thread-local storage lies at the end of the stack */
+}
+
 bool hz3_sleeper_empty(struct hz3_thread *sleeper)
 {
     struct taken taken[HZ3_CLASS_VALUES];
     hz3_set(sleeper->visited, 1);
     /* Either the thread's slow path sees `visited` from now on, or its `inside` is seen here. */
     bool outside = barrier() && !hz3_load(sleeper->inside, memory_order_acquire);
-    for (unsigned cls = 1; outside && cls <= HZ3_CLASSES; cls++) taken[cls] = take(sleeper, cls);
-    bool certain = outside && barrier();
+    bool topmost = outside && is_asleep(sleeper); /* else it would miss, and wait here, for nothing */
+    for (unsigned cls = 1; outside && cls <= HZ3_CLASSES; cls++) taken[cls] = take(sleeper, cls, topmost);
+    bool certain = outside && barrier(), slept = topmost && certain && is_asleep(sleeper);
     for (unsigned cls = 1; outside && cls <= HZ3_CLASSES; cls++) {
         if (taken[cls].into) {
-            unsigned kept = keep(sleeper, cls, &taken[cls]);
+            unsigned kept = keep(sleeper, cls, &taken[cls], slept);
             sleeper->cache.counted[cls] = (int8_t)(sleeper->cache.counted[cls] - (int)kept);
             taken[cls].into->header.top = (uint8_t)(taken[cls].into->header.floor + (certain ? kept : 0));
             give_back(cls, taken[cls].into);

@@ -1,6 +1,6 @@
 /* Sleepers: threads that made no slow call for a while.  What they cached goes back, but for one object of each class,
- * while they sleep.  The fast paths take no part and have no fence: the visitor has the system make every running
- * thread pass a barrier instead.
+ * while they sleep, or without that where the system says that the thread is in the middle of no call.  The fast paths
+ * take no part and have no fence: the visitor has the system make every running thread pass a barrier instead.
  *
  * The previous magazine belongs to slow paths, which wait for a visitor (hz3_thread_go_inside).  Of the loaded one,
  * which fast paths use at any time, only the part below the topmost object is taken, from the floor upward.  Each word

@@ -62,6 +62,7 @@ static void set_nobody_left(bool nobody)
 static void strike_off_lost(struct hz3_roll_entry *entry)
 {
     hz3_budget_forget(entry);
+    hz3_set(hz3_heap_lost_thread, true);
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
     hz3_roll_strike(entry);
@@ -243,7 +244,7 @@ void hz3_cache_after_fork(bool whole)
 {
     struct hz3_thread *self = &hz3_thread;
     enum hz3_thread_state state = self->state;
-    if (state == HZ3_THREAD_JOINED) self->tid = number_of(self->self);
+    if (state == HZ3_THREAD_JOINED) self->tid = hz3_os.pid;
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
     hz3_thread_lose_visitor(self);
     if (hz3_roll && (hz3_roll->next || hz3_roll->thread != self)) forget_others(self, whole);

@@ -18,6 +18,7 @@ static struct central {
 
 struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS] __attribute__((aligned(4096))); /* the first are written everywhere */
 unsigned hz3_heap_count = 1;
+HZ3_ATOMIC(bool) hz3_heap_lost_thread;
 HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
 static void unlock(struct central *central)

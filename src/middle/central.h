@@ -22,6 +22,7 @@ struct hz3_heap {
 
 extern struct hz3_heap hz3_heaps[HZ3_NUM_SHARDS];
 extern unsigned hz3_heap_count;               /* const after start */
+extern HZ3_ATOMIC(bool) hz3_heap_lost_thread; /* one ended without its destructors: it may have left a call half done */
 extern HZ3_ATOMIC(unsigned) hz3_heap_highest; /* the highest number of a heap that ever had a thread, or 0 */
 
 HZ3_INLINE unsigned hz3_heap_number(const struct hz3_heap *heap)

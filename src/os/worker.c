@@ -19,19 +19,25 @@ unsigned hz3_os_first_cpus(void)
     return known ? (unsigned)CPU_COUNT_S(sizeof first, first) : 1;
 }
 
-static void run_anywhere(void)
+/* Of a thread that has this thread's processors and policy. */
+static void run_as_usual(pthread_t thread)
 {
+    const struct sched_param none = {0};
     cpu_set_t now[SETS];
-    if (!known || sched_getaffinity(0, sizeof now, now) != 0) return;
-    if (!CPU_EQUAL_S(sizeof now, now, first)) sched_setaffinity(0, sizeof first, first);
+    bool bound = known && sched_getaffinity(0, sizeof now, now) == 0 && !CPU_EQUAL_S(sizeof now, now, first);
+    if (bound) pthread_setaffinity_np(thread, sizeof first, first);
+    /* musl's sched_getscheduler only fails, and glibc's pthread_getschedparam may tell what it was once told. */
+    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) pthread_setschedparam(thread, SCHED_OTHER, &none);
+}
+
+void hz3_os_made_worker(pthread_t worker)
+{
+    run_as_usual(worker);
 }
 
 void hz3_os_become_worker(void)
 {
-    const struct sched_param none = {0};
-    run_anywhere();
-    /* musl's sched_getscheduler only fails, and glibc's pthread_getschedparam may tell what it was once told. */
-    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
+    run_as_usual(pthread_self());
     /* For Linux a thread has a nice value of its own, and the main thread's number is the process's. */
     int nice = getpriority(PRIO_PROCESS, (id_t)hz3_os.pid);
     if (getpriority(PRIO_PROCESS, 0) != nice) setpriority(PRIO_PROCESS, 0, nice);

@@ -2,6 +2,8 @@
 #ifndef HZ3_OS_WORKER_H
 #define HZ3_OS_WORKER_H
 
+#include <pthread.h>
+
 /* Records on which processors the process may run; returns how many.  Call once, at the start. */
 unsigned hz3_os_first_cpus(void);
 
@@ -9,4 +11,7 @@ unsigned hz3_os_first_cpus(void);
  * that the process had at its start.  Reads what it has first, and changes only what differs, usually nothing: a
  * seccomp filter may kill for any change.  What the system refuses stays as it is.  Changes errno. */
 void hz3_os_become_worker(void);
+/* The same, but for the nice value, for a thread that the calling one just made and did not detach yet: until a thread
+ * first runs, which may take long where others do, it has its maker's policy and processors. */
+void hz3_os_made_worker(pthread_t worker);
 #endif

@@ -108,20 +108,28 @@ static int create(void)
     pthread_attr_t attributes;
     size_t usual = 0;
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_getstacksize(&attributes, &usual);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     int error = pthread_create(&thread, &attributes, background, NULL);
     if (error == EINVAL && pthread_attr_setstacksize(&attributes, usual) == 0) /* too small for the static TLS */
         error = pthread_create(&thread, &attributes, background, NULL);
     pthread_attr_destroy(&attributes);
-    return error;
+    if (error) return error;
+    hz3_os_made_worker(thread);
+    pthread_detach(thread);
+    return 0;
 }
 
 static HZ3_COLD void start(uint32_t now)
 {
-    /* In a child of vfork, or of a fork without libc, the thread would belong to another process. */
-    if (!hz3_get(allowed) || hz3_sandboxed() || getpid() != hz3_os.pid || !change(IDLE, RUNNING)) return;
+    if (!hz3_get(allowed) || hz3_sandboxed()) return;
+    /* In a child of vfork, or of a fork without libc, the thread would belong to another process.  Its parent, whose
+     * memory this may be, may make no further call. */
+    if (getpid() != hz3_os.pid) {
+        hz3_reclaim_at_once(now);
+        return;
+    }
+    if (!change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);

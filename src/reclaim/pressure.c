@@ -3,6 +3,7 @@
 #include "back/fork_reserve.h"
 #include "back/gauges.h"
 #include "back/large.h"
+#include "back/large_cache.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "front/orphans.h"
@@ -18,7 +19,8 @@ size_t hz3_reclaim_waiting(void)
 size_t hz3_reclaim_at_most(void)
 {
     size_t used = hz3_gauge(HZ3_GAUGE_USED), live = hz3_min(hz3_get(hz3_large_bytes), used);
-    return used - live + hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_fork_reserve_bytes();
+    size_t free = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_large_cache_addresses() + hz3_fork_reserve_bytes();
+    return used - live + free;
 }
 
 bool hz3_reclaim_pressed(void)

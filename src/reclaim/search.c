@@ -1,6 +1,7 @@
 #include "reclaim/search.h"
 
 #include "back/fork_reserve.h"
+#include "back/large_cache.h"
 #include "back/limits.h"
 #include "front/evict.h"
 #include "front/threads.h"
@@ -28,7 +29,7 @@ static _Thread_local size_t left_here;  /* bytes that were still in this thread'
 static size_t waiting(void)
 {
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
-    return hz3_reclaim_waiting();
+    return hz3_reclaim_waiting() + hz3_large_cache_addresses();
 }
 
 static size_t beyond(size_t now, size_t before)

@@ -35,7 +35,7 @@ enum {
 /* Rings, under the page pool's lock. */
 static struct hz3_span *waiting[COUNT];
 static unsigned first, count;
-static size_t bytes_waiting;
+static HZ3_ATOMIC(size_t) bytes_waiting;
 static struct {
     struct hz3_span *span;
     uint32_t since; /* ms */
@@ -64,7 +64,7 @@ static void release_oldest(void)
     struct hz3_window *window = hz3_window_of((void *)span->start);
     first = (first + 1) % COUNT;
     count--;
-    bytes_waiting -= hz3_span_bytes(span);
+    hz3_set(bytes_waiting, hz3_get(bytes_waiting) - hz3_span_bytes(span));
     bool mapped = !stays_hole(window, span) &&
                   (window->reserved ? hz3_os_map_reserved(span->start, hz3_span_bytes(span)) == HZ3_MAPPED
                                     : hz3_range_map_again(span));
@@ -114,8 +114,8 @@ static void put_away(struct hz3_span *span)
     hz3_map_clear(span);
     hz3_spans_unmake(span);
     span = hz3_spans_make(window, at, granules, HZ3_SPAN_WAITING);
-    bytes_waiting += hz3_span_bytes(span);
-    while (count && (count == COUNT || bytes_waiting > BYTES)) release_oldest();
+    hz3_set(bytes_waiting, hz3_get(bytes_waiting) + hz3_span_bytes(span));
+    while (count && (count == COUNT || hz3_get(bytes_waiting) > BYTES)) release_oldest();
     waiting[(first + count++) % COUNT] = span;
     hz3_unlock(&hz3_pages_lock);
     hz3_gauge_add(HZ3_GAUGE_PURGED, hz3_span_bytes(span));
@@ -198,6 +198,11 @@ size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
     for (struct hz3_span *span; (span = take_kept(age, 0)); put_away(span)) purged += hz3_span_bytes(span);
     if (!age) release_all();
     return purged;
+}
+
+size_t hz3_large_cache_addresses(void)
+{
+    return hz3_get(bytes_waiting);
 }
 
 void hz3_large_cache_make_room(size_t bytes)

@@ -140,10 +140,11 @@ static unsigned threads(void)
     return sum;
 }
 
-/* Further threads might be sealing or wiping an object at this moment: then nothing is looked at. */
+/* Further threads might be sealing or wiping an object at this moment, as might those that were killed: then nothing is
+ * looked at. */
 __attribute__((destructor)) static void sweep(void)
 {
-    if (threads() > 1 || !hz3_gate_enter()) return;
+    if (threads() > 1 || hz3_get(hz3_heap_lost_thread) || !hz3_gate_enter()) return;
     struct finding found = look_at_all();
     hz3_gate_leave();
     if (found.misuse) hz3_misuse(found.misuse, found.p);

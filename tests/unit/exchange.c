@@ -6,6 +6,7 @@
 #include "front/evict.h"
 #include "front/exchange.h"
 #include "os/gate.h"
+#include HZ3_SEAL_H
 
 #include <pthread.h>
 
@@ -25,6 +26,7 @@ static void *take(unsigned cls)
 
 static void give(void *p, unsigned cls)
 {
+    hz3_seal_wipe(p, cls); /* as what is free has to be in lane secure */
     bool full = hz3_is_full(hz3_thread.cache.top[cls]), done = full && hz3_exchange_free(p, cls);
     if (full) *(done ? &exchanged : &slow) += 1;
     if (!done) hz3_cache_free(p, cls);

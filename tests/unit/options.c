@@ -39,6 +39,7 @@ static void bad_values_leave_the_default(void **state)
         setenv("HZ3_BACKGROUND", bad[i], 1);
         hz3_options_load();
         assert_int_equal(hz3_options.RETAIN, USUAL(HZ3_MIB(256), HZ3_MIB(16)));
+        assert_true(hz3_options.retain_learns); /* as where the user gave none */
         assert_int_equal(hz3_options.DECAY, USUAL(1000, 100));
         assert_int_equal(hz3_options.BACKGROUND, 1);
     }
@@ -67,6 +68,7 @@ static void a_bound_that_was_given_is_one(void **state)
     setenv("HZ3_RETAIN", "256M", 1);
     hz3_options_load();
     assert_false(hz3_options.retain_auto);
+    assert_false(hz3_options.retain_learns);
     setenv("HZ3_RETAIN", "auto", 1);
     hz3_options_load();
     assert_true(hz3_options.retain_auto);

@@ -1,5 +1,5 @@
-/* Sleepers: their magazines are emptied, but for an object of each class, and no object is lost or handed out twice,
- * whatever the threads do meanwhile. */
+/* Sleepers: their magazines are emptied, but for an object of each class where they may be about to take it, and no
+ * object is lost or handed out twice, whatever the threads do meanwhile. */
 #include "unit.h"
 
 #include "base/sizeclass.h"
@@ -9,8 +9,10 @@
 #include "front/roll.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
+#include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
+#include HZ3_SEAL_H
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,11 +24,20 @@ enum { SIZES = 4, OBJECTS = 40, THREADS = 3, LEAST_VISITS = 100 };
 static const size_t size_of[SIZES] = {64, 512, 3000, 20000};
 static pthread_barrier_t barrier;
 static bool stop;
+static unsigned looks_asleep, looks; /* a visited thread seems asleep for the first so many looks */
+
+bool __wrap_hz3_os_is_asleep(int thread, const void *stack_end);
+bool __wrap_hz3_os_is_asleep(int thread, const void *stack_end)
+{
+    (void)thread, (void)stack_end;
+    return looks++ < looks_asleep;
+}
 
 /* How many visits found a thread outside its slow paths. */
 static unsigned visit_all(void)
 {
     unsigned emptied = 0;
+    looks = 0;
     hz3_gate_enter_at_last();
     hz3_lock(&hz3_threads_lock);
     for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
@@ -56,7 +67,7 @@ static void *sleep_and_go_on(void *unused)
     for (unsigned i = 0; i < SIZES; i++) CHECK(held_of(i) > 1);
     pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
-    for (unsigned i = 0; i < SIZES; i++) CHECK(held_of(i) <= 1);
+    for (unsigned i = 0; i < SIZES; i++) CHECK(held_of(i) <= !looks_asleep);
     take_and_free(held);
     return unused;
 }
@@ -66,14 +77,39 @@ static void what_a_sleeper_held_goes_back(void **state)
     (void)state;
     if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
     assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
-    pthread_t thread = start_thread(sleep_and_go_on, NULL);
-    pthread_barrier_wait(&barrier);
-    assert_int_equal(visit_all(), 1);
-    size_t left = 0;
-    for (unsigned i = 0; i < SIZES; i++) left += hz3_cache_objects(hz3_class_of(size_of[i]));
-    pthread_barrier_wait(&barrier);
-    join_thread(thread);
-    assert_true(left <= SIZES);
+    for (looks_asleep = 0; looks_asleep <= 2; looks_asleep += 2) {
+        pthread_t thread = start_thread(sleep_and_go_on, NULL);
+        pthread_barrier_wait(&barrier);
+        assert_int_equal(visit_all(), 1);
+        size_t left = 0;
+        for (unsigned i = 0; i < SIZES; i++) left += hz3_cache_objects(hz3_class_of(size_of[i]));
+        pthread_barrier_wait(&barrier);
+        join_thread(thread);
+        assert_true(left <= (looks_asleep ? 0 : SIZES));
+        hz3_cache_clear_handoffs(0, 1, true);
+    }
+    looks_asleep = 0;
+}
+
+/* A full magazine that was emptied whole has no room: it is full and empty at once, as the stub is. */
+static void a_magazine_without_room_goes_on(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(512);
+    earn(cls);
+    void *p = hz3_cache_malloc(cls), *q = hz3_cache_malloc(cls);
+    hz3_cache_flush();
+    hz3_thread.cache.top[cls] = hz3_magazine_open(hz3_magazine_get(cls), 0);
+    assert_true(hz3_cache_free_during_fork(p, cls));
+    struct hz3_magazine *pushed = hz3_transfer_pop(cls);
+    assert_non_null(pushed);
+    assert_int_equal(hz3_magazine_count(pushed), 1);
+    hz3_central_take_apart(cls, pushed);
+    hz3_cache_free(q, cls);
+    assert_ptr_equal(hz3_cache_malloc(cls), q);
+    hz3_cache_flush();
+    hz3_thread.cache.top[cls] = hz3_magazine_open(hz3_magazine_get(cls), 0);
+    for (int i = 0; i < 100; i++) assert_non_null(hz3_cache_malloc(cls));
 }
 
 static void *claim_and_vanish(void *unused)
@@ -125,6 +161,12 @@ static void hold(struct held *held, void *p, uint64_t id)
     if (p) fill(p, 64, id);
 }
 
+static void give(void *p, unsigned cls)
+{
+    hz3_seal_wipe(p, cls); /* as what is free has to be in lane secure */
+    hz3_cache_free(p, cls);
+}
+
 static void *churn(void *number)
 {
     uint64_t seed = (uintptr_t)number, id = seed << 32;
@@ -134,14 +176,14 @@ static void *churn(void *number)
         unsigned size = random % SIZES, cls = hz3_class_of(size_of[size]);
         struct held *one = &held[size][(random >> 8) % OBJECTS];
         CHECK(!one->p || is_filled(one->p, 64, one->id));
-        if (one->p) hz3_cache_free(one->p, cls);
+        if (one->p) give(one->p, cls);
         hold(one, hz3_cache_malloc(cls), ++id);
         if (random >> 32 & 1) hold(one, hz3_exchange(shared[size], one->p, memory_order_acq_rel), ++id);
     }
     for (unsigned size = 0; size < SIZES; size++)
         for (int i = 0; i < OBJECTS; i++) {
             CHECK(!held[size][i].p || is_filled(held[size][i].p, 64, held[size][i].id));
-            if (held[size][i].p) hz3_cache_free(held[size][i].p, hz3_class_of(size_of[size]));
+            if (held[size][i].p) give(held[size][i].p, hz3_class_of(size_of[size]));
         }
     return NULL;
 }
@@ -180,26 +222,35 @@ static void fill_magazine(unsigned cls)
     woken.cache.top[cls] = top;
 }
 
-static void who_wakes_meanwhile_shares_no_object(void **state)
+static void expect_no_object_shared(void)
 {
-    (void)state;
     unsigned cls = hz3_class_of(512);
     for (pops = 0; pops <= FULL; pops++)
         for (pushes = 0; pushes <= pops; pushes++) {
             fill_magazine(cls);
             uint64_t retired = hz3_central_retired(cls);
             barriers = 0;
+            looks = 0;
             if (!hz3_sleepers_can_be_emptied() || !hz3_sleeper_empty(&woken)) skip();
             retired = hz3_central_retired(cls) - retired;
             size_t left = hz3_magazine_objects(woken.cache.top[cls]);
             for (size_t i = 0; i < left; i++) assert_non_null(woken.cache.top[cls][-(ptrdiff_t)i]);
             assert_null(woken.cache.top[cls][-(ptrdiff_t)left]); /* the floor */
             assert_int_equal(left + retired + pops - pushes, FULL);
-            /* The topmost object stays: the thread may be about to take it. */
-            if (pops - pushes < FULL) assert_ptr_equal(*woken.cache.top[cls], popped[pops - pushes]);
+            /* The topmost object stays if the thread may be about to take it. */
+            if (looks_asleep == 2) assert_int_equal(left, pushes);
+            if (looks_asleep < 2 && pops - pushes < FULL)
+                assert_ptr_equal(*woken.cache.top[cls], popped[pops - pushes]);
             for (unsigned i = 0; i < pops - pushes; i++) hz3_cache_free(popped[i], cls);
             hz3_central_take_apart(cls, hz3_magazine_close(woken.cache.top[cls]));
         }
+}
+
+static void who_wakes_meanwhile_shares_no_object(void **state)
+{
+    (void)state;
+    for (looks_asleep = 0; looks_asleep <= 2; looks_asleep++) expect_no_object_shared();
+    looks_asleep = 0;
 }
 
 static void who_frees_while_the_visitor_takes_loses_no_object(void **state)
@@ -219,27 +270,26 @@ static void who_frees_while_the_visitor_takes_loses_no_object(void **state)
     late = 0;
 }
 
-/* As a fork leaves it to a child that interrupted the wait for a visitor. */
-static void lose_the_visitor(void *unused)
+/* As a fork leaves it to a child that interrupted the wait for a visitor.  topmost: whether it took that, too. */
+static void lose_the_visitor(void *topmost)
 {
-    (void)unused;
     unsigned cls = hz3_class_of(3000);
     earn(cls);
     void **top = hz3_thread.cache.top[cls];
     size_t objects = hz3_magazine_objects(top), previous = hz3_cache_count(&hz3_thread.cache, cls) - objects;
     CHECK(objects > 2);
-    for (size_t i = 1; i < objects; i++) top[-(ptrdiff_t)i] = NULL;
+    for (size_t i = topmost ? 0 : 1; i < objects; i++) top[-(ptrdiff_t)i] = NULL;
     hz3_set(hz3_thread.visited, 1);
     hz3_cache_after_fork(false);
-    CHECK(hz3_cache_count(&hz3_thread.cache, cls) == previous + 1);
+    CHECK(hz3_cache_count(&hz3_thread.cache, cls) == previous + !topmost);
     hz3_cache_flush();
     for (int i = 0; i < 100; i++) CHECK(hz3_cache_malloc(cls));
 }
 
 static void a_child_waits_for_no_visitor(void **state)
 {
-    (void)state;
     expect_success(in_child(lose_the_visitor, NULL), 10);
+    expect_success(in_child(lose_the_visitor, state), 10);
 }
 
 static void visit_behind_a_filter(void *unused)
@@ -276,4 +326,4 @@ RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
     cmocka_unit_test(what_a_filter_might_forbid_one_thread_others_may_do),
-    cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well))
+    cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well), cmocka_unit_test(a_magazine_without_room_goes_on))
