@@ -28,10 +28,13 @@ CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_
 # Of the flags that were given, those that only lane classic has.
 ORDERS := $(shell grep -o '^HZ3_FLAG.HZ3_[A-Z0-9_]*' classic/flags.def | cut -c 10-)
 ASKED := $(filter $(ORDERS),$(foreach given,$(patsubst -D%,%,$(HZ3_LDPRELOAD_DEFS_EXTRA)),$(firstword $(subst =, ,$(given)))))
-# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here, and the recorder.
-# install, unlike cp, makes a new file: programs may be running on the old one.
+# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET[,NAME,WHAT]): leaves the lane's library here, by the name of lane NAME, and the
+# recorder, and says WHAT it is.  install, unlike cp, makes a new file: programs may be running on the old one.
 LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
-    install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
+    install build/$(1)/hz3-record.so . && install build/$(1)/libhakozuna_hz3_$(1).so libhakozuna_hz3_$(or $(4),$(1)).so && \
+    echo "built libhakozuna_hz3_$(or $(4),$(1)).so$(5)"
+# $(call ORDER,NAME,WHAT): lane classic by the name that an order's next line uses.
+ORDER = $(call LIBRARY,classic,$(call KEEP_TESTS,classic),hz3,$(1),: it is lane classic with $(2); compare it with all_ldpreload_classic)
 # $(call TESTS,LANE): with what runs preloaded from lane scale's tests, since it is the same in all lanes; what they try
 # at length the TEST_LANES share.
 TESTS = -DHZ3_TESTS=ON -DHZ3_TEST_PROGRAMS=$(if $(filter-out scale,$(1)),$(CURDIR)/build/scale/tests) \
@@ -43,7 +46,7 @@ KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
 .PHONY: all analyze benches check check_secure clean commits coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
-.PHONY: $(LANES:%=all_ldpreload_%) all_ldpreload_r50 $(LANES:%=test_%)
+.PHONY: $(LANES:%=all_ldpreload_%) all_ldpreload_r50 all_ldpreload_scale_r50_s144 $(LANES:%=test_%)
 all: $(LANES:%=all_ldpreload_%) all_ldpreload_r50
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with.
@@ -53,10 +56,13 @@ $(patsubst %,all_ldpreload_%,$(if $(ASKED),$(filter-out scale,$(LANES)),$(LANES)
 # A work order's lane scale is lane classic here.
 ifneq ($(ASKED),)
 all_ldpreload_scale: benches
-	@{ $(call LIBRARY,classic,$(call KEEP_TESTS,classic),hz3); } >build/classic.txt
-	@install libhakozuna_hz3_classic.so libhakozuna_hz3_scale.so && \
-	    echo "built libhakozuna_hz3_scale.so: it is lane classic, which has $(ASKED)"
+	@$(call ORDER,scale,$(HZ3_LDPRELOAD_DEFS_EXTRA))
 endif
+
+# The lane that work order S144 asks for.
+all_ldpreload_scale_r50_s144: override HZ3_LDPRELOAD_DEFS_EXTRA := -DHZ3_OWNER_STASH_INSTANCES=2 $(HZ3_LDPRELOAD_DEFS_EXTRA)
+all_ldpreload_scale_r50_s144: benches
+	@$(call ORDER,scale_r50_s144,$(HZ3_LDPRELOAD_DEFS_EXTRA))
 
 # One build by two names.
 all_ldpreload_r50: all_ldpreload_r90
@@ -205,4 +211,4 @@ docs: setup-build
 # The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of
 # libraries that were set aside to be compared: nothing makes them again.
 clean:
-	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) libhakozuna_hz3_r50.so hz3-record.so
+	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) libhakozuna_hz3_r50.so libhakozuna_hz3_scale_r50_s144.so hz3-record.so
