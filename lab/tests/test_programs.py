@@ -76,7 +76,7 @@ def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command,
     place, began = stage.Stage(tmp_path, {**os.environ}, 1), time.monotonic()
     with pytest.raises(LabError, match=said):
         stage.served(place, ["sh", "-c", command], lambda: ready, lambda: None, signal.SIGTERM)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # and not for a minute
 
 
 def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypatch):
