@@ -11,6 +11,7 @@ ALL_LANES = read().lanes
 LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_until.py",
            "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
 LANES = ("scale", "fast")  # for tests with whole programs and of memory figures
+TWICE = ("figures",)  # where make test has both; elsewhere make test_matrix has the second
 
 
 def pytest_addoption(parser):
@@ -34,8 +35,11 @@ class Preload:
 
 def pytest_generate_tests(metafunc):
     if "preload" in metafunc.fixturenames:
-        lanes = ALL_LANES if "golden" in metafunc.definition.path.parts else LANES
+        room, later = metafunc.definition.path.parent.name, pytest.mark.matrix
+        lanes = ALL_LANES if room == "golden" else LANES
         lanes = [lane for lane in lanes if lane in (metafunc.config.getoption("--lane") or lanes)]
+        if room not in ("golden", *TWICE):
+            lanes = [pytest.param(lane, marks=later if lane in LANES[1:] else ()) for lane in lanes]
         metafunc.parametrize("preload", lanes, indirect=True, scope="session")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from variants import ROOT, run
+from variants import ROOT, later, run
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def missing(target):
     return f"headers for {target.compiler}" if done.returncode else None
 
 
-@pytest.fixture(scope="module", params=["scale", "classic"])
+@pytest.fixture(scope="module", params=["scale", *later(["classic"])])
 def program(request, tmp_path_factory):
     """Builds the library, and each program with it, once for each target."""
     folders = {}
