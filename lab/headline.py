@@ -34,6 +34,9 @@ WORDS = {  # what each program does; these follow "where"
     "z3": "z3 solves a problem on bit vectors",
     "ghostscript": "Ghostscript turns pages into PDF",
     "git": "git shows what each commit changed",
+    "cfrac": "Python factors numbers by continued fractions",
+    "espresso": "espresso minimises logic",
+    "barnes": "REBOUND moves bodies in a tree",
 }
 Ratios = dict[str, float]  # by program
 
