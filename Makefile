@@ -149,7 +149,7 @@ $(LANES:%=test_%): test_%: shared_programs benches
 
 $(BRIEF:%=brief_%): brief_%: shared_programs
 	@$(call LIBRARY,$*,$(call TESTS,$*),brief_programs)
-	@$(CTEST) --test-dir build/$* -R '^(unit|api|misuse|stress|fuzz)\.'
+	@$(CTEST) --test-dir build/$* -R '^(unit|api|misuse|stress|fuzz)\.' -E '^stress\.sanitized$$'
 
 shared_programs: setup-test
 	@$(call QUIETLY,scale,$(call CONFIGURE,scale) $(call TESTS,scale) && cmake --build build/scale -j$(JOBS) --target shared_programs)

@@ -24,7 +24,7 @@ COMBINED = [
     variant("classic", S44_4_SKIP_QUICK_EMPTY_CHECK=1, S44_4_QUICK_EMPTY_USE_EPF_HINT=0),
     variant("classic", S146_OVERFLOW_BATCH=8, S44_STASH_MAX_OBJS=64),
 ]
-# ThreadSanitizer finds races that the counts do not show.  (make test has stress.sanitized of three lanes.)
+# ThreadSanitizer finds races that the counts do not show.  (make test has stress.sanitized of lane scale.)
 RACES = [
     variant(lane, "-fsanitize=thread", "-O1", "-g", "-Wno-tsan", **changes) for lane, changes in [
         ("scale", {}),

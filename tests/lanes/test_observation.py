@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from variants import later, run, variant
+from variants import run, variant
 
+pytestmark = pytest.mark.matrix  # they are lane classic's
 N, PERCENT, MEAN = r"=(\d+)", r"=(\d+\.\d)", r"=(\d+\.\d)"
 PUSHES = f"push_calls{N} objs{N} cas_retry_total{N} cas_retry_max{N}"
 FORMS = {
@@ -39,7 +40,7 @@ def observe(lane, changes, *arguments):
     return fields, {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", done.stdout)}
 
 
-@pytest.mark.parametrize("lane, changes", [HOME[0], *later(HOME[1:])])
+@pytest.mark.parametrize("lane, changes", HOME)
 @pytest.mark.parametrize("trim", [[], ["trim"]])
 def test_figures_of_a_known_workload_add_up(lane, changes, trim):
     box, left = observe(lane, changes, *trim)
@@ -56,7 +57,7 @@ def test_figures_of_a_known_workload_add_up(lane, changes, trim):
     assert box["HZ3_S44_4"]["pop_calls"] > 0 and 0 < box["HZ3_S44_4"]["want_avg"] <= 60
 
 
-@pytest.mark.parametrize("lane, changes", [HOME[0], *later(HOME[1:])])
+@pytest.mark.parametrize("lane, changes", HOME)
 def test_what_a_bounded_stash_refuses_is_taken_from_the_transfer_cache(lane, changes):
     box, left = observe(lane, changes | {"S44_STASH_MAX_OBJS": 64})
     s44, s74 = box["HZ3_S44"], box["HZ3_S74"]
