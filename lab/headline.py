@@ -7,7 +7,8 @@ from lab.ahead import LANE
 from lab.comparison import Comparison, coverage
 from lab.overview import memory_said
 from lab.page import markdown, points
-from lab.plots import Palette, Panel, beside
+from lab.palette import Palette
+from lab.plots import Panel, beside
 from lab.programs import PREFIX
 from lab.versus import MEMORY, Estimate, estimate, paired
 
