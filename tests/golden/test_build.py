@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from variants import later
 
 from cmake import build, configure
 from lab.registry import read
-from variants import later
 
 
 @pytest.mark.parametrize("bad, complaint", [
