@@ -8,8 +8,8 @@ from lab.registry import read
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL_LANES = read().lanes
-LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_until.py",
-           "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
+LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_orders.py",
+           "test_until.py", "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
 LANES = ("scale", "fast")  # for tests with whole programs and of memory figures; make test_matrix has the second
 
 
