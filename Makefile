@@ -2,7 +2,8 @@
 BUILD_TYPE ?= Release
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 LANES := scale fast classic r90 memory secure
-TEST_LANES := scale fast classic # whose whole suites run; tests of all lanes are in tests/golden and tests/stress
+# Lane scale's C suites are in make test; of these lanes some are, and all in make test_matrix.
+BRIEF := fast classic
 HZ3_LDPRELOAD_DEFS_EXTRA ?=
 # make install [PREFIX=/usr] [DESTDIR=/a/tree/to/pack]
 PREFIX ?= /usr/local
@@ -28,12 +29,15 @@ CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_
 # Of the flags that were given, those that only lane classic has.
 ORDERS := $(shell grep -o '^HZ3_FLAG.HZ3_[A-Z0-9_]*' classic/flags.def | cut -c 10-)
 ASKED := $(filter $(ORDERS),$(foreach given,$(patsubst -D%,%,$(HZ3_LDPRELOAD_DEFS_EXTRA)),$(firstword $(subst =, ,$(given)))))
-# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET): leaves the lane's library here, and the recorder.
-# install, unlike cp, makes a new file: programs may be running on the old one.
+# $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET[,NAME,WHAT]): leaves the lane's library here, by the name of lane NAME, and the
+# recorder, and says WHAT it is.  install, unlike cp, makes a new file: programs may be running on the old one.
 LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
-    install build/$(1)/libhakozuna_hz3_$(1).so build/$(1)/hz3-record.so . && echo "built libhakozuna_hz3_$(1).so"
+    install build/$(1)/hz3-record.so . && install build/$(1)/libhakozuna_hz3_$(1).so libhakozuna_hz3_$(or $(4),$(1)).so && \
+    echo "built libhakozuna_hz3_$(or $(4),$(1)).so$(5)"
+# $(call ORDER,NAME,WHAT): lane classic by the name that an order's next line uses.
+ORDER = $(call LIBRARY,classic,$(call KEEP_TESTS,classic),hz3,$(1),: it is lane classic with $(2); compare it with all_ldpreload_classic)
 # $(call TESTS,LANE): with what runs preloaded from lane scale's tests, since it is the same in all lanes; what they try
-# at length the TEST_LANES share.
+# at length three lanes share.
 TESTS = -DHZ3_TESTS=ON -DHZ3_TEST_PROGRAMS=$(if $(filter-out scale,$(1)),$(CURDIR)/build/scale/tests) \
     -DHZ3_TEST_PART=$(PART_$(1))
 PART_scale := 1
@@ -41,9 +45,9 @@ PART_fast := 2
 PART_classic := 3
 KEEP_TESTS = $(if $(wildcard build/$(1)/CTestTestfile.cmake),,-DHZ3_TESTS=OFF)
 
-.PHONY: all analyze benches check check_secure clean commits coverage docs install run shared_programs test test-reliability test-programs fuzz test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
+.PHONY: all analyze benches check check_secure clean commits coverage docs install run shared_programs test test-reliability test-programs fuzz test_matrix test_model_long test_packages test_portable test_reliability_long test_sanitizers test_trace_long test_variants_long test_vm peers
 .PHONY: setup setup-build setup-analyze setup-check setup-run setup-test setup-stress setup-packages setup-coverage setup-fuzz setup-vm setup-peers
-.PHONY: $(LANES:%=all_ldpreload_%) all_ldpreload_r50 $(LANES:%=test_%)
+.PHONY: $(LANES:%=all_ldpreload_%) all_ldpreload_r50 all_ldpreload_scale_r50_s144 $(LANES:%=test_%) $(BRIEF:%=brief_%)
 all: $(LANES:%=all_ldpreload_%) all_ldpreload_r50
 
 # make all_ldpreload_scale [HZ3_LDPRELOAD_DEFS_EXTRA='-DHZ3_X=v ...'] leaves ./libhakozuna_hz3_scale.so, and out/ to measure it with.
@@ -53,10 +57,13 @@ $(patsubst %,all_ldpreload_%,$(if $(ASKED),$(filter-out scale,$(LANES)),$(LANES)
 # A work order's lane scale is lane classic here.
 ifneq ($(ASKED),)
 all_ldpreload_scale: benches
-	@{ $(call LIBRARY,classic,$(call KEEP_TESTS,classic),hz3); } >build/classic.txt
-	@install libhakozuna_hz3_classic.so libhakozuna_hz3_scale.so && \
-	    echo "built libhakozuna_hz3_scale.so: it is lane classic, which has $(ASKED)"
+	@$(call ORDER,scale,$(HZ3_LDPRELOAD_DEFS_EXTRA))
 endif
+
+# The lane that work order S144 asks for.
+all_ldpreload_scale_r50_s144: override HZ3_LDPRELOAD_DEFS_EXTRA := -DHZ3_OWNER_STASH_INSTANCES=2 $(HZ3_LDPRELOAD_DEFS_EXTRA)
+all_ldpreload_scale_r50_s144: benches
+	@$(call ORDER,scale_r50_s144,$(HZ3_LDPRELOAD_DEFS_EXTRA))
 
 # One build by two names.
 all_ldpreload_r50: all_ldpreload_r90
@@ -84,9 +91,15 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run)
 	@$(MAKE) all_ldpreload_scale
 	@bin/hz3 run --stats -- $(APP)
 
-# Everything: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
-test: $(TEST_LANES:%=test_%) $(patsubst %,all_ldpreload_%,$(filter-out $(TEST_LANES),$(LANES))) check_secure
-	@$(PYTEST) $(SIDE_BY_SIDE) tests bench peers lab --ignore tests/vm --ignore tests/packages
+# Eight minutes: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
+SUITES := tests bench peers lab --ignore tests/vm --ignore tests/packages
+test: test_scale $(BRIEF:%=brief_%) $(patsubst %,all_ldpreload_%,$(filter-out scale $(BRIEF),$(LANES))) check_secure
+	@$(PYTEST) $(SIDE_BY_SIDE) -m 'not matrix' $(SUITES)
+
+# What make test leaves out: each flag flipped, in the lanes that have it; the work orders' lines; programs in a second
+# lane.  Each night, and when classic/ changes.
+test_matrix: $(BRIEF:%=test_%) all
+	@$(PYTEST) $(SIDE_BY_SIDE) -m matrix $(SUITES)
 
 # Parts of test, as CI has them on machines of their own.
 test_portable: setup-test
@@ -133,6 +146,10 @@ test_variants_long: setup-test all
 $(LANES:%=test_%): test_%: shared_programs benches
 	@$(call LIBRARY,$*,$(call TESTS,$*),all)
 	@$(CTEST) --test-dir build/$*
+
+$(BRIEF:%=brief_%): brief_%: shared_programs
+	@$(call LIBRARY,$*,$(call TESTS,$*),brief_programs)
+	@$(CTEST) --test-dir build/$* -R '^(unit|api|misuse|stress|fuzz)\.' -E '^stress\.sanitized$$'
 
 shared_programs: setup-test
 	@$(call QUIETLY,scale,$(call CONFIGURE,scale) $(call TESTS,scale) && cmake --build build/scale -j$(JOBS) --target shared_programs)
@@ -205,4 +222,4 @@ docs: setup-build
 # The peers stay: they take minutes to build and do not depend on us.  So do samples, what a fuzzer found, and copies of
 # libraries that were set aside to be compared: nothing makes them again.
 clean:
-	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) libhakozuna_hz3_r50.so hz3-record.so
+	@rm -rf $(filter-out build/peers build/compare build/found build/%.so,$(wildcard build/*)) out $(LANES:%=libhakozuna_hz3_%.so) libhakozuna_hz3_r50.so libhakozuna_hz3_scale_r50_s144.so hz3-record.so

@@ -8,11 +8,22 @@ from itertools import takewhile
 from lab import Json, machine, programs
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.judge import covers
+from lab.palette import Palette
 from lab.peers import LIMIT, older
-from lab.plots import SHARES, Palette
 from lab.samples import Samples
 from lab.show import SHORT, duration, human, short_cells
-from lab.versus import FIGURES, MEMORY, OVERFLOW_NOTE, OVERFLOWED, SPEED, Figure, compare, marked, multiple
+from lab.versus import (
+    FIGURES,
+    MEMORY,
+    OVERFLOW_NOTE,
+    OVERFLOWED,
+    SHARES,
+    SPEED,
+    Figure,
+    compare,
+    marked,
+    multiple,
+)
 
 ANSWERS = {  # the figures that answer a program's question, if these are not speed and peak RSS
     "bench_phase_change": "overhead_ratio growth_ratio",

@@ -7,7 +7,8 @@ from lab.ahead import LANE
 from lab.comparison import Comparison, coverage
 from lab.overview import memory_said
 from lab.page import markdown, points
-from lab.plots import Palette, Panel, beside
+from lab.palette import Palette
+from lab.plots import Panel, beside
 from lab.programs import PREFIX
 from lab.versus import MEMORY, Estimate, estimate, paired
 
@@ -34,6 +35,9 @@ WORDS = {  # what each program does; these follow "where"
     "z3": "z3 solves a problem on bit vectors",
     "ghostscript": "Ghostscript turns pages into PDF",
     "git": "git shows what each commit changed",
+    "cfrac": "Python factors numbers by continued fractions",
+    "espresso": "espresso minimises logic",
+    "barnes": "REBOUND moves bodies in a tree",
 }
 Ratios = dict[str, float]  # by program
 

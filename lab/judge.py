@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special  # and not scipy.stats, which takes a second to load
 
 from lab import Json, LabError
 from lab.experiment import HIGHER_IS_BETTER, Experiment, Gate, from_table
@@ -136,9 +136,9 @@ def median_interval(values: Numbers, looks: int = 0) -> Numbers:
     """
     tails, count = np.array((0.025, 0.05)) / max(1, looks * (looks + 1)), len(values)
     if count < BOOTSTRAPPED_FROM:
-        ranks = np.maximum(stats.binom.ppf(tails, count, 0.5), 1).astype(int)
+        ranks = np.maximum(np.searchsorted(special.bdtr(np.arange(count + 1), count, 0.5), tails), 1)
         return np.sort(values)[[*(ranks - 1), *(count - ranks[::-1])]]
-    tails = stats.norm.cdf(stats.t.ppf(tails, count - 1))  # wider, as Student's t makes a mean's interval
+    tails = special.ndtr(special.stdtrit(count - 1, tails))  # wider, as Student's t makes a mean's interval
     ends: Numbers = np.quantile(_bootstrapped_medians(values), (*tails, *(1 - tails[::-1])))
     return ends
 

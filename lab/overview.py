@@ -11,7 +11,8 @@ import numpy as np
 from lab import LabError, machine
 from lab.ahead import LANE
 from lab.comparison import Comparison
-from lab.plots import Palette, Panel, spread
+from lab.palette import Palette
+from lab.plots import Panel, spread
 from lab.versus import MEMORY, SPEED, paired
 
 OF_LIKE_SPEED = 1.5  # RSS is compared with peers that are at most so many times slower or faster

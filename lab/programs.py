@@ -270,6 +270,8 @@ def git(stage: Stage) -> Json:
     return cost(stage, [found("git"), "-C", repository, "log", "--stat", "-M", "main"])
 
 
+OURS = str(ROOT / ".venv/bin/python")  # which has the MODULES
+MODULES = {"duckdb": "duckdb", "espresso": "pyeda", "barnes": "rebound"}
 PROGRAMS: dict[str, tuple[Program, str]] = {  # with the executable whose digest is recorded
     "redis": (redis, "redis-server"),
     "memcached": (memcached, "memcached"),
@@ -282,12 +284,15 @@ PROGRAMS: dict[str, tuple[Program, str]] = {  # with the executable whose digest
     "lua": (script("trees.lua", "lua5.4"), "lua5.4"),
     "ruby": (script("objects.rb", "ruby"), "ruby"),
     "sqlite": (sqlite, "sqlite3"),
-    "duckdb": (script("columns.py", str(ROOT / ".venv/bin/python")), str(ROOT / ".venv/bin/python")),
+    "duckdb": (script("columns.py", OURS), OURS),
     "gcc": (gcc, "gcc"),
     "g++": (gpp, "g++"),
     "z3": (z3, "z3"),
     "ghostscript": (ghostscript, "gs"),
     "git": (git, "git"),
+    "cfrac": (script("continued_fractions.py", "env", "PYTHONMALLOC=malloc", "python3"), "python3"),
+    "espresso": (script("logic.py", OURS), OURS),
+    "barnes": (script("bodies.py", OURS), OURS),
 }
 
 
@@ -307,7 +312,7 @@ def check(cells: dict[str, Cell]) -> dict[str, str]:
         if name not in PROGRAMS or len(cell.argv) != 2 or not cell.argv[1].isdigit():
             raise LabError(f"'{' '.join(cell.argv)}' is no program of lab/programs.py with a number")
         file = shutil.which(PROGRAMS[name][1], path=PATH)
-        if not file or (name == "duckdb" and not find_spec(name)):
+        if not file or (name in MODULES and not find_spec(MODULES[name])):
             missing.append(name)
         else:
             digests[cell.argv[0]] = digest(Path(file))

@@ -10,7 +10,8 @@ from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
 from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, compared, group, panels, worst
 from lab.page import markdown, page, points
-from lab.plots import Palette, Panel, grid, spread
+from lab.palette import Palette
+from lab.plots import Panel, grid, spread
 from lab.report import scaling_panels
 from lab.results import read_json
 from lab.samples import Samples

@@ -19,10 +19,9 @@ from lab.experiment import MEMORY as FIGURES
 from lab.experiment import Experiment, Gate, from_table
 from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent
 from lab.plan import Arm, Cell, Plan
-from lab.plots import SHARES
 from lab.samples import Round, Samples
 from lab.show import blocks_to_settle, short_cells, signed, spread_said
-from lab.versus import MEMORY, SPEED, marked
+from lab.versus import MEMORY, SHARES, SPEED, marked
 
 NOT_KEPT = math.nan
 

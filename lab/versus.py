@@ -15,6 +15,7 @@ OVERFLOW_NOTE = (
     f"{OVERFLOWED}: in at least one of its runs more than 0.1 % of the sends found a full ring. The sender freed these "
     "objects, so fewer frees were remote than stated."
 )
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}  # of calls that are no slower
 FIGURES = ("_per_s", "_kib", "_share", "_ratio", "wall_s", "cpu_s")
 
 

@@ -8,6 +8,7 @@ from lab.comparison import Comparison
 
 LISTS = {
     "peers-cells-programs": "Real programs",
+    "peers-cells-orders": "Programs of the work orders",
     "peers-cells-matrix": "Threads that free each other's objects, and one that frees its own",
     "peers-cells-patterns": "Other patterns of allocation",
     "peers-cells-memory": "Where memory goes",

@@ -8,9 +8,9 @@ from lab.registry import read
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL_LANES = read().lanes
-LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_until.py",
-           "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
-LANES = ("scale", "fast")  # for tests with whole programs and of memory figures
+LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_orders.py",
+           "test_until.py", "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
+LANES = ("scale", "fast")  # for tests with whole programs and of memory figures; make test_matrix has the second
 
 
 def pytest_addoption(parser):
@@ -34,8 +34,10 @@ class Preload:
 
 def pytest_generate_tests(metafunc):
     if "preload" in metafunc.fixturenames:
-        lanes = ALL_LANES if "golden" in metafunc.definition.path.parts else LANES
-        lanes = [lane for lane in lanes if lane in (metafunc.config.getoption("--lane") or lanes)]
+        golden = "golden" in metafunc.definition.path.parts
+        lanes = ALL_LANES if golden else LANES
+        lanes = [pytest.param(lane, marks=() if golden or lane == LANES[0] else pytest.mark.matrix) for lane in lanes
+                 if lane in (metafunc.config.getoption("--lane") or lanes)]
         metafunc.parametrize("preload", lanes, indirect=True, scope="session")
 
 

@@ -17,6 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from threading import get_ident
 
+import pytest
+
 from lab import ROOT
 from lab.registry import read
 
@@ -251,6 +253,11 @@ def flips(lane: str) -> list[Variant]:
     """The lane with each of its flags changed alone."""
     return [Variant(lane, ((name, value),)) for name in REGISTRY.of(lane) if name != "HZ3_OVERRIDE"
             for value in other_values(name, lane)]
+
+
+def later(rows: list) -> list:
+    """Parameters that make test leaves to make test_matrix."""
+    return [pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.matrix) for row in rows]
 
 
 def matrix(long: bool) -> list[Variant]:

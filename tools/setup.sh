@@ -53,7 +53,7 @@ case $purpose in
         requirements=tests
         wanted="g++ cargo-web $debian_peers" ;;
     programs)
-        needed="$needed python3-venv"
+        needed="$needed python3-venv python3-dev" # PyEDA is compiled
         requirements='lab bench'
         wanted='redis-server redis-tools memcached postgresql nginx-light rocksdb-tools perl lua5.4 ruby sqlite3 g++ z3
             ghostscript git' ;;
@@ -75,6 +75,7 @@ is_here() { # PACKAGE: whether it, or an equivalent, is installed in any way
         cmake) command -v cmake || [ -x .venv/bin/cmake ] ;;
         binutils) command -v objdump ;;
         python3-venv) python3 -c 'import importlib.util as u; exit(not u.find_spec("ensurepip"))' ;;
+        python3-dev) python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' ;;
         libpython3-testsuite) system_python -c 'import importlib.util as u; exit(not u.find_spec("test.test_dict"))' ;;
         redis-tools) command -v redis-benchmark ;;
         musl-tools) command -v musl-gcc ;;

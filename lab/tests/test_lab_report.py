@@ -37,6 +37,7 @@ from lab import (
 )
 from lab.experiment import from_table as experiment_of
 from lab.page import markdown
+from lab.palette import Palette
 from lab.peers import OF_PROGRAMS, cells
 from lab.plan import Arm, Cell, Plan
 from lab.results import Results, newest
@@ -124,7 +125,7 @@ def lightness(colour):
 
 def test_colours_can_be_told_apart_and_so_can_marks_for_those_who_see_no_colours():
     peers_of_all = sorted(OF_PROGRAMS - {"scale", "fast", "r90", "memory"})
-    palette = plots.Palette(["scale", "fast", "r90"], peers_of_all)
+    palette = Palette(["scale", "fast", "r90"], peers_of_all)
     arms = ["scale", "fast", "r90", *peers_of_all]
     for one, other in itertools.combinations(arms, 2):
         assert np.linalg.norm(lightness(palette[one]) - lightness(palette[other])) > 30, (one, other)

@@ -422,7 +422,7 @@ def test_a_packed_folder_ends_in_time_and_goes_on(lab, tmp_path):
     pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
     began = time.monotonic()
     done = run_packed(folder, "--within", "3")
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20
     assert done.returncode == 1 and "the time is up; run it again to go on" in done.stderr
     (file,) = folder.glob("results/x/*.jsonl")
     taken = Samples.load(file)

@@ -128,7 +128,7 @@ def test_signals_pass_through(tree):
         cat.stdin.flush()
         assert cat.stdout.readline() == b"up\n"
         cat.send_signal(signal.SIGTERM)
-        assert cat.wait(timeout=10) == -signal.SIGTERM
+        assert cat.wait(timeout=20) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("options, value", [([], "unset"), (["--stats"], "1"), (["--stats=0"], "0"),

@@ -202,10 +202,11 @@ for i in itertools.count():
 
 
 def test_a_process_that_ends_without_exit_has_dumped_at_its_intervals(preload, tmp_path):
+    begun = time.monotonic()
     done = run(preload, WORKS.format("time.sleep(0.01); i == 60 and os._exit(3)"), HZ3_STATS=str(tmp_path / "of.txt"),
                HZ3_DUMP="100ms", HZ3_PROFILE="64K", HZ3_PROFILE_FILE=str(tmp_path / "of.profile"))
     assert (done.returncode, done.stderr) == (3, "")
-    assert 3 <= lines((tmp_path / "of.txt").read_text()) <= 20
+    assert 3 <= lines((tmp_path / "of.txt").read_text()) <= 1 + (time.monotonic() - begun) / 0.1
     assert (tmp_path / "of.profile").read_text().startswith("hz3 heap profile 1\n")
 
 

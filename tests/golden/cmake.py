@@ -19,8 +19,10 @@ def build(directory, *arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def without_job_server():
+    """The environment, with the variables of the make that runs the tests, but without its job server."""
+    return {**os.environ, "MAKEFLAGS": re.sub(r"-j\d*|--jobserver-\S+", "", os.environ.get("MAKEFLAGS", ""))}
+
+
 def make(*words, cwd=ROOT):
-    """Runs make with the variables of the make that runs the tests, but without its job server."""
-    flags = re.sub(r"-j\d*|--jobserver-\S+", "", os.environ.get("MAKEFLAGS", ""))
-    return subprocess.run(["make", *words], cwd=cwd, capture_output=True, text=True,
-                          env={**os.environ, "MAKEFLAGS": flags})
+    return subprocess.run(["make", *words], cwd=cwd, capture_output=True, text=True, env=without_job_server())

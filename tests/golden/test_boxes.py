@@ -16,6 +16,7 @@ def as_shipped(one):
     return replace(one, options=()).code()
 
 
+@pytest.mark.matrix
 @pytest.mark.timeout(3600)  # if it runs first, it has to make all the builds
 def test_every_accepted_flip_changes_the_code(request):
     plain, same = {}, set()

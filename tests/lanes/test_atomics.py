@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from variants import run, variant
 
 
@@ -13,6 +14,7 @@ def atomics(lane, traffic, **changes):
     return figure
 
 
+@pytest.mark.matrix
 def test_one_for_each_object_where_objects_are_linked():
     assert 0.9 <= atomics("classic", "one_way") <= 2
 

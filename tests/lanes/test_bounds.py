@@ -2,7 +2,7 @@
 is bounded and serves other threads; lane classic's is bounded by a number of objects alone, and serves its owner."""
 
 import pytest
-from variants import run, variant
+from variants import later, run, variant
 
 RETURNS = variant("scale", ADOPT_MIN=65536)
 STASHES = [
@@ -25,17 +25,19 @@ def test_an_owner_that_does_not_look(case):
     run(RETURNS.program("lanes/bounds.c"), *case.split(), HZ3_DECAY="600s", HZ3_BACKGROUND="0")
 
 
-@pytest.mark.parametrize("stash", STASHES, ids=str)
+@pytest.mark.parametrize("stash", later(STASHES), ids=str)
 def test_all_verbs(stash):
     test = "classic" if stash.lane == "classic" else "unit"
     run(stash.program(f"{test}/owner_stash.c", libraries=("-lcmocka",)))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("changes", [{}, {"S142_CENTRAL_LOCKFREE": 0}], ids=str)
 def test_the_cache_before_central(changes):
     run(variant("classic", S145_CENTRAL_LOCAL_CACHE=1, **changes).program("classic/refill.c", libraries=("-lcmocka",)))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("given, warned", [("many", True), ("0", True), ("3", False), ("16", False), ("auto", False)])
 def test_bad_numbers_of_instances_are_named(given, warned):
     program = variant("classic", S144_SETTABLE=1).program("lanes/idle.c")

@@ -4,7 +4,7 @@ is refused with a message that names the flag."""
 import re
 
 import pytest
-from variants import LANES, Refused, matrix, run, variant
+from variants import LANES, Refused, later, matrix, run, variant
 
 THREADS = 8
 SHARING = ("scale", "classic")  # lanes that have the same flips: each runs them for half as long, by a seed of its own
@@ -24,7 +24,7 @@ COMBINED = [
     variant("classic", S44_4_SKIP_QUICK_EMPTY_CHECK=1, S44_4_QUICK_EMPTY_USE_EPF_HINT=0),
     variant("classic", S146_OVERFLOW_BATCH=8, S44_STASH_MAX_OBJS=64),
 ]
-# ThreadSanitizer finds races that the counts do not show.
+# ThreadSanitizer finds races that the counts do not show.  (make test has stress.sanitized of lane scale.)
 RACES = [
     variant(lane, "-fsanitize=thread", "-O1", "-g", "-Wno-tsan", **changes) for lane, changes in [
         ("scale", {}),
@@ -40,7 +40,7 @@ RACES = [
 def pytest_generate_tests(metafunc):
     if "flip" in metafunc.fixturenames:
         flips = [flip for flip in matrix(metafunc.config.getoption("--long")) if flip.changes]
-        metafunc.parametrize("flip", [*map(variant, LANES), *flips], ids=str)
+        metafunc.parametrize("flip", [*map(variant, LANES), *later(flips)], ids=str)
 
 
 @pytest.fixture(scope="session")
@@ -67,16 +67,18 @@ def test_a_flip_is_refused_by_name_or_loses_nothing(flip, conserve):
         assert re.search(rf'static assertion failed: ".*\b{flip.changes[0][0]}\b', str(refused)), refused
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("combined", COMBINED, ids=str)
 def test_combinations_lose_nothing(combined, conserve):
     conserve(combined)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("instances", ["2", "16", "auto"])
 def test_instances_set_at_start_lose_nothing(instances, conserve):
     conserve(variant("classic", S144_SETTABLE=1), HZ3_OWNER_STASH_INSTANCES=instances)
 
 
-@pytest.mark.parametrize("raced", RACES, ids=str)
+@pytest.mark.parametrize("raced", later(RACES), ids=str)
 def test_no_races(raced, conserve):
     conserve(raced, TSAN_OPTIONS="halt_on_error=1", HZ3_DECAY="20")

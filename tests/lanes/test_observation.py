@@ -5,6 +5,7 @@ import re
 import pytest
 from variants import run, variant
 
+pytestmark = pytest.mark.matrix  # they are lane classic's
 N, PERCENT, MEAN = r"=(\d+)", r"=(\d+\.\d)", r"=(\d+\.\d)"
 PUSHES = f"push_calls{N} objs{N} cas_retry_total{N} cas_retry_max{N}"
 FORMS = {

@@ -24,7 +24,7 @@ def exporter(*pids):
             yield re.fullmatch(r"hz3: metrics at (http://127.0.0.1:\d+/metrics)\n", process.stderr.readline())[1]
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=10)
+            process.wait(timeout=20)
     assert process.returncode == 130
 
 
@@ -57,7 +57,7 @@ def test_an_address_that_is_none_or_taken():
 
 def fetched(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=20) as answer:
             return answer.read().decode()
     except OSError:
         return ""

@@ -61,8 +61,9 @@ def test_so_it_does_in_a_child_that_lost_its_threads(lane, program):
     assert {name: own[name] for name in ("allocated", "cached")} == {name: read[name] for name in ("allocated", "cached")}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("lane, flags", [
-    ("scale", {"S145_CENTRAL_LOCAL_CACHE": 1}),
+    ("classic", {"S145_CENTRAL_LOCAL_CACHE": 1}),
     ("classic", {"S44_OWNER_STASH_COUNT": 1}),
     ("classic", {"S67_SPILL_ARRAY": 0}),
     ("classic", {"S142_CENTRAL_LOCKFREE": 0}),

@@ -145,7 +145,7 @@ def test_pauses_are_kept(player, tmp_path):
     trace_file.write(tmp_path / "t", events)
     started = os.times().elapsed
     assert float(words(play(player, tmp_path / "t"))["span"]) == 1
-    assert 0.9 < os.times().elapsed - started < 5
+    assert 0.9 < os.times().elapsed - started < 30
 
 
 def test_a_free_waits_for_its_object(strict, tmp_path):

@@ -59,12 +59,12 @@ static void free_some(void)
 /* A search would map, or advise, once more.  There may be one a second. */
 static void while_nothing_is_freed(void)
 {
+    double searched = now();
     refuse(MIB(1));
     mapped = advised = 0;
     unsigned calls = 0;
-    double before = now();
-    for (; now() < before + 0.3; calls++) refuse(calls % 2 ? SMALL : MIB(1));
-    unsigned searches = (unsigned)(now() - before + 0.1);
+    for (double begun = now(); now() < begun + 0.3; calls++) refuse(calls % 2 ? SMALL : MIB(1));
+    unsigned searches = (unsigned)(now() - searched + 0.1);
     CHECK(mapped <= MAPS * (calls + searches) && advised <= 10 * searches);
 }
 
