@@ -43,6 +43,19 @@ HZ3_INLINE void *load_and_pop(struct hz3_cache *cache, unsigned cls, void **top,
     return *top;
 }
 
+/* A class that stores takes the slow path with one in 256 of these, since programs may come to exchange nothing. */
+HZ3_INLINE void *malloc_by_swap(struct hz3_thread *self, unsigned cls, void **full, unsigned objects)
+{
+    struct hz3_cache *cache = &self->cache;
+    cache->freed_only[cls] = false;
+    cache->counted[cls] = 0;
+    self->due |= cache->stored[cls] > 0;
+    if (cache->stored[cls] || !hz3_cache_is_roomy(cache, cls, full) || !may_swap(cache, cls)) return NULL;
+    cache->stats.swap++;
+    cache->previous[cls] = cache->top[cls];
+    return load_and_pop(cache, cls, full, objects);
+}
+
 /* The empty magazine becomes a spare, and the next one stored the previous one. */
 HZ3_INLINE void *malloc_of_store(struct hz3_cache *cache, unsigned cls, void **full, unsigned objects)
 {
@@ -74,6 +87,7 @@ HZ3_INLINE void store_chain(struct hz3_cache *cache, unsigned cls, struct hz3_ma
 
 HZ3_INLINE void *malloc_of_shared(struct hz3_cache *cache, unsigned cls)
 {
+    cache->freed_only[cls] = false;
     if (!may_exchange(cache, cls, &cache->loads)) return NULL;
     uint32_t magazines = hz3_max(cache->store[cls], (uint8_t)1);
     struct hz3_magazine *magazine = hz3_owner_stash_pop_chain(cache->owner, cls, &magazines);
@@ -90,7 +104,9 @@ HZ3_INLINE void *malloc_of_shared(struct hz3_cache *cache, unsigned cls)
 
 static HZ3_NOINLINE void *malloc_of_shared_inside(unsigned cls)
 {
-    void *p = malloc_of_shared(&hz3_thread.cache, cls);
+    struct hz3_cache *cache = &hz3_thread.cache;
+    cache->counted[cls] = 0;
+    void *p = malloc_of_shared(cache, cls);
     hz3_thread_go_outside(&hz3_thread);
     return p;
 }
@@ -103,18 +119,15 @@ void *hz3_exchange_malloc(unsigned cls)
     if (!hz3_thread_go_inside_at_once(self)) return NULL;
     void **empty = cache->top[cls], **previous = cache->previous[cls];
     if (likely(hz3_is_empty(empty))) {
-        cache->freed_only[cls] = false;
         hz3_thread_count_empty(self, cls);
         if (hz3_is_empty(previous)) return malloc_of_shared_inside(cls);
         unsigned objects = hz3_magazine_filled(previous);
         bool roomy = hz3_cache_is_roomy(cache, cls, previous);
-        if (roomy && cache->stored[cls]) {
+        if (roomy && cache->stored[cls] && ++cache->unstored) {
             if (cache->spares == HZ3_SPARES_MAX) return malloc_of_store_inside(cls);
             p = malloc_of_store(cache, cls, previous, objects);
-        } else if (roomy && may_swap(cache, cls)) {
-            cache->stats.swap++;
-            cache->previous[cls] = empty;
-            p = load_and_pop(cache, cls, previous, objects);
+        } else {
+            p = malloc_by_swap(self, cls, previous, objects);
         }
     }
     hz3_thread_go_outside(self);
@@ -215,7 +228,10 @@ static HZ3_NOINLINE bool free_to_shared_inside(void *p, unsigned cls)
     bool stores = cache->store[cls] || cache->stored[cls];
     struct hz3_magazine *empty =
         stores ? replace_storing(cache, cls, full, previous) : replace(cache, cls, full, previous);
-    if (likely(empty != NULL)) load_and_push(cache, cls, empty, p);
+    if (likely(empty != NULL))
+        load_and_push(cache, cls, empty, p);
+    else
+        hz3_cache_recount(cache, cls);
     hz3_thread_go_outside(&hz3_thread);
     return empty;
 }

@@ -3,7 +3,7 @@
  * front/cache does the rest.
  *
  * What holds for a class for a while is not decided at each exchange: one in 32 takes the whole slow path, which sets
- * the class's capacity and route and makes reclaim due. */
+ * the class's capacity and route and makes reclaim due; and so does one in 256 magazines loaded of those stored. */
 #ifndef HZ3_FRONT_EXCHANGE_H
 #define HZ3_FRONT_EXCHANGE_H
 

@@ -35,6 +35,7 @@ struct hz3_cache {
     uint8_t stored[HZ3_CLASS_VALUES];  /* magazines behind the previous one, closed and not empty, linked in a chain */
     uint16_t route[HZ3_CLASS_VALUES];  /* where the class's last full magazine went: its owner + 2; 0: not known */
     uint8_t loads, sends;              /* exchanges with what threads share, wrapping (front/exchange) */
+    uint8_t unstored;                  /* magazines loaded of those stored, wrapping */
     uint8_t owner;                     /* number of the thread's heap */
     uint8_t donor;                     /* the class that gave room last */
     uint32_t epoch;                    /* the last epoch that the thread has seen */
@@ -164,7 +165,7 @@ HZ3_INLINE void hz3_thread_count(struct hz3_thread *self, unsigned cls)
     self->cache.counted[cls] = (int8_t)objects;
 }
 
-/* The same for an empty magazine, and for a full one that is not the stub. */
+/* The same for an empty magazine, and for a full one that is not the stub; the caller recounts. */
 HZ3_INLINE void hz3_thread_count_empty(struct hz3_thread *self, unsigned cls)
 {
     int less = self->cache.counted[cls];
@@ -172,14 +173,12 @@ HZ3_INLINE void hz3_thread_count_empty(struct hz3_thread *self, unsigned cls)
         self->freed += (size_t)-less * hz3_class_size(cls);
     else
         self->allocated += (unsigned)less * hz3_class_size(cls);
-    self->cache.counted[cls] = 0;
 }
 
 HZ3_INLINE void hz3_thread_count_full(struct hz3_thread *self, unsigned cls, void **top)
 {
     unsigned objects = HZ3_MAGAZINE_LAST - hz3_magazine_of(top)->header.floor;
     self->freed += (objects - (unsigned)self->cache.counted[cls]) * hz3_class_size(cls);
-    self->cache.counted[cls] = (int8_t)objects;
 }
 
 /* Call after the loaded magazine has changed in another way than by malloc or free. */

@@ -84,7 +84,7 @@ static void a_class_that_gets_back_what_it_left_stores_magazines(void **state)
     assert_int_equal(hz3_thread.cache.stats.transfer, stats.transfer);
     assert_int_equal(hz3_thread.cache.stats.overflow, stats.overflow);
     assert_int_equal(hz3_thread.cache.stats.retired, stats.retired);
-    assert_int_equal(slow, 0);
+    assert_in_range(slow, 1, exchanged / 256 + 1); /* so reclaim becomes due now and then */
     assert_in_range(hz3_cache_objects(cls), 9 * load, 10 * load);
     assert_int_equal(allocated(), before);
     hz3_cache_flush();
