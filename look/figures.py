@@ -158,6 +158,14 @@ class Figures:
             most -= 1
         return objects
 
+    def _behind(self, top: int, count: int) -> int:
+        """Objects in the magazines stored behind the one that a thread uses up to `top`."""
+        size = self.layout.at("magazine.size")
+        offset = (top & -size) - self.area
+        if not count or not 0 <= offset < len(self.magazines):
+            return 0
+        return self._chain(self.layout.field("magazine.next", self.magazines, offset), count)
+
     def _stack(self, head: int) -> int:
         return self._chain(head & _NUMBER, head >> 26 & _COUNT)
 
@@ -268,9 +276,11 @@ class Figures:
             self.sources[source] += self.layout.field(f"stats.{source}", data, base)
 
     def _cache(self, data: bytes, base: int) -> None:
-        both = (self.layout.fields(which, data, self.class_values, base) for which in ("cache.top", "cache.previous"))
-        for cls, (top, previous) in zip(self.classes, zip(*both, strict=True), strict=True):
-            objects = self._up_to(top) + self._up_to(previous)
+        at, values = self.layout, self.class_values
+        tops, previous = (at.fields(which, data, values, base) for which in ("cache.top", "cache.previous"))
+        stored = data[base + at.at("cache.stored") :][:values]
+        for cls, top, before, behind in zip(self.classes, tops, previous, stored, strict=True):
+            objects = self._up_to(top) + self._up_to(before) + self._behind(before, behind)
             cls.cached["thread"] += objects
             cls.earned += max(0, objects - 2 * min(self.free_bytes // cls.size, cls.load)) if cls.size else 0
 

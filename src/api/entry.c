@@ -6,7 +6,7 @@
 #include "front/thread.h"
 
 /* Budget: 13 instructions on a hit without HZ3_FREE_CHECK; no lock prefix, no call. */
-HZ3_API void *hz3_malloc(size_t size)
+HZ3_CACHE_ALIGNED HZ3_API void *hz3_malloc(size_t size)
 {
     if (unlikely(size > HZ3_SMALL_MAX)) return hz3_malloc_large(size);
     size_t units = hz3_units_of(size);
@@ -19,7 +19,7 @@ HZ3_API void *hz3_malloc(size_t size)
 }
 
 /* Budget: 16 instructions on a hit without HZ3_FREE_CHECK, HZ3_ADOPT_MIN included; no lock prefix, no call. */
-HZ3_API void hz3_free(void *p)
+HZ3_CACHE_ALIGNED HZ3_API void hz3_free(void *p)
 {
     const struct hz3_window *window = &hz3_windows[0];
     if (unlikely(!hz3_window_has(window, p))) return hz3_free_slow(p);

@@ -7,6 +7,7 @@
 #include "back/huge_pages.h"
 #include "back/learn.h"
 #include "back/limits.h"
+#include "back/rent.h"
 #include "base/sizeclass.h"
 #include "front/budget.h"
 #include "front/threads.h"
@@ -30,6 +31,7 @@ static void set_retain(void)
     hz3_set(hz3_pages_retain_learns, hz3_options.retain_learns);
     hz3_set(hz3_pages_elastic, hz3_options.retain_auto && hz3_options.DECAY <= 1000);
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
+    hz3_set(hz3_rent_share, (uint32_t)hz3_options.RETAIN_SHARE);
     if (hz3_get(hz3_pages_are_locked)) hz3_pages_locked();
 }
 
@@ -42,7 +44,7 @@ static void set_profile(void)
 void hz3_option_changed(const size_t *option)
 {
     if (option == &hz3_options.DECAY) hz3_reclaim_start((uint32_t)hz3_options.DECAY);
-    if (option == &hz3_options.DECAY || option == &hz3_options.RETAIN) set_retain();
+    set_retain();
     if (option == &hz3_options.BACKGROUND) hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     if (option == &hz3_options.PROFILE) set_profile();
     if (option != &hz3_options.SOFT_LIMIT) return;

@@ -53,6 +53,13 @@ static bool count(const char *text, size_t *value)
     return hz3_number(text, &end, value) && !*end && *value > 0;
 }
 
+static const char takes_percent[] = "1 to 100, with or without %";
+static bool percent(const char *text, size_t *value)
+{
+    const char *end;
+    return hz3_number(text, &end, value) && (!*end || !strcmp(end, "%")) && *value >= 1 && *value <= 100;
+}
+
 static const char takes_switch_on[] = "0 or 1";
 static bool switch_on(const char *text, size_t *value)
 {

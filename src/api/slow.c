@@ -251,21 +251,17 @@ HZ3_INLINE bool free_by_exchange(void *p)
     if (!hz3_window_has(window, p)) return false;
     unsigned cls = window->tags[hz3_granule_of(window, p)].cls;
     bool sound = cls - 1 < HZ3_CLASSES && hz3_looks_live(p, cls) && hz3_seal_look(p, cls) == HZ3_SEAL_HOLDS;
-    if (!sound || hz3_goes_home(window, p, cls) || !hz3_exchange_free(p, cls)) return false;
-    hz3_mark_freed(p, cls);
-    return true;
+    return sound && !hz3_goes_home(window, p, cls) && hz3_exchange_free(p, cls);
 }
 
-/* cls: of an object that is marked as freed; NONE: p may be any pointer, or NULL if there is only what is due. */
+/* cls: of an object that is marked as freed; NONE: p may be any pointer. */
 static HZ3_NOINLINE void free_from(void *p, unsigned cls, const void *from)
 {
     hz3_thread.by_loader = hz3_os_is_loader(from);
     if (cls != HZ3_CLASS_NONE)
         put_away(p, cls);
-    else if (p)
-        free_any(p, from);
     else
-        visit();
+        free_any(p, from);
     hz3_thread.by_loader = false;
 }
 
@@ -276,8 +272,8 @@ void hz3_free_checked(void *p, unsigned cls, const void *from)
 
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
-    bool done = free_by_exchange(p), more = done ? hz3_thread.due : p != NULL;
-    if (unlikely(more)) free_from(done ? NULL : p, HZ3_CLASS_NONE, __builtin_return_address(0));
+    if (likely(free_by_exchange(p)) || !p) return;
+    free_from(p, HZ3_CLASS_NONE, __builtin_return_address(0));
 }
 
 HZ3_NOINLINE void hz3_free_home(void *p)

@@ -5,11 +5,11 @@
 #include "os/sandbox.h"
 
 enum {
-    SHARE = 100, /* of the processor time */
     LOOK_MS = 4, /* so often the processor time is asked for, which takes a system call */
 };
 #define SAVED_NS 1000000000u /* what is left of so much processor time is kept */
 
+HZ3_ATOMIC(uint32_t) hz3_rent_share = 1;
 /* Hints: two threads at once may lose a change. */
 static HZ3_ATOMIC(int64_t) left[HZ3_RENTS];
 static HZ3_ATOMIC(size_t) given;     /* bytes that may yet be taken again */
@@ -18,7 +18,7 @@ static HZ3_ATOMIC(uint64_t) counted; /* ns of processor time */
 
 static int64_t worth_of(uint64_t ns)
 {
-    return (int64_t)(ns / SHARE / hz3_os_page_price() * hz3_os.page);
+    return (int64_t)(ns / 100 * hz3_get(hz3_rent_share) / hz3_os_page_price() * hz3_os.page);
 }
 
 static void earn(void)

@@ -1,5 +1,5 @@
 /* Rent: what giving memory back may cost.  Pages that went back and are taken again cost a fault each.  For each of two
- * reasons to give back that may be a hundredth of the processor time that the process uses.  This room keeps these
+ * reasons to give back that may be a share of the processor time that the process uses.  This room keeps these
  * accounts, in bytes of pages: os/price says what a page costs on this machine. */
 #ifndef HZ3_BACK_RENT_H
 #define HZ3_BACK_RENT_H
@@ -11,6 +11,9 @@ enum hz3_rent {
     HZ3_RENT_AT_ONCE, /* the program has one thread, and may never call again: reclaim/at_once */
     HZ3_RENTS
 };
+
+/* In percent, 1 to 100: set from the options, at the start and while the program runs. */
+extern HZ3_ATOMIC(uint32_t) hz3_rent_share;
 
 /* Bytes that may go back for this reason now; negative: so many too many did.  May ask the system for the time. */
 int64_t hz3_rent_left(enum hz3_rent reason);

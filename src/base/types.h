@@ -11,6 +11,7 @@
  *   large block  what malloc returns above that
  *   magazine     256 bytes that hold up to 30 pointers to free objects of one class
  *   loaded, previous   the two magazines a thread holds for each class (Bonwick & Adams, USENIX 2001)
+ *   stored       full magazines behind the previous one, in a chain, that a class which exchanges often has earned
  *   cache        a thread's magazines and their budget (thread cache)
  *   spare        an empty magazine that a thread keeps
  *   to claim     to take bytes of the budget that all caches share; a class claims as it earns capacity

@@ -6,8 +6,11 @@
 
 enum {
     START_BYTES = 128, /* a small class's first magazine; two lines, so that few objects share theirs with a stranger */
+    STORE_MAX = 8,     /* magazines that a class stores */
     FIRST_MIN = 2,     /* objects in a larger class's first magazine, which counts */
 };
+
+#define STORE_BYTES HZ3_KIB(32) /* in the magazines that a class stores */
 
 HZ3_TOGETHER HZ3_CACHE_ALIGNED HZ3_ATOMIC(intptr_t) hz3_budget_unclaimed;
 static size_t thread_budget;
@@ -39,12 +42,23 @@ static size_t capacity_bytes(unsigned cls, unsigned slots)
     return 2 * (size_t)slots * hz3_class_size(cls);
 }
 
-static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slots)
+static size_t store_bytes(unsigned cls, unsigned magazines)
 {
-    size_t bytes = capacity_bytes(cls, slots);
-    self->cache.capacity[cls] = (uint8_t)(self->cache.capacity[cls] - slots);
+    return magazines * hz3_class_info[cls].load * hz3_class_size(cls);
+}
+
+static void give_up(struct hz3_thread *self, size_t bytes)
+{
     self->reserved -= bytes;
     hz3_budget_give(self->entry, (intptr_t)bytes);
+}
+
+/* The store goes first: a class has one only with all its room. */
+static void give_up_capacity(struct hz3_thread *self, unsigned cls, unsigned slots)
+{
+    give_up(self, capacity_bytes(cls, slots) + store_bytes(cls, self->cache.store[cls]));
+    self->cache.capacity[cls] = (uint8_t)(self->cache.capacity[cls] - slots);
+    self->cache.store[cls] = 0;
 }
 
 /* Bytes that the thread earned and does not use. */
@@ -52,7 +66,8 @@ HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
 {
     size_t used = 0, reserved = thread->reserved;
     for (unsigned cls = 1; reserved && cls <= HZ3_CLASSES; cls++)
-        if (earned_capacity(thread, cls)) used += hz3_cache_count(&thread->cache, cls) * hz3_class_size(cls);
+        if (earned_capacity(thread, cls) || thread->cache.store[cls])
+            used += hz3_cache_count(&thread->cache, cls) * hz3_class_size(cls);
     return reserved - hz3_min(used, reserved);
 }
 
@@ -71,15 +86,13 @@ HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
         hz3_budget_give(thread->entry, (intptr_t)(now - before));
 }
 
-/* The class gives back room for `slots` objects, its previous magazine, and the loaded one if that holds too much. */
+/* The class gives back room for `slots` objects, all magazines but the loaded one, and that if it holds too much. */
 static void shrink(struct hz3_thread *self, unsigned cls, unsigned slots)
 {
-    void **previous = self->cache.previous[cls];
-    self->cache.previous[cls] = HZ3_STUB_TOP;
-    hz3_evict_magazine(&self->cache, cls, previous);
+    hz3_evict_previous(&self->cache, cls, 0);
     size_t left = hz3_max(self->cache.capacity[cls] - slots, hz3_cache_free_capacity(cls));
     if (!left || hz3_magazine_objects(self->cache.top[cls]) > left) hz3_evict_class(&self->cache, cls);
-    if (slots) give_up_capacity(self, cls, slots);
+    if (slots || self->cache.store[cls]) give_up_capacity(self, cls, slots);
 }
 
 /* The next class in turn gives back half of what it earned, if that is more than `least` bytes.  If that is `cls`,
@@ -88,11 +101,26 @@ static void shrink_next(struct hz3_thread *self, unsigned cls, size_t least)
 {
     unsigned next = self->cache.donor = (uint8_t)(self->cache.donor % HZ3_CLASSES + 1);
     unsigned half = earned_capacity(self, next) / 2;
-    if (capacity_bytes(next, half) <= least) return;
+    if (capacity_bytes(next, half) + store_bytes(next, self->cache.store[next]) <= least) return;
     if (next == cls)
         give_up_capacity(self, cls, half);
     else
         shrink(self, next, half);
+}
+
+/* What one thread may claim. */
+static size_t share_of(intptr_t left)
+{
+    return hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
+}
+
+static bool claim(struct hz3_thread *self, intptr_t left, size_t bytes)
+{
+    if (!hz3_cas(hz3_budget_unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed, memory_order_relaxed))
+        return false;
+    self->reserved += bytes;
+    hz3_add(self->entry->claimed, (intptr_t)bytes);
+    return true;
 }
 
 void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
@@ -100,7 +128,7 @@ void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
     unsigned now = self->cache.capacity[cls], free = hz3_cache_free_capacity(cls);
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     intptr_t left = hz3_get(hz3_budget_unclaimed);
-    size_t bytes = capacity_bytes(cls, more), share = hz3_min(thread_budget, (size_t)hz3_max(left, 0) / 4);
+    size_t bytes = capacity_bytes(cls, more), share = share_of(left);
     self->cache.missed[cls] = true;
     if (now < free) {
         self->cache.capacity[cls] = (uint8_t)hz3_min(2 * now, free);
@@ -108,12 +136,19 @@ void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
         shrink_next(self, cls, 0);
     } else if (more && self->reserved + bytes > share) {
         shrink_next(self, cls, capacity_bytes(cls, now));
-    } else if (more && hz3_cas(hz3_budget_unclaimed, &left, left - (intptr_t)bytes, memory_order_relaxed,
-                               memory_order_relaxed)) {
-        self->reserved += bytes;
-        hz3_add(self->entry->claimed, (intptr_t)bytes);
+    } else if (more && claim(self, left, bytes)) {
         self->cache.capacity[cls] = (uint8_t)(now + more);
     }
+}
+
+void hz3_budget_earn_store(struct hz3_thread *self, unsigned cls)
+{
+    unsigned now = self->cache.store[cls], most = hz3_min((unsigned)(STORE_BYTES / store_bytes(cls, 1)), STORE_MAX);
+    if (self->cache.capacity[cls] < hz3_class_info[cls].load || now >= most) return;
+    unsigned more = hz3_min(hz3_max(now, 1u), most - now);
+    intptr_t left = hz3_get(hz3_budget_unclaimed);
+    if (self->reserved + store_bytes(cls, more) <= share_of(left) && claim(self, left, store_bytes(cls, more)))
+        self->cache.store[cls] = (uint8_t)(now + more);
 }
 
 static void rest(struct hz3_thread *self)
@@ -123,7 +158,7 @@ static void rest(struct hz3_thread *self)
         bool missed = self->cache.missed[cls];
         self->cache.missed[cls] = false;
         unsigned earned = earned_capacity(self, cls);
-        if (missed || (!earned && hz3_is_stub(self->cache.top[cls]))) continue;
+        if (missed || (!earned && !self->cache.store[cls] && hz3_is_stub(self->cache.top[cls]))) continue;
         shrink(self, cls, (earned + 1) / 2);
     }
 }
@@ -146,9 +181,10 @@ void hz3_budget_settle(struct hz3_thread *self)
         unsigned earned = earned_capacity(self, cls);
         if (earned) {
             self->cache.top[cls] = hz3_evict_foreign(&self->cache, cls, self->cache.top[cls]);
+            hz3_evict_previous(&self->cache, cls, 1);
             self->cache.previous[cls] = hz3_evict_foreign(&self->cache, cls, self->cache.previous[cls]);
         }
-        if (earned || !hz3_is_stub(self->cache.top[cls])) shrink(self, cls, earned);
+        if (earned || self->cache.store[cls] || !hz3_is_stub(self->cache.top[cls])) shrink(self, cls, earned);
     }
     hz3_assert(!self->reserved);
 }

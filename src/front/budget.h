@@ -15,8 +15,11 @@ unsigned hz3_budget_start_capacity(unsigned cls);
  * buffers (Choudhury & Hahne 1998, dynamic thresholds).  So a few threads may have much, and some is left for the next.
  * A thread that has twice that threshold, since others came after it, gives some back. */
 void hz3_budget_earn(struct hz3_thread *self, unsigned cls);
-/* If this epoch is new to the thread: classes that did not miss in the last one give back their previous magazine and
- * half of what they earned. */
+/* The class took a magazine that threads had left: of small objects it may store more, by twice as many each time, as
+ * far as the budgets allow. */
+void hz3_budget_earn_store(struct hz3_thread *self, unsigned cls);
+/* If this epoch is new to the thread: classes that did not miss in the last one give back all magazines but the loaded
+ * one, and half of the room that they earned. */
 void hz3_cache_pass_epoch(uint32_t epoch);
 /* The thread gives back all that it earned, and the objects for which it has no room then. */
 void hz3_budget_settle(struct hz3_thread *self);

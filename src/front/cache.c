@@ -51,10 +51,10 @@ static void *pop(struct hz3_thread *self, unsigned cls)
 
 /* Swaps the loaded magazine, which is empty, and the previous one, which is not.  If the class has earned more room
  * than the previous one has, its objects move to the empty one, which is opened with all of the room.  So malloc and
- * free by turns do not come here again so soon. */
+ * free by turns do not come here again so soon.  Where others are stored, the empty one becomes a spare. */
 static void swap(struct hz3_thread *self, unsigned cls)
 {
-    void **empty = self->cache.top[cls], **full = self->cache.previous[cls];
+    void **empty = self->cache.top[cls], **full = hz3_cache_take_previous(&self->cache, cls);
     unsigned count = hz3_magazine_count(hz3_magazine_close(full));
     hz3_assert(!hz3_is_stub(empty));
     if (!hz3_cache_is_roomy(&self->cache, cls, full)) {
@@ -65,7 +65,10 @@ static void swap(struct hz3_thread *self, unsigned cls)
         full = room + count - 1;
     }
     self->cache.top[cls] = full;
-    self->cache.previous[cls] = empty;
+    if (hz3_is_stub(self->cache.previous[cls]))
+        self->cache.previous[cls] = empty;
+    else
+        hz3_spares_put(&self->cache, cls, hz3_magazine_of(empty));
 }
 
 /* Loads an empty magazine in place of the full one.  False: there is none. */
@@ -83,10 +86,12 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
     /* A thread that only frees keeps no full magazine: others have a use for it. */
     bool keep = !self->cache.freed_only[cls];
     self->cache.freed_only[cls] |= !hz3_is_stub(previous);
-    self->cache.previous[cls] = keep ? loaded : HZ3_STUB_TOP;
     self->cache.top[cls] = hz3_cache_open(&self->cache, cls, empty);
-    hz3_evict_magazine(&self->cache, cls, previous);
-    if (!keep) hz3_evict_magazine(&self->cache, cls, loaded);
+    hz3_evict_previous(&self->cache, cls, self->cache.store[cls]);
+    if (keep)
+        hz3_cache_put_previous(&self->cache, cls, loaded);
+    else
+        hz3_evict_magazine(&self->cache, cls, loaded);
     return true;
 }
 

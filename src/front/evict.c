@@ -36,11 +36,11 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
 
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls)
 {
-    void **loaded = cache->top[cls], **previous = cache->previous[cls];
+    void **loaded = cache->top[cls];
     cache->counted[cls] = (int8_t)(cache->counted[cls] - (int)hz3_magazine_objects(loaded));
-    cache->top[cls] = cache->previous[cls] = HZ3_STUB_TOP;
+    cache->top[cls] = HZ3_STUB_TOP;
     hz3_evict_magazine(cache, cls, loaded);
-    hz3_evict_magazine(cache, cls, previous);
+    hz3_evict_previous(cache, cls, 0);
 }
 
 void hz3_evict_classes(struct hz3_cache *cache)
@@ -100,7 +100,10 @@ static bool flush_may_help(const struct hz3_cache *cache)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         size_t objects = hz3_cache_count(cache, cls);
         if (hz3_outbox && hz3_quarantine_objects(hz3_outbox, cls)) return true;
-        if (has_run_of_few(cache->top[cls], objects) || has_run_of_few(cache->previous[cls], objects)) return true;
+        if (has_run_of_few(cache->top[cls], objects)) return true;
+        void **previous = cache->previous[cls];
+        for (unsigned i = 0; i <= cache->stored[cls]; i++, previous = hz3_cache_behind(previous))
+            if (has_run_of_few(previous, objects)) return true;
     }
     return false;
 }

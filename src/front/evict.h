@@ -6,7 +6,13 @@
 
 /* Leaves a magazine to others that the thread no longer wants; it may be the stub, or empty. */
 void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top);
-/* Both magazines of a class; of all classes. */
+/* The previous magazine and those stored behind it, until `most` are left. */
+HZ3_INLINE void hz3_evict_previous(struct hz3_cache *cache, unsigned cls, unsigned most)
+{
+    while (!hz3_is_stub(cache->previous[cls]) && cache->stored[cls] >= most)
+        hz3_evict_magazine(cache, cls, hz3_cache_take_previous(cache, cls));
+}
+/* All magazines of a class; of all classes. */
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls);
 void hz3_evict_classes(struct hz3_cache *cache);
 /* All that is in an outbox. */

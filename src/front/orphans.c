@@ -70,7 +70,9 @@ void hz3_orphans_note(const struct hz3_thread *gone)
 {
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         note_magazine(cls, gone->cache.top[cls]);
-        note_magazine(cls, gone->cache.previous[cls]);
+        void **previous = gone->cache.previous[cls];
+        for (unsigned i = 0; i <= gone->cache.stored[cls]; i++, previous = hz3_cache_behind(previous))
+            note_magazine(cls, previous);
     }
     if (gone->cache.spare) note(NO_CLASS, gone->cache.spare, gone->cache.spares);
     if (*gone->outbox) note(NO_CLASS, *gone->outbox, 0);

@@ -14,6 +14,13 @@ bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine)
            hz3_transfer_push(cls, magazine);
 }
 
+bool hz3_outgoing_send_chain(int owner, unsigned cls, struct hz3_stack_chain chain)
+{
+    return (owner != HZ3_NO_OWNER && hz3_heap_is_in_use((unsigned)owner) &&
+            hz3_owner_stash_push_chain((unsigned)owner, cls, chain)) ||
+           hz3_transfer_push_chain(cls, chain);
+}
+
 static unsigned capacity_of(unsigned cls)
 {
     return (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));

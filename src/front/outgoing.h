@@ -22,5 +22,6 @@ void hz3_outgoing_flush(struct hz3_outbox *outbox); /* sends all that wait */
  * to the transfer cache.  False: none of them has room. */
 enum { HZ3_NO_OWNER = -1 };
 bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine);
-size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls); /* that wait */
+bool hz3_outgoing_send_chain(int owner, unsigned cls, struct hz3_stack_chain chain); /* the same for all of a chain */
+size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls);          /* that wait */
 #endif

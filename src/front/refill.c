@@ -2,6 +2,7 @@
 
 #include "back/limits.h"
 #include "base/sizeclass.h"
+#include "front/budget.h"
 #include "front/orphans.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -61,5 +62,6 @@ bool hz3_refill(struct hz3_thread *self, unsigned cls)
     else
         return carve(self, cls, true);
     hz3_refill_load(&self->cache, cls, magazine);
+    hz3_budget_earn_store(self, cls);
     return true;
 }

@@ -67,10 +67,9 @@ static void give_back(unsigned cls, struct hz3_magazine *magazine)
 
 HZ3_RACY static void take_previous(struct hz3_thread *sleeper, unsigned cls)
 {
-    void **previous = sleeper->cache.previous[cls];
-    if (hz3_is_stub(previous)) return;
-    sleeper->cache.previous[cls] = HZ3_STUB_TOP;
-    give_back(cls, hz3_magazine_close(previous));
+    void **previous;
+    while (!hz3_is_stub(previous = hz3_cache_take_previous(&sleeper->cache, cls)))
+        give_back(cls, hz3_magazine_close(previous));
 }
 
 static HZ3_ATOMIC(bool) refused; /* the system has no such barrier */

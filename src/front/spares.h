@@ -4,7 +4,7 @@
 
 #include "front/thread.h"
 
-enum { HZ3_SPARES_MAX = 8 };
+enum { HZ3_SPARES_MAX = 16 };
 /* Makes a bundle, or NULL, the spares of a thread that has none. */
 void hz3_spares_take(struct hz3_cache *cache, struct hz3_magazine *bundle);
 void hz3_spares_fetch(struct hz3_cache *cache, unsigned cls);

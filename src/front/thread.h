@@ -31,8 +31,11 @@ struct hz3_cache {
     int8_t counted[HZ3_CLASS_VALUES];  /* objects of the loaded magazine that the thread's bytes are counted up to */
     bool missed[HZ3_CLASS_VALUES];     /* the class missed since `epoch` began */
     bool freed_only[HZ3_CLASS_VALUES]; /* the class overflowed, and no malloc missed since */
+    uint8_t store[HZ3_CLASS_VALUES];   /* how many magazines the class may store: earned, as its capacity is */
+    uint8_t stored[HZ3_CLASS_VALUES];  /* magazines behind the previous one, closed and not empty, linked in a chain */
     uint16_t route[HZ3_CLASS_VALUES];  /* where the class's last full magazine went: its owner + 2; 0: not known */
     uint8_t loads, sends;              /* exchanges with what threads share, wrapping (front/exchange) */
+    uint8_t unstored;                  /* magazines loaded of those stored, wrapping */
     uint8_t owner;                     /* number of the thread's heap */
     uint8_t donor;                     /* the class that gave room last */
     uint32_t epoch;                    /* the last epoch that the thread has seen */
@@ -101,10 +104,57 @@ HZ3_INLINE unsigned hz3_cache_free_capacity(unsigned cls)
     return hz3_min(HZ3_CACHE_FREE_BYTES / hz3_class_info[cls].size, hz3_class_info[cls].load);
 }
 
-/* How many objects both magazines of a class hold. */
+/* The top of the magazine stored behind this one; its thread may be changing them. */
+HZ3_RACY static inline void **hz3_cache_behind(void **top)
+{
+    struct hz3_magazine *magazine = hz3_magazine_below(hz3_magazine_of(top));
+    return magazine ? &magazine->word[magazine->header.top] : HZ3_STUB_TOP;
+}
+
+/* How many objects the magazines of a class hold. */
 HZ3_RACY static inline size_t hz3_cache_count(const struct hz3_cache *cache, unsigned cls)
 {
-    return hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(cache->previous[cls]);
+    void **previous = cache->previous[cls];
+    size_t objects = hz3_magazine_objects(cache->top[cls]) + hz3_magazine_objects(previous);
+    for (unsigned i = cache->stored[cls]; i > 0; i--)
+        objects += hz3_magazine_objects(previous = hz3_cache_behind(previous));
+    return objects;
+}
+
+/* The magazine stored behind the previous one, which leaves, takes its place.  There is one. */
+HZ3_INLINE struct hz3_magazine *hz3_cache_take_stored(struct hz3_cache *cache, unsigned cls, void **previous)
+{
+    struct hz3_magazine *next = hz3_magazine_at(hz3_get(hz3_magazine_of(previous)->header.next));
+    cache->previous[cls] = &next->word[next->header.top];
+    cache->stored[cls]--;
+    return next;
+}
+
+/* The previous magazine is stored behind `top`, which is about to take its place.  Neither is empty. */
+HZ3_INLINE void hz3_cache_store(struct hz3_cache *cache, unsigned cls, void **previous, void **top)
+{
+    struct hz3_magazine *behind = hz3_magazine_close(previous);
+    hz3_set(hz3_magazine_of(top)->header.next, hz3_magazine_number(behind));
+    cache->stored[cls]++;
+}
+
+/* The previous magazine, or the stub, leaves the cache; one that is stored takes its place. */
+HZ3_INLINE void **hz3_cache_take_previous(struct hz3_cache *cache, unsigned cls)
+{
+    void **previous = cache->previous[cls];
+    if (cache->stored[cls])
+        hz3_cache_take_stored(cache, cls, previous);
+    else
+        cache->previous[cls] = HZ3_STUB_TOP;
+    return previous;
+}
+
+/* A magazine that is not empty becomes the previous one; the one that was, not empty either, is stored. */
+HZ3_INLINE void hz3_cache_put_previous(struct hz3_cache *cache, unsigned cls, void **top)
+{
+    void **previous = cache->previous[cls];
+    if (!hz3_is_stub(previous)) hz3_cache_store(cache, cls, previous, top);
+    cache->previous[cls] = top;
 }
 
 /* Counts what mallocs and frees did to the loaded magazine; call before it changes in any other way. */
@@ -115,19 +165,20 @@ HZ3_INLINE void hz3_thread_count(struct hz3_thread *self, unsigned cls)
     self->cache.counted[cls] = (int8_t)objects;
 }
 
-/* The same for an empty magazine, and for a full one that is not the stub. */
+/* The same for an empty magazine, and for a full one that is not the stub; the caller recounts. */
 HZ3_INLINE void hz3_thread_count_empty(struct hz3_thread *self, unsigned cls)
 {
     int less = self->cache.counted[cls];
-    *(unlikely(less < 0) ? &self->freed : &self->allocated) += (size_t)(less < 0 ? -less : less) * hz3_class_size(cls);
-    self->cache.counted[cls] = 0;
+    if (unlikely(less < 0))
+        self->freed += (size_t)-less * hz3_class_size(cls);
+    else
+        self->allocated += (unsigned)less * hz3_class_size(cls);
 }
 
-HZ3_INLINE void hz3_thread_count_full(struct hz3_thread *self, unsigned cls)
+HZ3_INLINE void hz3_thread_count_full(struct hz3_thread *self, unsigned cls, void **top)
 {
-    unsigned objects = hz3_magazine_filled(self->cache.top[cls]);
+    unsigned objects = HZ3_MAGAZINE_LAST - hz3_magazine_of(top)->header.floor;
     self->freed += (objects - (unsigned)self->cache.counted[cls]) * hz3_class_size(cls);
-    self->cache.counted[cls] = (int8_t)objects;
 }
 
 /* Call after the loaded magazine has changed in another way than by malloc or free. */

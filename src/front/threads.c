@@ -283,8 +283,10 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
     hz3_threads_call_roll_locked();
     for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
         const struct hz3_thread *thread = entry->thread;
-        bool here = holds(thread->cache.top[cls], p) || holds(thread->cache.previous[cls], p) ||
-                    hz3_quarantine_has(*thread->outbox, p);
+        bool here = holds(thread->cache.top[cls], p) || hz3_quarantine_has(*thread->outbox, p);
+        void **previous = thread->cache.previous[cls];
+        for (unsigned i = 0; i <= thread->cache.stored[cls] && !here; i++, previous = hz3_cache_behind(previous))
+            here = holds(previous, p);
         if (here) found = thread->tid;
     }
     hz3_unlock(&hz3_threads_lock);
@@ -371,6 +373,7 @@ const struct hz3_place hz3_threads_places[] = {
     HZ3_FIELD("cache.counted", struct hz3_cache, counted),
     HZ3_FIELD("cache.top", struct hz3_cache, top),
     HZ3_FIELD("cache.previous", struct hz3_cache, previous),
+    HZ3_FIELD("cache.stored", struct hz3_cache, stored),
     HZ3_FIELD("cache.stats", struct hz3_cache, stats),
     HZ3_FIELD("stats.swap", struct hz3_cache_stats, swap),
     HZ3_FIELD("stats.stash", struct hz3_cache_stats, stash),

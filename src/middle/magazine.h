@@ -97,17 +97,28 @@ HZ3_INLINE uint32_t hz3_magazine_number(const struct hz3_magazine *magazine)
     return (uint32_t)(((uintptr_t)magazine - hz3_magazine_area) / HZ3_MAGAZINE_BYTES + 1);
 }
 
+HZ3_INLINE struct hz3_magazine *hz3_magazine_at(uint32_t number)
+{
+    return (struct hz3_magazine *)(hz3_magazine_area + (number - 1ul) * HZ3_MAGAZINE_BYTES);
+}
+
 HZ3_INLINE struct hz3_magazine *hz3_magazine_numbered(uint32_t number)
 {
-    return number ? (struct hz3_magazine *)(hz3_magazine_area + (number - 1ul) * HZ3_MAGAZINE_BYTES) : NULL;
+    return number ? hz3_magazine_at(number) : NULL;
 }
 
 static inline HZ3_ATOMIC(uint32_t) * hz3_stack_link(uint32_t number)
 {
-    return &hz3_magazine_numbered(number)->header.next;
+    return &hz3_magazine_at(number)->header.next;
 }
 
-/* The next magazine below, in a stack that was taken whole. */
+HZ3_INLINE struct hz3_stack_chain hz3_magazine_alone(const struct hz3_magazine *magazine)
+{
+    uint32_t number = hz3_magazine_number(magazine);
+    return (struct hz3_stack_chain){number, number, 1};
+}
+
+/* The next magazine below, in a chain, or in a stack that was taken whole. */
 HZ3_INLINE struct hz3_magazine *hz3_magazine_below(struct hz3_magazine *magazine)
 {
     return hz3_magazine_numbered(hz3_get(magazine->header.next));

@@ -9,6 +9,18 @@ bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *mag
     return false;
 }
 
+bool hz3_owner_stash_push_chain(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
+{
+    (void)owner, (void)cls, (void)chain;
+    return false;
+}
+
+struct hz3_magazine *hz3_owner_stash_pop_chain(unsigned owner, unsigned cls, uint32_t *magazines)
+{
+    (void)owner, (void)cls, (void)magazines;
+    return NULL;
+}
+
 struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls)
 {
     (void)owner, (void)cls;

@@ -61,9 +61,9 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static bool has_room(unsigned owner, unsigned cls)
+static bool has_room(unsigned owner, size_t bytes)
 {
-    return hz3_owner_stash_in_flight(owner) + booking[cls].bytes + UNBOOKED_BYTES <= hz3_heap_in_flight_max(owner);
+    return hz3_owner_stash_in_flight(owner) + bytes + UNBOOKED_BYTES <= hz3_heap_in_flight_max(owner);
 }
 
 size_t hz3_owner_stash_waiting(void)
@@ -76,20 +76,26 @@ size_t hz3_owner_stash_waiting(void)
 /* ---- pushes and pops ---- */
 
 /* Beyond the bound, but not beyond what the head can count. */
-static void put(struct hz3_stash *stash, unsigned cls, struct hz3_magazine *magazine)
+HZ3_INLINE void put(struct hz3_stash *stash, unsigned cls, struct hz3_stack_chain chain)
 {
-    unsigned before = hz3_stack_count_of(hz3_stack_put(&stash->bin[cls].stack, hz3_magazine_number(magazine)));
-    book(stash, cls, before, before + 1);
+    unsigned retries, before = hz3_stack_count_of(hz3_stack_put_chain(&stash->bin[cls].stack, chain, &retries));
+    book(stash, cls, before, before + chain.nodes);
+}
+
+HZ3_INLINE struct hz3_magazine *take_chain(struct hz3_stash *stash, unsigned cls, uint32_t *magazines)
+{
+    uint64_t replaced = 0;
+    uint32_t number = hz3_stack_take_chain(&stash->bin[cls].stack, magazines, &replaced);
+    if (!number) return NULL;
+    unsigned before = hz3_stack_count_of(replaced);
+    book(stash, cls, before, before - *magazines);
+    return hz3_magazine_numbered(number);
 }
 
 HZ3_INLINE struct hz3_magazine *take(struct hz3_stash *stash, unsigned cls)
 {
-    uint64_t replaced = 0;
-    uint32_t number = hz3_stack_take(&stash->bin[cls].stack, &replaced);
-    if (!number) return NULL;
-    unsigned before = hz3_stack_count_of(replaced);
-    book(stash, cls, before, before - 1);
-    return hz3_magazine_numbered(number);
+    uint32_t one = 1;
+    return take_chain(stash, cls, &one);
 }
 
 static unsigned count(unsigned owner, unsigned cls)
@@ -97,18 +103,34 @@ static unsigned count(unsigned owner, unsigned cls)
     return hz3_stack_count(&stashes[owner].bin[cls].stack);
 }
 
-bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
+HZ3_INLINE bool push(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);
-    /* Several threads may see room for one magazine at the same time, and each add one. */
-    if (!has_room(owner, cls) || count(owner, cls) >= hz3_max(max, 1u)) return false;
-    put(&stashes[owner], cls, magazine);
+    /* Several threads may see room at the same time, and each use it. */
+    if (!has_room(owner, chain.nodes * booking[cls].bytes) || count(owner, cls) + chain.nodes > hz3_max(max, 1u))
+        return false;
+    put(&stashes[owner], cls, chain);
     return true;
+}
+
+bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
+{
+    return push(owner, cls, hz3_magazine_alone(magazine));
+}
+
+bool hz3_owner_stash_push_chain(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
+{
+    return push(owner, cls, chain);
 }
 
 struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls)
 {
     return take(&stashes[owner], cls);
+}
+
+struct hz3_magazine *hz3_owner_stash_pop_chain(unsigned owner, unsigned cls, uint32_t *magazines)
+{
+    return take_chain(&stashes[owner], cls, magazines);
 }
 
 struct hz3_magazine *hz3_owner_stash_steal(unsigned cls)
@@ -160,7 +182,7 @@ static size_t count_objects(unsigned owner, unsigned cls)
     while ((magazine = taken)) {
         taken = hz3_magazine_below(magazine);
         if (count(owner, cls) < HZ3_STACK_MAX)
-            put(&stashes[owner], cls, magazine);
+            put(&stashes[owner], cls, hz3_magazine_alone(magazine));
         else
             hz3_central_take_apart(cls, magazine);
     }

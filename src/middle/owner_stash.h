@@ -17,8 +17,12 @@ void hz3_owner_stash_start(void);
  *
  * Pushes a closed magazine, which then belongs to the stash.  False: refused, and nothing has changed. */
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine);
+/* The same for a chain of them, by one compare-and-swap. */
+bool hz3_owner_stash_push_chain(unsigned owner, unsigned cls, struct hz3_stack_chain chain);
 /* Each returns a closed magazine that is not empty, or NULL: the owner's; any owner's. */
 struct hz3_magazine *hz3_owner_stash_pop(unsigned owner, unsigned cls);
+/* Up to *magazines of the owner's, the others linked below the one that it returns.  *magazines: how many it took. */
+struct hz3_magazine *hz3_owner_stash_pop_chain(unsigned owner, unsigned cls, uint32_t *magazines);
 struct hz3_magazine *hz3_owner_stash_steal(unsigned cls);
 /* Retires the objects of the class's bins that nobody touched since the last call, or of all its bins. */
 void hz3_owner_stash_trim(unsigned cls, bool all);

@@ -20,7 +20,7 @@ enum {
     HZ3_STACK_NUMBER_BITS = 26,
     HZ3_STACK_COUNT_BITS = 10,
     HZ3_STACK_COUNT_MASK = (1 << HZ3_STACK_COUNT_BITS) - 1,
-    HZ3_STACK_MAX = 500, /* bound of a stack whose count is used; pushes at the same time may pass it by one each */
+    HZ3_STACK_MAX = 700, /* bound of a stack whose count is used; pushes at the same time may each pass it */
 };
 #define HZ3_STACK_NUMBER_MASK (((uint64_t)1 << HZ3_STACK_NUMBER_BITS) - 1)
 #define HZ3_STACK_ONE         ((uint64_t)1 << HZ3_STACK_NUMBER_BITS)
@@ -34,18 +34,28 @@ HZ3_INLINE unsigned hz3_stack_count_of(uint64_t head)
     return (unsigned)(head >> HZ3_STACK_NUMBER_BITS) & HZ3_STACK_COUNT_MASK;
 }
 
+/* A chain: `nodes` of them, each linked to the one below. */
+struct hz3_stack_chain {
+    uint32_t top, bottom, nodes;
+};
+
 /* Returns the head that it replaced; *retries: how many compare-and-swaps failed. */
-HZ3_INLINE uint64_t hz3_stack_put_counted(struct hz3_stack *stack, uint32_t number, unsigned *retries)
+HZ3_INLINE uint64_t hz3_stack_put_chain(struct hz3_stack *stack, struct hz3_stack_chain chain, unsigned *retries)
 {
     uint64_t old = hz3_get(stack->head), now;
     *retries = UINT32_MAX;
     do {
         ++*retries;
-        hz3_set(*hz3_stack_link(number), (uint32_t)(old & HZ3_STACK_NUMBER_MASK));
-        now = (old & ~HZ3_STACK_NUMBER_MASK) + HZ3_STACK_ONE + number;
-        /* Release: a thread that takes the node sees the link, and what the node holds. */
+        hz3_set(*hz3_stack_link(chain.bottom), (uint32_t)(old & HZ3_STACK_NUMBER_MASK));
+        now = (old & ~HZ3_STACK_NUMBER_MASK) + chain.nodes * HZ3_STACK_ONE + chain.top;
+        /* Release: a thread that takes the nodes sees the links, and what the nodes hold. */
     } while (!hz3_cas_weak(stack->head, &old, now, memory_order_release, memory_order_relaxed));
     return old;
+}
+
+HZ3_INLINE uint64_t hz3_stack_put_counted(struct hz3_stack *stack, uint32_t number, unsigned *retries)
+{
+    return hz3_stack_put_chain(stack, (struct hz3_stack_chain){number, number, 1}, retries);
 }
 
 HZ3_INLINE uint64_t hz3_stack_put(struct hz3_stack *stack, uint32_t number)
@@ -54,19 +64,32 @@ HZ3_INLINE uint64_t hz3_stack_put(struct hz3_stack *stack, uint32_t number)
     return hz3_stack_put_counted(stack, number, &retries);
 }
 
-/* Takes the top node, or returns 0.  *replaced: the head before. */
-HZ3_INLINE uint32_t hz3_stack_take(struct hz3_stack *stack, uint64_t *replaced)
+/* Takes *nodes from the top, 1 at least, or as many as there are; returns the top one, with the others linked below it,
+ * or 0.  *nodes: how many it took.  *replaced: the head before. */
+HZ3_INLINE uint32_t hz3_stack_take_chain(struct hz3_stack *stack, uint32_t *nodes, uint64_t *replaced)
 {
     uint64_t old = hz3_get(stack->head), now;
     if (!(old & HZ3_STACK_NUMBER_MASK)) return 0; /* an empty stack is not written */
+    uint32_t most = *nodes, taken;
     old = hz3_load(stack->head, memory_order_acquire);
     do {
-        uint32_t number = (uint32_t)(old & HZ3_STACK_NUMBER_MASK);
+        uint32_t number = (uint32_t)(old & HZ3_STACK_NUMBER_MASK), below;
         if (!number) return 0;
-        now = old - number - HZ3_STACK_ONE + HZ3_STACK_POP + hz3_get(*hz3_stack_link(number));
+        /* If the head has not changed, no link below it has. */
+        below = hz3_get(*hz3_stack_link(number));
+        for (taken = 1; taken < most && below; taken++) below = hz3_get(*hz3_stack_link(below));
+        now = old - number - taken * HZ3_STACK_ONE + HZ3_STACK_POP + below;
     } while (!hz3_cas_weak(stack->head, &old, now, memory_order_acquire, memory_order_acquire));
+    *nodes = taken;
     *replaced = old;
     return (uint32_t)(old & HZ3_STACK_NUMBER_MASK);
+}
+
+/* Takes the top node, or returns 0.  *replaced: the head before. */
+HZ3_INLINE uint32_t hz3_stack_take(struct hz3_stack *stack, uint64_t *replaced)
+{
+    uint32_t nodes = 1;
+    return hz3_stack_take_chain(stack, &nodes, replaced);
 }
 
 /* Takes all nodes: returns the top one, with the others linked below it, or 0.  Only for a stack from which nobody

@@ -58,34 +58,46 @@ size_t hz3_transfer_waiting(void)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Several threads may see room for one magazine at the same time, and each add one. */
-HZ3_INLINE bool push(unsigned cls, struct hz3_magazine *magazine, unsigned max)
+/* Several threads may see room at the same time, and each use it. */
+HZ3_INLINE bool push(unsigned cls, struct hz3_stack_chain chain, unsigned max)
 {
-    if (hz3_stack_count(&cache[cls].stack) >= max) return false;
-    hz3_stack_push(&cache[cls].stack, magazine);
-    book((ptrdiff_t)magazine_bytes(cls));
+    unsigned retries;
+    if (hz3_stack_count(&cache[cls].stack) + chain.nodes > max) return false;
+    hz3_stack_put_chain(&cache[cls].stack, chain, &retries);
+    book((ptrdiff_t)(chain.nodes * magazine_bytes(cls)));
     return true;
+}
+
+bool hz3_transfer_push_chain(unsigned cls, struct hz3_stack_chain chain)
+{
+    return hz3_transfer_waiting() < total_max && push(cls, chain, cache[cls].max);
 }
 
 bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine)
 {
-    return hz3_transfer_waiting() < total_max && push(cls, magazine, cache[cls].max);
+    return hz3_transfer_push_chain(cls, hz3_magazine_alone(magazine));
 }
 
 bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine)
 {
-    return push(cls, magazine, HZ3_STACK_MAX);
+    return push(cls, hz3_magazine_alone(magazine), HZ3_STACK_MAX);
+}
+
+struct hz3_magazine *hz3_transfer_pop_chain(unsigned cls, uint32_t *magazines)
+{
+    uint64_t replaced;
+    uint32_t number = hz3_stack_take_chain(&cache[cls].stack, magazines, &replaced);
+    if (!number) return NULL;
+    unsigned count = hz3_stack_count_of(replaced) - *magazines;
+    if (count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
+    book(-(ptrdiff_t)(*magazines * magazine_bytes(cls)));
+    return hz3_magazine_numbered(number);
 }
 
 struct hz3_magazine *hz3_transfer_pop(unsigned cls)
 {
-    uint64_t replaced;
-    uint32_t number = hz3_stack_take(&cache[cls].stack, &replaced);
-    if (!number) return NULL;
-    unsigned count = hz3_stack_count_of(replaced) - 1;
-    if (count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
-    book(-(ptrdiff_t)magazine_bytes(cls));
-    return hz3_magazine_numbered(number);
+    uint32_t one = 1;
+    return hz3_transfer_pop_chain(cls, &one);
 }
 
 size_t hz3_transfer_trim(unsigned cls, bool all)

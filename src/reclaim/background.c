@@ -22,6 +22,7 @@ enum {
     FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* the thread ends after so many passes in vain, if the system refuses */
     STACK_BYTES = 1024 * 1024,             /* the process's exit handlers run on it if it is the last thread */
     RETRY_MS = 1000,                       /* after the system had no room for the thread */
+    RESTS = 4,                             /* intervals, where nothing waits but for threads to go to sleep */
 };
 /* The thread's work is done when less waits. */
 #define DONE_BYTES HZ3_KIB(256)
@@ -34,6 +35,7 @@ enum {
 };
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(bool) allowed;        /* by the option */
+static HZ3_ATOMIC(bool) rests;          /* the thread waits for longer than an interval */
 static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again */
 static HZ3_ATOMIC(size_t) hopeless;     /* bytes that waited when the thread ended, and could not go back */
 static sigset_t program_signals;        /* of the thread that started it */
@@ -61,6 +63,19 @@ static int make_pass(bool all, int futile)
     return hz3_reclaim_in_vain(bytes, 1) ? futile + 1 : 0;
 }
 
+/* Waits for an interval; for several where it stays for what threads hold, none has gone to sleep, and nothing else
+ * went back for a decay time. */
+static void wait_for_work(size_t *held, int futile)
+{
+    size_t now = hz3_cache_held(), waits = hz3_reclaim_waiting();
+    bool in_vain = waits <= DONE_BYTES || (futile > HZ3_PASSES_PER_DECAY + 1 && waits < hz3_pages_much());
+    bool rest = in_vain && now >= hz3_max(*held, hz3_pages_much());
+    *held = now;
+    hz3_set(rests, rest);
+    hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval) * (rest ? RESTS : 1));
+    hz3_set(rests, false);
+}
+
 /* It stays as long as threads hold much, since none of them tells when it goes to sleep. */
 static bool there_is_work(void)
 {
@@ -70,11 +85,12 @@ static bool there_is_work(void)
 static void work(void)
 {
     int futile = 0;
+    size_t held = 0;
     bool refused = false, alone = false;
     hz3_set(hz3_pages_attended, true);
     while (!alone && hz3_get(allowed) && there_is_work() && !(refused && futile >= FUTILE_MAX) &&
            hz3_get(state) != FORBIDDEN) {
-        hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval));
+        wait_for_work(&held, futile);
         alone = hz3_get(hz3_threads_none);
         futile = make_pass(alone, hz3_reclaim_waiting() > DONE_BYTES ? futile : 0);
         refused = hz3_pages_refused();
@@ -168,6 +184,7 @@ void hz3_reclaim_nudge(uint32_t now)
     /* glibc frees what threads leave behind while it holds a lock that pthread_create takes. */
     if (hz3_thread.by_loader || likely(!is_worth_it())) return;
     hz3_fence(memory_order_seq_cst);
+    if (hz3_get(rests) && hz3_reclaim_waiting() >= hz3_pages_much()) hz3_os_wake(&hz3_threads_none);
     if (hz3_get(state) != IDLE) return;
     if (hz3_ms_passed(hz3_get(not_before), 0, now)) start(now);
 }

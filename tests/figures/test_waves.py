@@ -51,10 +51,10 @@ def test_a_change_of_the_two_magazines_is_a_few_instructions(preload, folder):
 
 
 def test_an_exchange_with_what_threads_share_is_cheap(preload, folder):
-    """Each way; the calls of free that find a magazine full are among it."""
-    n = 600
+    """Each way; the calls of free that find a magazine full are among it.  A class moves several at once by then."""
+    n = 1600
     exchanges = 2 * (n // MAGAZINE - 2)
-    assert beyond_hits(preload, folder, n) / exchanges <= 260
+    assert beyond_hits(preload, folder, n) / exchanges <= 120
 
 
 def test_objects_that_go_back_into_their_runs_go_by_the_word(preload, folder):

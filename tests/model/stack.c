@@ -29,6 +29,21 @@ uint32_t model_take(unsigned *before)
     return number;
 }
 
+/* A chain of two, the top linked to the bottom. */
+void model_put_two(uint32_t top, uint32_t bottom)
+{
+    unsigned retries;
+    struct hz3_stack_chain chain = {top, bottom, 2};
+    hz3_set(*hz3_stack_link(top), bottom);
+    hz3_stack_put_chain(&stack, chain, &retries);
+}
+
+uint32_t model_take_some(uint32_t *nodes)
+{
+    uint64_t replaced;
+    return hz3_stack_take_chain(&stack, nodes, &replaced);
+}
+
 uint32_t model_take_all(unsigned *before)
 {
     uint64_t replaced = 0;

@@ -4,6 +4,8 @@
 unsigned model_count(void);
 unsigned model_put(uint32_t number);
 uint32_t model_take(unsigned *before);
+void model_put_two(uint32_t top, uint32_t bottom);
+uint32_t model_take_some(uint32_t *nodes);
 uint32_t model_take_all(unsigned *before);
 uint32_t model_below(uint32_t number);
 
@@ -98,6 +100,43 @@ struct again : model::suite<again, 2> {
     }
 };
 
+/* Threads take two nodes at once, or as many as there are, and put them back as a chain or one by one. */
+template <unsigned threads, unsigned steps> struct chains : model::suite<chains<threads, steps>, threads> {
+    model::property node[NODES + 1];
+
+    void before()
+    {
+        for (unsigned n = 1; n <= NODES; n++) model_put(n);
+    }
+
+    void run(unsigned self)
+    {
+        for (unsigned step = 0; step < steps; step++) {
+            uint32_t nodes = 1 + rl::rand(2), first = model_take_some(&nodes);
+            if (!first) continue;
+            uint32_t second = nodes > 1 ? model_below(first) : 0;
+            RL_ASSERT(nodes <= 2);
+            node[first].take(self);
+            if (second) node[second].take(self), node[second].drop(self);
+            node[first].drop(self);
+            if (second && rl::rand(2)) {
+                model_put_two(second, first);
+                continue;
+            }
+            model_put(first);
+            if (second) model_put(second);
+        }
+    }
+
+    void after()
+    {
+        uint32_t nodes = NODES + 1, number = model_take_some(&nodes);
+        RL_ASSERT(nodes == NODES);
+        for (; nodes--; number = model_below(number)) node[number].take(threads);
+        RL_ASSERT(number == 0);
+    }
+};
+
 /* Two threads push.  One takes all nodes, and puts the first back. */
 struct whole : model::suite<whole, 3> {
     model::property node[2 * 2 + 1];
@@ -151,5 +190,5 @@ struct whole : model::suite<whole, 3> {
 
 int main(int argc, char **argv)
 {
-    return model::main<singles<2, 8>, singles<3, 4>, again, whole>(argc, argv);
+    return model::main<singles<2, 8>, singles<3, 4>, chains<2, 4>, chains<3, 2>, again, whole>(argc, argv);
 }

@@ -23,7 +23,7 @@ static inline unsigned earn(unsigned cls)
 static inline unsigned capacity_earned(unsigned cls)
 {
     unsigned capacity = earn(cls);
-    assert_true(hz3_cache_objects(cls) <= 2u * hz3_class_info[cls].load);
+    assert_true(hz3_cache_objects(cls) <= (2u + hz3_thread.cache.store[cls]) * hz3_class_info[cls].load);
     return capacity;
 }
 #endif

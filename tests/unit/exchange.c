@@ -3,18 +3,24 @@
 #include "allocated.h"
 #include "unit.h"
 
+#include "front/budget.h"
 #include "front/evict.h"
 #include "front/exchange.h"
+#include "front/sleepers.h"
 #include "os/gate.h"
 #include HZ3_SEAL_H
+#include "os/sandbox.h"
+#include "reclaim/visit.h"
 
 #include <pthread.h>
 
 #include "earn.h"
+#include "support.h"
 
 enum { WAVES = 50, MOST = 400 };
-static void *objects[MOST];
-static unsigned exchanged, slow; /* calls for which an exchange was enough, and not */
+static _Thread_local void *objects[MOST];
+static pthread_barrier_t barrier;
+static _Thread_local unsigned exchanged, slow; /* calls for which an exchange was enough, and not */
 
 static void *take(unsigned cls)
 {
@@ -38,7 +44,7 @@ static void waves(unsigned cls, unsigned n)
     for (int wave = 0; wave < WAVES; wave++) {
         for (unsigned i = 0; i < n; i++) memset(objects[i] = take(cls), (int)i, 8);
         for (unsigned i = 0; i < n; i++) {
-            assert_int_equal(*(unsigned char *)objects[i], (unsigned char)i); /* nobody else has it */
+            CHECK(*(unsigned char *)objects[i] == (unsigned char)i); /* nobody else has it */
             give(objects[i], cls);
         }
     }
@@ -58,6 +64,141 @@ static void a_wave_that_fits_changes_magazines_only(void **state)
     assert_true(slow <= exchanged / 4); /* each eighth swap counts as a miss */
     assert_int_equal(allocated(), before);
     hz3_cache_flush();
+}
+
+/* How many magazines the class may store, after waves that go through what threads share. */
+static unsigned store_earned(unsigned cls)
+{
+    earn(cls);
+    for (int round = 0; round < 20; round++) waves(cls, MOST);
+    return hz3_thread.cache.store[cls];
+}
+
+static void a_class_that_gets_back_what_it_left_stores_magazines(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64), load = hz3_class_info[cls].load;
+    size_t before = allocated();
+    assert_int_equal(store_earned(cls), 8);
+    waves(cls, 9 * load);
+    struct hz3_cache_stats stats = hz3_thread.cache.stats;
+    waves(cls, 9 * load); /* fits into what is loaded, previous and stored */
+    assert_int_equal(hz3_thread.cache.stats.transfer, stats.transfer);
+    assert_int_equal(hz3_thread.cache.stats.overflow, stats.overflow);
+    assert_int_equal(hz3_thread.cache.stats.retired, stats.retired);
+    assert_in_range(slow, 1, exchanged / 256 + 1); /* so reclaim becomes due now and then */
+    assert_in_range(hz3_cache_objects(cls), 9 * load, 10 * load);
+    assert_int_equal(allocated(), before);
+    hz3_cache_flush();
+    assert_int_equal(hz3_cache_objects(cls), 0);
+    assert_int_equal(hz3_thread.cache.stored[cls], 0);
+}
+
+/* 32 KiB of objects, and both budgets. */
+static void what_it_stores_is_bounded(void **state)
+{
+    (void)state;
+    assert_int_equal(store_earned(hz3_class_of(512)), 2);
+    assert_int_equal(store_earned(hz3_class_of(1024)), 1);
+    assert_int_equal(store_earned(hz3_class_of(1100)), 0);
+    hz3_cache_flush();
+    hz3_cache_budgets(0, PLENTY);
+    assert_int_equal(store_earned(hz3_class_of(48)), 0);
+    hz3_cache_budgets(PLENTY, 0);
+    assert_int_equal(store_earned(hz3_class_of(32)), 0);
+    hz3_cache_budgets(PLENTY, PLENTY);
+    size_t claimed = hz3_budget_claimed();
+    unsigned cls = hz3_class_of(16), stored = store_earned(cls);
+    assert_true(stored > 0);
+    assert_int_equal(hz3_budget_claimed() - claimed, stored * hz3_class_info[cls].load * 16);
+    hz3_cache_flush();
+}
+
+static void what_it_stores_is_given_back_when_it_no_longer_misses(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64), other = hz3_class_of(200);
+    assert_int_equal(store_earned(cls), 8);
+    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.cache.store[cls] && hz3_os_now_ms() < until;) {
+        waves(other, MOST);
+        if (hz3_thread.due) hz3_reclaim_visit_slow();
+    }
+    assert_int_equal(hz3_thread.cache.store[cls], 0);
+    assert_int_equal(hz3_thread.cache.stored[cls], 0);
+    assert_true(hz3_cache_objects(cls) <= hz3_class_info[cls].load);
+    hz3_cache_flush();
+}
+
+static void *store_and_wait(void *arg)
+{
+    unsigned cls = (unsigned)(uintptr_t)arg;
+    store_earned(cls);
+    waves(cls, MOST);
+    CHECK(hz3_thread.cache.stored[cls] > 0);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    CHECK(hz3_thread.cache.stored[cls] == 0);
+    CHECK(hz3_magazine_objects(hz3_thread.cache.top[cls]) <= 1);
+    waves(cls, MOST);
+    return NULL;
+}
+
+static void a_sleeper_stores_nothing_for_long(void **state)
+{
+    (void)state;
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    unsigned cls = hz3_class_of(64);
+    hz3_cache_flush();
+    size_t before = hz3_cache_objects(cls);
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, store_and_wait, (void *)(uintptr_t)cls), 0);
+    pthread_barrier_wait(&barrier);
+    size_t held = hz3_cache_objects(cls) - before;
+    assert_true(held > 2u * hz3_class_info[cls].load);
+    hz3_gate_enter_at_last();
+    hz3_lock(&hz3_threads_lock);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+        if (entry->thread != &hz3_thread) assert_true(hz3_sleeper_empty(entry->thread));
+    hz3_unlock(&hz3_threads_lock);
+    hz3_gate_leave();
+    pthread_barrier_wait(&barrier);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void take_over(void *cls)
+{
+    unsigned class = *(unsigned *)cls;
+    size_t objects = hz3_cache_objects(class);
+    CHECK(objects > 2u * hz3_class_info[class].load);
+    hz3_cache_clear_handoffs(0, 1, true); /* and what a fork left */
+    CHECK(hz3_cache_objects(class) == 0);
+}
+
+static void *store_and_fork(void *arg)
+{
+    unsigned cls = (unsigned)(uintptr_t)arg;
+    store_earned(cls);
+    waves(cls, MOST);
+    CHECK(hz3_thread.cache.stored[cls] > 0);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static void a_child_takes_over_what_another_thread_stored(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64);
+    hz3_cache_flush();
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, store_and_fork, (void *)(uintptr_t)cls), 0);
+    pthread_barrier_wait(&barrier);
+    expect_success(in_child(take_over, &cls), 10);
+    pthread_barrier_wait(&barrier);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(hz3_cache_objects(cls) <= hz3_cache_free_capacity(cls)); /* the handoff */
 }
 
 static void few_of_the_others_need_the_slow_path(void **state)
@@ -146,6 +287,10 @@ static void a_thread_that_has_left_loads_nothing(void **state)
 }
 
 RUN(cmocka_unit_test(a_wave_that_fits_changes_magazines_only), cmocka_unit_test(few_of_the_others_need_the_slow_path),
+    cmocka_unit_test(a_class_that_gets_back_what_it_left_stores_magazines), cmocka_unit_test(what_it_stores_is_bounded),
+    cmocka_unit_test(what_it_stores_is_given_back_when_it_no_longer_misses),
+    cmocka_unit_test(a_sleeper_stores_nothing_for_long),
+    cmocka_unit_test(a_child_takes_over_what_another_thread_stored),
     cmocka_unit_test(nothing_is_exchanged_while_the_gate_is_closed),
     cmocka_unit_test(nothing_is_exchanged_while_a_visitor_is_there),
     cmocka_unit_test(a_thread_without_magazines_exchanges_none), cmocka_unit_test(a_thread_that_has_left_loads_nothing))

@@ -45,6 +45,23 @@ static void bad_values_leave_the_default(void **state)
     }
 }
 
+static void a_share_is_a_percentage(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"0", "101", "1.5", "%", "5 %", "-1", ""};
+    setenv("HZ3_RETAIN_SHARE", "25%", 1);
+    hz3_options_load();
+    assert_int_equal(hz3_options.RETAIN_SHARE, 25);
+    setenv("HZ3_RETAIN_SHARE", "100", 1);
+    hz3_options_load();
+    assert_int_equal(hz3_options.RETAIN_SHARE, 100);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        setenv("HZ3_RETAIN_SHARE", bad[i], 1);
+        hz3_options_load();
+        assert_int_equal(hz3_options.RETAIN_SHARE, 1);
+    }
+}
+
 static void sizes_have_three_units_and_no_auto(void **state)
 {
     (void)state;
@@ -76,4 +93,5 @@ static void a_bound_that_was_given_is_one(void **state)
 }
 
 RUN(cmocka_unit_test(units_are_understood), cmocka_unit_test(bad_values_leave_the_default),
-    cmocka_unit_test(sizes_have_three_units_and_no_auto), cmocka_unit_test(a_bound_that_was_given_is_one))
+    cmocka_unit_test(a_share_is_a_percentage), cmocka_unit_test(sizes_have_three_units_and_no_auto),
+    cmocka_unit_test(a_bound_that_was_given_is_one))

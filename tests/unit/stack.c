@@ -28,6 +28,27 @@ static void it_counts_and_returns_what_it_replaced(void **state)
     assert_int_equal(hz3_stack_take(&stack, &replaced), 0);
 }
 
+static void a_chain_comes_and_goes_whole(void **state)
+{
+    (void)state;
+    struct hz3_stack stack = {0};
+    uint64_t replaced = 0;
+    uint32_t nodes = 3;
+    unsigned retries;
+    hz3_stack_put(&stack, 1);
+    for (uint32_t n = 3; n <= 5; n++) hz3_set(link[n], n - 1);
+    hz3_stack_put_chain(&stack, (struct hz3_stack_chain){.top = 5, .bottom = 2, .nodes = 4}, &retries);
+    assert_int_equal(hz3_stack_count_of(hz3_get(stack.head)), 5);
+    assert_int_equal(hz3_stack_take_chain(&stack, &nodes, &replaced), 5);
+    assert_int_equal(nodes, 3);
+    assert_int_equal(hz3_stack_count_of(replaced), 5);
+    for (uint32_t n = 5; n > 3; n--) assert_int_equal(hz3_get(link[n]), n - 1);
+    assert_int_equal(hz3_stack_take_chain(&stack, &nodes, &replaced), 2);
+    assert_int_equal(nodes, 2); /* as many as there were */
+    assert_int_equal(hz3_stack_count_of(hz3_get(stack.head)), 0);
+    assert_int_equal(hz3_stack_take_chain(&stack, &nodes, &replaced), 0);
+}
+
 static void all_of_it_is_linked_in_the_order_of_taking(void **state)
 {
     (void)state;
@@ -84,6 +105,6 @@ static void the_largest_number_fits(void **state)
     assert_true(HZ3_STACK_MAX < HZ3_STACK_COUNT_MASK);
 }
 
-RUN(cmocka_unit_test(it_counts_and_returns_what_it_replaced),
+RUN(cmocka_unit_test(it_counts_and_returns_what_it_replaced), cmocka_unit_test(a_chain_comes_and_goes_whole),
     cmocka_unit_test(all_of_it_is_linked_in_the_order_of_taking), cmocka_unit_test(a_head_does_not_come_back),
     cmocka_unit_test(more_nodes_than_it_counts_keep_their_order), cmocka_unit_test(the_largest_number_fits))

@@ -53,6 +53,12 @@ static void warns_of_what_it_does_not_know(void)
     }
 }
 
+static void says_which_range_it_takes(void)
+{
+    static const char *const bad[] = {"HZ3_RETAIN_SHARE=0", "HZ3_RETAIN_SHARE=101", "HZ3_RETAIN_SHARE=2%%"};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) CHECK(line_has(said_with(bad[i], NULL), "HZ3_RETAIN_SHARE", "1 to 100"));
+}
+
 static void ends_a_warning_that_is_cut_off(void)
 {
     char variable[400] = "HZ3_X=";
@@ -72,6 +78,7 @@ static void accepts_good_values(void)
         "HZ3_THREAD_CACHE=256K", "HZ3_TRANSFER_CACHE=8M", "HZ3_FOREIGN_FREE=abort",
         "HZ3_FOREIGN_FREE=libc", "HZ3_STATS=0",           "HZ3_VERBOSE=0",
         "HZ3_SOFT_LIMIT=auto",   "HZ3_RETAIN=1g",         "HZ3_RETAIN=auto",
+        "HZ3_RETAIN_SHARE=5",    "HZ3_RETAIN_SHARE=5%",
     };
     for (size_t i = 0; i < COUNT_OF(good); i++) CHECK(*said_with(good[i], NULL) == 0);
 }
@@ -136,6 +143,7 @@ int main(int argc, char **argv)
     }
     is_silent_by_default();
     warns_of_what_it_does_not_know();
+    says_which_range_it_takes();
     ends_a_warning_that_is_cut_off();
     accepts_good_values();
     names_every_option_and_its_source();

@@ -1,0 +1,85 @@
+/* Proves that hz3's background thread, where it stays only for what busy threads hold, wakes seldom. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support.h"
+
+enum { THREADS = 2, SIZES = 24, BLOCKS = 12, SECONDS = 3, MOST_WAITS = 2 * SECONDS }; /* it had 4 in a second */
+
+static bool done;
+static pid_t busy[THREADS];
+
+/* In each class as much comes and goes as two magazines hold. */
+static void *work(void *number)
+{
+    busy[(size_t)number] = gettid();
+    while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {
+        for (size_t i = 0; i < SIZES; i++) {
+            void *block[BLOCKS];
+            size_t size = KIB(16) + i * KIB(2);
+            for (int b = 0; b < BLOCKS; b++) CHECK((block[b] = malloc(size)) != NULL);
+            for (int b = 0; b < BLOCKS; b++) free(block[b]);
+        }
+        sleep_for(0.01);
+    }
+    return NULL;
+}
+
+static bool is_ours(pid_t thread)
+{
+    bool ours = thread == getpid();
+    for (int i = 0; i < THREADS; i++) ours |= thread == busy[i];
+    return ours;
+}
+
+/* The background thread; 0: there is none. */
+static pid_t other(void)
+{
+    pid_t found = 0;
+    DIR *dir = opendir("/proc/self/task");
+    CHECK(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread && !is_ours(thread)) found = thread;
+    }
+    closedir(dir);
+    return found;
+}
+
+/* How often it has waited. */
+static long waits_of(pid_t thread)
+{
+    char path[64], line[256];
+    long waits = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return -1;
+    while (fgets(line, sizeof line, file)) sscanf(line, "voluntary_ctxt_switches: %ld", &waits);
+    fclose(file);
+    return waits;
+}
+
+/* How often the background thread waits in so many seconds; -1: there is none. */
+static long waits_in(double seconds)
+{
+    pid_t thread = other();
+    long before = thread ? waits_of(thread) : -1;
+    sleep_for(seconds);
+    long after = thread ? waits_of(thread) : -1;
+    return before < 0 || after < 0 ? -1 : after - before;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+    long waits = -1;
+    for (size_t i = 0; i < THREADS; i++) threads[i] = start_thread(work, (void *)i);
+    /* At first it gives back what was left when room was earned. */
+    for (double until = now() + 30; (waits < 0 || waits > MOST_WAITS) && now() < until;) waits = waits_in(SECONDS);
+    __atomic_store_n(&done, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK(ANY_MALLOC || (waits >= 0 && waits <= MOST_WAITS));
+}
