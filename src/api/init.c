@@ -15,7 +15,7 @@
 #include "os/gate.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
-#include HZ3_SEAL_H
+#include HZ3_SECURE_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"

@@ -2,7 +2,7 @@
 
 #include "base/sizeclass.h"
 #include "front/evict.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 enum {
     START_BYTES = 128, /* a small class's first magazine; two lines, so that few objects share theirs with a stranger */

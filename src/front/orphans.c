@@ -2,7 +2,7 @@
 
 #include "front/evict.h"
 #include "front/roll.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 enum {
     NOTES = (HZ3_MAGAZINE_BYTES - 2 * sizeof(void *)) / sizeof(uint32_t), /* on a page, which is a magazine's memory */

@@ -13,7 +13,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 #include <limits.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-/* Replaces back/fresh.c. */
 #include "back/fresh.h"
 
 #include "os/random.h"
