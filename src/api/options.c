@@ -26,7 +26,7 @@ static const struct unit bytes[] = {{"", 1},        {"K", 1 << 10},   {"k", 1 <<
 static const struct unit times[] = {{"", 1}, {"ms", 1}, {"s", 1000}, {NULL, 0}};
 static const struct unit none[] = {{"", 1}, {NULL, 0}};
 
-/* A number with one of the units, or one of the words; or what `parse` takes, which gets the whole text. */
+/* One of the words, a number with one of the units, or what `parse` takes, which gets the whole text. */
 struct kind {
     const char *takes; /* for a warning */
     const struct unit *units;
@@ -61,9 +61,9 @@ static const struct kind foreign = {.takes = "abort or libc", .words = {"abort",
 static bool parse(const struct kind *kind, const char *text, size_t *value)
 {
     const char *end;
-    if (kind->parse) return kind->parse(text, value);
     for (size_t i = 0; kind->words[i]; i++)
         if (!strcmp(text, kind->words[i])) return *value = kind->first_word + i, true;
+    if (kind->parse) return kind->parse(text, value);
     if (!kind->units || !hz3_number(text, &end, value)) return false;
     for (const struct unit *unit = kind->units; unit->name; unit++)
         if (!strcmp(end, unit->name))
@@ -90,16 +90,17 @@ static const char *explained_file(const char *text)
 /* A word such as "yes" is more likely a mistake than a file. */
 static bool is_report(const char *text, size_t *value)
 {
-    if (parse(&switch_on, text, value)) return true;
-    if (!strcmp(text, "explain")) return *value = HZ3_STATS_STDERR | HZ3_STATS_EXPLAIN, true;
     const char *explained = explained_file(text), *name = explained ? explained : text;
     bool fits = is_file(name, value);
     *value = HZ3_STATS_FILE | (explained ? HZ3_STATS_EXPLAIN : 0);
     return fits && strpbrk(name, "/.%");
 }
 
+/* The words are 0, HZ3_STATS_STDERR and HZ3_STATS_EXPLAIN. */
 static const struct kind report = {
-    .takes = "0, 1, explain, a file's name with a / . or % in it, or explain: before that", .parse = is_report};
+    .takes = "0, 1, explain, a file's name with a / . or % in it, or explain: before that",
+    .words = {"0", "1", "explain"},
+    .parse = is_report};
 
 /* 1 is more likely meant as a switch than as SIGHUP; a fault that is handled comes again. */
 static bool is_signal(size_t n)
@@ -127,7 +128,6 @@ static bool is_dump(const char *text, size_t *value)
 {
     char part[16];
     *value = 0;
-    if (!strcmp(text, "0")) return true;
     do {
         size_t length = strcspn(text, ",");
         if (length >= sizeof part) return false;
@@ -141,6 +141,7 @@ static bool is_dump(const char *text, size_t *value)
 
 static const struct kind dump = {
     .takes = "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number, not 1), and peak",
+    .words = {"0"},
     .parse = is_dump};
 
 /* ---- the table ---- */
@@ -306,7 +307,6 @@ void hz3_options_report(void)
     for (int i = 0; i < OPTIONS; i++) {
         const char *text = secure_getenv(options[i].name), *source = text ? "environment" : "default";
         char buf[24];
-        const char *value = effective(&options[i], buf, sizeof buf);
         size_t ignored;
         if (text && !parse(options[i].kind, text, &ignored)) {
             line("hz3: warning: bad value for %s: %s (it takes %s)\n", options[i].name, text, options[i].kind->takes,
@@ -315,7 +315,8 @@ void hz3_options_report(void)
         }
         if (hz3_options.VERBOSE)
             line("hz3: option %s=%s = %s (%s)\n", options[i].name,
-                 text && *source == 'e' ? text : standard_of(&options[i]), value, source);
+                 text && *source == 'e' ? text : standard_of(&options[i]), effective(&options[i], buf, sizeof buf),
+                 source);
     }
 }
 

@@ -198,7 +198,7 @@ static bool open_window(size_t bytes, size_t least, bool first)
     hz3_store(hz3_window_count, count + 1, memory_order_release);
     size_t room = hz3_min(window->bytes, hz3_os.address_space) >> (HZ3_GRANULE_SHIFT + 6);
     size_t most = hz3_max(hz3_min(room, (size_t)START_MAX), 1);
-    skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
+    if (GUARD) skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
     return true;
 }
 

@@ -17,7 +17,7 @@ enum {
     WAIT_MS = 1000, /* for another thread's purge, which may be gone: in a child not made by fork */
 };
 
-static HZ3_ATOMIC(uint32_t) being_purged; /* how many spans are; under the page pool's lock */
+HZ3_ATOMIC(uint32_t) hz3_pages_being_purged;
 static _Thread_local bool purging_here;   /* this thread is purging one of them */
 static bool awaited;                      /* somebody waits for the end of one; under that lock */
 static HZ3_ATOMIC(uint32_t) ended;        /* how many ended that were awaited */
@@ -63,14 +63,14 @@ static void begin_purge(struct hz3_span *span)
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
     purging_here = true;
-    hz3_add(being_purged, 1);
+    hz3_add(hz3_pages_being_purged, 1);
 }
 
 /* To be called before the lock is released under which the span was filed.  If a fork came in between, the child would
  * have a purge that nobody ends. */
 static void end_purge(void)
 {
-    hz3_sub(being_purged, 1);
+    hz3_sub(hz3_pages_being_purged, 1);
     purging_here = false;
     if (likely(!awaited)) return;
     awaited = false;
@@ -78,16 +78,11 @@ static void end_purge(void)
     hz3_os_wake(&ended);
 }
 
-uint32_t hz3_pages_being_purged(void)
-{
-    return hz3_get(being_purged);
-}
-
 void hz3_pages_await_purge(void)
 {
     hz3_lock(&hz3_pages_lock);
     uint32_t before = hz3_get(ended);
-    bool some = awaited = hz3_get(being_purged);
+    bool some = awaited = hz3_get(hz3_pages_being_purged);
     hz3_unlock(&hz3_pages_lock);
     if (some) hz3_os_wait(&ended, before, WAIT_MS);
 }
@@ -272,7 +267,7 @@ static void purge_again(struct hz3_window *window, size_t granule)
 void hz3_pages_stay_broken(void)
 {
     size_t broken = hz3_get(hz3_os_broken), much = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / BROKEN_SHARE, HZ3_MIB(2));
-    if (hz3_huge_pages_always || broken - hz3_get(heeded) < much) return;
+    if (hz3_huge_pages == HZ3_THP_ALWAYS || broken - hz3_get(heeded) < much) return;
     hz3_set(heeded, broken);
     for (uint32_t i = 0; i < hz3_load(hz3_window_count, memory_order_acquire); i++) {
         struct hz3_window *window = &hz3_windows[i];
@@ -331,5 +326,5 @@ void hz3_pages_heed_limits(void)
 
 void hz3_pages_after_fork(void)
 {
-    if (hz3_get(being_purged) != purging_here) hz3_set(being_purged, purging_here);
+    if (hz3_get(hz3_pages_being_purged) != purging_here) hz3_set(hz3_pages_being_purged, purging_here);
 }

@@ -198,13 +198,12 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     hz3_sandbox_join();
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
-    struct hz3_roll_entry *lost = hz3_roll_find(self);
-    if (lost) strike_off_lost(lost);
     take_handoff(self, heap);
     self->self = pthread_self();
     self->tid = number_of(self->self);
     self->outbox = &hz3_outbox;
-    hz3_roll_enter(self->entry, self, heap);
+    struct hz3_roll_entry *lost = hz3_roll_enter(self->entry, self, heap);
+    if (lost) strike_off_lost(lost);
     if (joined++ == 0) set_nobody_left(false);
     hz3_set(hz3_threads_several, joined > 1);
     crowd = hz3_max(crowd, joined);
@@ -215,7 +214,6 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
 
 void hz3_cache_start(void (*at_end)(void *))
 {
-    hz3_roll_start();
     has_exit_key = pthread_key_create(&exit_key, at_end) == 0;
 }
 
@@ -262,7 +260,7 @@ void hz3_cache_after_fork(bool whole)
 void hz3_threads_answer(struct hz3_thread *self)
 {
     self->has_to_answer = false;
-    if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold_again(self->entry);
+    if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold(self->entry);
 }
 
 /* ---- observation ---- */

@@ -34,7 +34,7 @@ enum {
 };
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(bool) allowed;        /* by the option */
-static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again */
+static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again; 0: now */
 static HZ3_ATOMIC(size_t) hopeless;     /* bytes that waited when the thread ended, and could not go back */
 static sigset_t program_signals;        /* of the thread that started it */
 
@@ -129,7 +129,7 @@ static HZ3_COLD void start(uint32_t now)
     program_signals = before;
     int error = create();
     if (error) {
-        hz3_set(not_before, now + RETRY_MS);
+        hz3_set(not_before, hz3_max(now + RETRY_MS, 1u));
         change(RUNNING, error == EAGAIN ? IDLE : OFF);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -161,17 +161,13 @@ void hz3_reclaim_nudge(uint32_t now)
     if (hz3_thread.by_loader || likely(!is_worth_it())) return;
     hz3_fence(memory_order_seq_cst);
     if (hz3_get(state) != IDLE) return;
-    if (hz3_ms_passed(hz3_get(not_before), 0, now)) start(now);
+    uint32_t then = hz3_get(not_before);
+    if (!then || hz3_ms_passed(then, 0, now)) start(now);
 }
 
 bool hz3_reclaim_in_background(void)
 {
     return hz3_get(state) == RUNNING;
-}
-
-void hz3_reclaim_this_process(void)
-{
-    hz3_set(not_before, (uint32_t)hz3_os_now_ms());
 }
 
 void hz3_reclaim_allow_background(bool allow)

@@ -24,7 +24,6 @@ void hz3_reclaim_start(uint32_t decay_ms)
     uint32_t interval = hz3_max(decay_ms / HZ3_PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS);
     hz3_set(hz3_pages_decay, decay_ms);
     hz3_set(hz3_reclaim_interval, hz3_min(interval, (uint32_t)PASS_MAX_MS));
-    hz3_reclaim_this_process();
     hz3_set(due, (uint32_t)hz3_os_now_ms() + hz3_get(hz3_reclaim_interval));
 }
 
