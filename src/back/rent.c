@@ -1,11 +1,11 @@
 #include "back/rent.h"
 
+#include "back/policy.h"
 #include "os/os.h"
 #include "os/price.h"
 #include "os/sandbox.h"
 
 enum {
-    SHARE = 100, /* of the processor time */
     LOOK_MS = 4, /* so often the processor time is asked for, which takes a system call */
 };
 #define SAVED_NS 1000000000u /* what is left of so much processor time is kept */
@@ -18,7 +18,7 @@ static HZ3_ATOMIC(uint64_t) counted; /* ns of processor time */
 
 static int64_t worth_of(uint64_t ns)
 {
-    return (int64_t)(ns / SHARE / hz3_os_page_price() * hz3_os.page);
+    return (int64_t)(ns / HZ3_POLICY_RENT_SHARE / hz3_os_page_price() * hz3_os.page);
 }
 
 static void earn(void)

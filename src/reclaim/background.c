@@ -21,10 +21,7 @@
 enum {
     FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* the thread ends after so many passes in vain, if the system refuses */
     STACK_BYTES = 1024 * 1024,             /* the process's exit handlers run on it if it is the last thread */
-    RETRY_MS = 1000,                       /* after the system had no room for the thread */
 };
-/* The thread's work is done when less waits. */
-#define DONE_BYTES HZ3_KIB(256)
 
 enum {
     OFF,       /* it is not allowed yet, not wanted, or cannot be created */
@@ -64,7 +61,7 @@ static int make_pass(bool all, int futile)
 /* It stays as long as threads hold much, since none of them tells when it goes to sleep. */
 static bool there_is_work(void)
 {
-    return hz3_reclaim_waiting() > DONE_BYTES || hz3_cache_held() >= hz3_pages_much();
+    return hz3_reclaim_waiting() > HZ3_POLICY_LITTLE || hz3_cache_held() >= hz3_pages_much();
 }
 
 static void work(void)
@@ -76,7 +73,7 @@ static void work(void)
            hz3_get(state) != FORBIDDEN) {
         hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval));
         alone = hz3_get(hz3_threads_none);
-        futile = make_pass(alone, hz3_reclaim_waiting() > DONE_BYTES ? futile : 0);
+        futile = make_pass(alone, hz3_reclaim_waiting() > HZ3_POLICY_LITTLE ? futile : 0);
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
@@ -129,7 +126,7 @@ static HZ3_COLD void start(uint32_t now)
     program_signals = before;
     int error = create();
     if (error) {
-        hz3_set(not_before, hz3_max(now + RETRY_MS, 1u));
+        hz3_set(not_before, hz3_max(now + HZ3_POLICY_LATER_MS, 1u));
         change(RUNNING, error == EAGAIN ? IDLE : OFF);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
