@@ -2,7 +2,7 @@
 
 #include "back/huge_pages.h"
 #include "base/sizeclass.h"
-#include "os/random.h"
+#include "os/thread_random.h"
 
 uintptr_t hz3_magazine_area;
 

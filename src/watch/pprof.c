@@ -7,7 +7,7 @@
 #include "os/lock.h"
 #include "os/mappings.h"
 #include "os/os.h"
-#include "watch/layout.h"
+#include "watch/layout_head.h"
 #include "watch/profile.h"
 #include "watch/profile_tables.h"
 #include "watch/sample.h"

@@ -12,7 +12,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/os.h"
-#include "watch/layout.h"
+#include "watch/layout_head.h"
 
 #include <string.h>
 

@@ -77,6 +77,11 @@ def test_no_rooms_are_a_circle():
     assert " -> ".join(circle(FILES)) == ""
 
 
+def test_no_two_files_have_one_name():
+    names = [path.name for path in FILES]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_no_file_is_long():
     tests = sorted((SRC.parent / "tests/unit").glob("*.[ch]"))
     lengths = {str(path): len(path.read_text().splitlines()) for path in [*FILES, *tests]}
