@@ -217,6 +217,8 @@ static void keep_files(void)
     if (hz3_options.STATS & HZ3_STATS_FILE) {
         const char *text = secure_getenv("HZ3_STATS"), *explained = explained_file(text);
         keep_file(&hz3_options.stats_file, explained ? explained : text);
+    } else if (hz3_options.STATS & HZ3_STATS_EXPLAIN) {
+        keep_file(&hz3_options.stats_file, "hz3.%p"); /* the snapshot's, which ends with .memory */
     }
     for (int i = 0; i < OPTIONS && (hz3_options.PROFILE || hz3_options.DUMP); i++)
         if (options[i].kind == &file) keep_file(&hz3_options.profile_file, chosen(&options[i]));

@@ -107,6 +107,8 @@ void hz3_os_stderr(const char *text, size_t length);
 /* Opens the file, and makes it if need be; how: O_APPEND or O_TRUNC.  A FIFO that nobody reads is refused, not waited
  * for. -1: errno says why.  Only where the program may open files. */
 int hz3_os_open_to_write(const char *path, int how);
+/* Writes all of it, to a file that is open; false: not all was written; errno says why. */
+bool hz3_os_write(int fd, const void *bytes, size_t length);
 /* Appends text to the file, with one write where that takes all, and makes the file if need be.  False: not all of it
  * was written; errno says why.  Only where the program may open files. */
 bool hz3_os_append(const char *path, const char *text, size_t length);
