@@ -27,10 +27,10 @@ static struct class_stats stats_of_class(unsigned cls)
 {
     uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
     for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
-    struct hz3_cached cached = hz3_cache_look(cls);
+    size_t threads = hz3_cache_objects(cls);
     size_t stashed = hz3_owner_stash_objects(cls), transfer = hz3_transfer_objects(cls);
     return (struct class_stats){.out = (size_t)(taken - retired),
-                                .cached = cached.thread + cached.outgoing + stashed + transfer,
+                                .cached = threads + stashed + transfer,
                                 .stashed = stashed,
                                 .transfer = transfer};
 }
