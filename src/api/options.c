@@ -97,10 +97,10 @@ static bool is_report(const char *text, size_t *value)
 }
 
 /* The words are 0, HZ3_STATS_STDERR and HZ3_STATS_EXPLAIN. */
-static const struct kind report = {
-    .takes = "0, 1, explain, a file's name with a / . or % in it, or explain: before that",
-    .words = {"0", "1", "explain"},
-    .parse = is_report};
+static const struct kind report = {.takes =
+                                       "0, 1, explain, a file's name with a / . or % in it, or explain: before that",
+                                   .words = {"0", "1", "explain"},
+                                   .parse = is_report};
 
 /* 1 is more likely meant as a switch than as SIGHUP; a fault that is handled comes again. */
 static bool is_signal(size_t n)

@@ -16,5 +16,6 @@ void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, siz
 
 void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to)
 {
-    if (to > from && (hz3_get(hz3_os.huge_page) || hz3_huge_pages == HZ3_THP_NEVER)) hz3_os_huge_pages(from, to - from, false);
+    if (to > from && (hz3_get(hz3_os.huge_page) || hz3_huge_pages == HZ3_THP_NEVER))
+        hz3_os_huge_pages(from, to - from, false);
 }

@@ -1,5 +1,5 @@
-/* In the place of secure/secure.h, in all other lanes: objects have no seals, none waits after its free, and a request of
- * 0 bytes gets an object as any other. */
+/* In the place of secure/secure.h, in all other lanes: objects have no seals, none waits after its free, and a request
+ * of 0 bytes gets an object as any other. */
 #ifndef HZ3_SECURE_NONE_H
 #define HZ3_SECURE_NONE_H
 

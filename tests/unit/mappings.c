@@ -102,6 +102,5 @@ static void a_program_that_locked_itself_in_gets_none(void **state)
     assert_int_equal(none.seen, 0);
 }
 
-RUN(cmocka_unit_test(pages_that_were_touched_are_in_memory),
-    cmocka_unit_test(mappings_come_in_order),
+RUN(cmocka_unit_test(pages_that_were_touched_are_in_memory), cmocka_unit_test(mappings_come_in_order),
     cmocka_unit_test(asking_is_no_point_of_cancellation), cmocka_unit_test(a_program_that_locked_itself_in_gets_none))
