@@ -1,7 +1,6 @@
 # The registry (src/base/flags.def; classic/flags.def has lane classic and the work orders' flags) and the options
-# (src/api/options.def), read once at configure time.  All Python reads the registry through lab/registry.py.  CMake has
-# a reader of its own, since the library builds with a compiler and CMake alone: where it is packaged or added to another
-# project, there need not be any Python.
+# (src/api/options.def), read once at configure time.  This is their only reader: C has generated/hz3_flags.h, and Python
+# asks this file for the rows (lab/registry.py; see the end).
 
 # Splits a row NAME(a, b, ..., "text, with commas", "text") into the list `out`: texts keep their commas.
 function(hz3_row line out)
@@ -358,3 +357,16 @@ function(hz3_options_manual file page)
   string(REPLACE "@OPTIONS@\n" "${table}" text "${text}")
   hz3_write(${page} "${text}")
 endfunction()
+
+# cmake -DHZ3_ROWS=FILE -P cmake/registry.cmake prints each row of the file: its name and its fields, with tabs between.
+if(CMAKE_SCRIPT_MODE_FILE)
+  file(STRINGS "${HZ3_ROWS}" rows REGEX "^HZ3_[A-Z]+\\(")
+  foreach(row IN LISTS rows)
+    string(REGEX MATCH "^[A-Z0-9_]+" name "${row}")
+    hz3_row("${row}" fields)
+    list(JOIN fields "\t" line)
+    string(APPEND text "${name}\t${line}\n")
+  endforeach()
+  string(REPLACE "<semicolon>" ";" text "${text}")
+  execute_process(COMMAND ${CMAKE_COMMAND} -E echo_append "${text}")
+endif()

@@ -1,7 +1,8 @@
-"""Reads the lanes and flags of src/base/flags.def, and of classic/flags.def, for all Python here.  (CMake reads the
-files itself.)"""
+"""The lanes and flags of src/base/flags.def, and of classic/flags.def, for all Python here, as cmake/registry.cmake reads
+them."""
 
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +10,8 @@ from lab import ROOT, LabError
 
 FILE = ROOT / "src/base/flags.def"
 ORDERS = ROOT / "classic/flags.def"  # lane classic's own flags; its others are FILE's, with lane scale's values
-LANES = re.compile(r"^HZ3_LANES\(([^)]*)\)", re.MULTILINE)
-SOURCE = re.compile(r"^HZ3_SOURCE\(([\w/.]+)\s*,\s*(\w+)\s*,\s*([\w/.]+)\)", re.MULTILINE)
-HEADER = re.compile(r"^HZ3_HEADER\((\w+),\s*(\w+),\s*(\d+),\s*([\w/.]+),\s*([\w/.]+)\)", re.MULTILINE)
-VALUE = re.compile(r"^HZ3_VALUE\((\w+),\s*(\d+)\)", re.MULTILINE)
-ROW = re.compile(r"^HZ3_FLAG\((HZ3_\w+)((?:\s*,\s*\d+)+)\s*,\s*\"(\d+)\.\.(\d+)\"", re.MULTILINE)
+READER = ROOT / "cmake/registry.cmake"
+RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
 @dataclass(frozen=True)
@@ -76,37 +74,54 @@ class Registry:
             raise LabError(f"{name}={value} is out of range, which is {flag.least}..{flag.most}")
 
 
-def _read(file: Path) -> Registry:
+def rows(file: Path) -> dict[str, list[list[str]]]:
+    """The rows of a file such as flags.def by their names, each with its fields."""
+    done = subprocess.run(["cmake", f"-DHZ3_ROWS={file}", "-P", READER], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"cmake cannot read {file}: {done.stderr.strip()}")
+    found: dict[str, list[list[str]]] = {}
+    for line in done.stdout.splitlines():
+        name, *fields = line.split("\t")
+        found.setdefault(name, []).append(fields)
+    return found
+
+
+def _flag(lanes: tuple[str, ...], fields: list[str]) -> Flag | None:
+    """The flag of a row: a value for each lane, then the range, what it changes, and the verdict."""
+    values, rest = fields[: len(lanes)], fields[len(lanes) :]
+    between = RANGE.fullmatch(rest[0]) if len(rest) == 3 else None
+    if not between or not all(map(str.isdecimal, values)):
+        return None
+    return Flag(dict(zip(lanes, map(int, values), strict=True)), int(between[1]), int(between[2]))
+
+
+def _read(file: Path) -> tuple[Registry, dict[str, list[list[str]]]]:
     if not file.is_file():
         raise LabError(f"no registry of flags at {file}")
-    text = file.read_text()
-    row = LANES.search(text)
-    if not row:
+    found = rows(file)
+    if "HZ3_LANES" not in found:
         raise LabError(f"{file}: no row that names the lanes")
-    lanes = tuple(re.findall(r"\w+", row[1]))
-    rows = {
-        m[1]: ([int(value) for value in re.findall(r"\d+", m[2])], int(m[3]), int(m[4])) for m in ROW.finditer(text)
-    }
-    wrong = [name for name, (values, *_) in rows.items() if len(values) != len(lanes)]
-    if wrong or len(rows) != len(re.findall(r"^HZ3_FLAG\(", text, re.MULTILINE)):
+    lanes = tuple(found["HZ3_LANES"][0])
+    flags = {name: _flag(lanes, fields) for name, *fields in found.get("HZ3_FLAG", [])}
+    if wrong := [name for name, flag in flags.items() if not flag]:
         raise LabError(
             f"{file}: rows that do not have one value for each of the lanes {', '.join(lanes)}, and a range: {wrong}"
         )
-    flags = {
-        name: Flag(dict(zip(lanes, values, strict=True)), least, most) for name, (values, least, most) in rows.items()
-    }
-    choices = tuple((name, flag, int(wanted), *files) for name, flag, wanted, *files in HEADER.findall(text))
-    return Registry(lanes, flags, tuple(SOURCE.findall(text)), choices)
+    choices = tuple(
+        (name, flag, int(value), then, other) for name, flag, value, then, other in found.get("HZ3_HEADER", [])
+    )
+    sources = tuple((source, flag, wanted) for source, flag, wanted in found.get("HZ3_SOURCE", []))
+    return Registry(lanes, {name: flag for name, flag in flags.items() if flag}, sources, choices), found
 
 
 def read(file: Path = FILE, orders: Path | None = None) -> Registry:
     """The registry of both libraries, or of a file alone."""
-    known = _read(file)
+    known, _ = _read(file)
     orders = ORDERS if file == FILE else orders
     if not orders:
         return known
-    theirs = _read(orders)
-    values = {name: int(value) for name, value in VALUE.findall(orders.read_text())}
+    theirs, their_rows = _read(orders)
+    values = {name: int(value) for name, value in their_rows.get("HZ3_VALUE", [])}
     flags = dict(known.flags)
     for lane in theirs.lanes:
         for name, flag in known.flags.items():

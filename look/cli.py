@@ -6,13 +6,14 @@ import re
 import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from look import LookError, stats
 from look.process import Process, descendants
+from look.snapshot import Snapshot
 
 TRIES = 3
 RATE = 512 << 10  # bytes
@@ -20,15 +21,15 @@ PID = r"[1-9]\d{0,9}"
 T = TypeVar("T")
 
 
-def gather(pid: int, make: Callable[[Process], T]) -> T:
-    """Reads again if the result makes no sense, as threads change the data meanwhile."""
-    with Process(pid) as process:
+def gather(pid: int | str, make: Callable[[Process], T]) -> T:
+    """Reads again if the result makes no sense, as threads change the data meanwhile.  A name is a snapshot's."""
+    with Process(pid) if isinstance(pid, int) else Snapshot(pid) as process:
         for _ in range(TRIES):
             try:
                 return make(process)
             except (ValueError, LookupError, ArithmeticError, MemoryError, struct.error):
                 continue
-        raise LookError(f"process {pid} has hz3, but what it says of itself makes no sense")
+        raise LookError(f"process {process.pid} has hz3, but what it says of itself makes no sense")
 
 
 def for_prometheus(figures: dict[str, Any]) -> str:
@@ -47,12 +48,13 @@ def show_stats(arguments: argparse.Namespace) -> str:
     )
 
 
-def asked_for(arguments: argparse.Namespace) -> list[int]:
-    pids = (each for pid in arguments.pids for each in (descendants(pid) if arguments.children else [pid]))
+def asked_for(arguments: argparse.Namespace) -> list[int | str]:
+    whole = arguments.children
+    pids = (each for pid in arguments.pids for each in (descendants(pid) if whole and isinstance(pid, int) else [pid]))
     return list(dict.fromkeys(pids))
 
 
-def gather_some(pids: list[int], make: Callable[[Process], T]) -> tuple[list[T], list[LookError]]:
+def gather_some(pids: Sequence[int | str], make: Callable[[Process], T]) -> tuple[list[T], list[LookError]]:
     """Of those that can be read, which are one at least; and why the others cannot."""
     found, reasons = list[T](), list[LookError]()
     for pid in pids:
@@ -230,6 +232,11 @@ def pid(text: str) -> int:
     return int(text)
 
 
+def pid_or_file(text: str) -> int | str:
+    """A file's name has a / or a . in it."""
+    return text if re.search(r"[/.]", text) else pid(text)
+
+
 def depth(text: str) -> int:
     if not re.fullmatch(PID, text):
         raise argparse.ArgumentTypeError(f"'{text}' is no number of calls")
@@ -241,8 +248,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"hz3: {self.prog.removeprefix('hz3 ')}: {message} (see {self.prog} --help)\n")
 
 
-def add_pids(made: Parser) -> None:
-    made.add_argument("pids", type=pid, metavar="PID", nargs="+")
+def add_pids(made: Parser, what: Callable[[str], int | str] = pid, metavar: str = "PID") -> None:
+    made.add_argument("pids", type=what, metavar=metavar, nargs="+")
     made.add_argument("--children", action="store_true", help="and the processes that these started")
 
 
@@ -258,9 +265,11 @@ def parser(verb: str) -> Parser:
         made.set_defaults(run=show_stats)
     elif verb == "explain":
         made = Parser(
-            "hz3 explain", description="Where the resident memory of running processes is: a sum that ends in RSS."
+            "hz3 explain",
+            description="Where the resident memory of processes is: a sum that ends in RSS.  FILE: a snapshot that "
+            "HZ3_STATS=explain left of a process that ended.",
         )
-        add_pids(made)
+        add_pids(made, pid_or_file, "PID|FILE")
         made.set_defaults(run=show_explain)
     elif verb == "ps":
         made = Parser("hz3 ps", description="The processes on hz3: what is live and free, and what would make it less.")

@@ -4,7 +4,6 @@ The kernel (pagemap, smaps) says which pages are resident, and hz3 what they are
 as objects never handed out, at its end, then as live ones, as far as there are so many, and the rest as free."""
 
 import re
-import time
 from collections import Counter
 from typing import NamedTuple
 
@@ -183,7 +182,7 @@ def when(figures: Figures) -> str:
     """When the memory that waits goes back."""
     at = figures.layout
     decay, dirty = at.value("decay_ms"), at.at("kind.dirty")
-    now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1000)
+    now = figures.process.now_ms()
     ages = [(now - span.since) & 0xFFFFFFFF for span in figures.spans if span.kind == dirty]
     left = max((decay - age for age in ages if age < 1 << 31), default=decay)
     if at.value("attended"):

@@ -7,7 +7,6 @@
 #include "back/zone.h"
 #include "base/sizeclass.h"
 #include "front/thread.h"
-#include HZ3_EMPTY_H
 #include "os/gate.h"
 #include "os/libc.h"
 #include "os/os.h"
@@ -98,13 +97,11 @@ HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size)
     return resize_array(hz3_realloc, p, count, size);
 }
 
-#if HZ3_OVERRIDE
 /* Calls realloc by its name, as glibc does: programs with a malloc of their own (Firefox, Chromium) may lack this. */
-HZ3_EXPORT void *reallocarray(void *ptr, size_t nmemb, size_t size)
+static void *array_by_name(void *p, size_t count, size_t size)
 {
-    return resize_array(realloc, ptr, nmemb, size);
+    return resize_array(realloc, p, count, size);
 }
-#endif
 
 /* ---- alignment ---- */
 
@@ -176,6 +173,7 @@ HZ3_API void hz3_free_aligned_sized(void *p, size_t alignment, size_t size)
 }
 
 HZ3_STANDARD_NAME(calloc, void *, (size_t, size_t), hz3_calloc)
+HZ3_STANDARD_NAME(reallocarray, void *, (void *, size_t, size_t), array_by_name)
 HZ3_STANDARD_NAME(realloc, void *, (void *, size_t), hz3_realloc)
 HZ3_STANDARD_NAME(memalign, void *, (size_t, size_t), hz3_memalign)
 HZ3_STANDARD_NAME(aligned_alloc, void *, (size_t, size_t), hz3_aligned_alloc)

@@ -6,7 +6,7 @@
 #include "back/large.h"
 #include "back/page_map.h"
 #include HZ3_FREE_CHECK_H
-#include HZ3_SEAL_H
+#include HZ3_SECURE_H
 #include "hz3.h"
 
 /* Seals and marks p, a free object, which the program is about to get for `size` bytes. */

@@ -17,8 +17,6 @@
 #include "watch/guard.h"
 #include "watch/profile.h"
 
-#include <pthread.h>
-
 /* How many forks are under way in this thread.  A signal handler may interrupt a fork and fork itself; it leaves the
  * gate to the fork that it interrupted.  0 in a fork during which hz3 started. */
 static _Thread_local unsigned depth;
@@ -42,7 +40,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&hz3_guard_lock);
 }
 
-static void prepare(void)
+void hz3_fork_prepare(void)
 {
     if (depth++) return;
     if (!hz3_libc_single_threaded() && !hz3_gate_is_inside() && hz3_gate_enter()) {
@@ -63,7 +61,7 @@ static void settle(void)
     hz3_gate_leave();
 }
 
-static void parent(void)
+void hz3_fork_parent(void)
 {
     if (depth == 1) {
         hz3_gate_open();
@@ -72,7 +70,7 @@ static void parent(void)
     if (depth) depth--;
 }
 
-static void child(void)
+void hz3_fork_child(void)
 {
     if (!depth) return;
     hz3_os_after_fork();
@@ -90,9 +88,4 @@ static void child(void)
         settle();
     }
     depth--;
-}
-
-void hz3_fork_start(void)
-{
-    pthread_atfork(prepare, parent, child);
 }

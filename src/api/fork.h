@@ -3,5 +3,8 @@
 #ifndef HZ3_API_FORK_H
 #define HZ3_API_FORK_H
 
-void hz3_fork_start(void);
+/* For pthread_atfork. */
+void hz3_fork_prepare(void);
+void hz3_fork_parent(void);
+void hz3_fork_child(void);
 #endif

@@ -16,11 +16,12 @@
 #include "os/gate.h"
 #include "reclaim/background.h"
 #include "reclaim/visit.h"
-#include HZ3_SEAL_H
+#include HZ3_SECURE_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 
 HZ3_ATOMIC(bool) hz3_started;
@@ -58,7 +59,7 @@ static void apply_options(void)
 {
     hz3_learn_start(hz3_options.SOFT_LIMIT);
     set_retain();
-    hz3_huge_pages_set((enum hz3_thp)hz3_options.THP);
+    hz3_huge_pages = (enum hz3_thp)hz3_options.THP;
     hz3_transfer_start(hz3_options.TRANSFER_CACHE);
     hz3_heap_count = (unsigned)hz3_options.HEAPS;
     hz3_owner_stash_start();
@@ -90,15 +91,15 @@ HZ3_COLD void hz3_start(void)
     hz3_unlock(&lock);
     /* As early as possible: fork handlers that were registered before ours run while the gate is closed. */
     static HZ3_ATOMIC(bool) prepared;
-    if (!hz3_exchange(prepared, true, memory_order_relaxed)) hz3_fork_start();
+    if (!hz3_exchange(prepared, true, memory_order_relaxed))
+        pthread_atfork(hz3_fork_prepare, hz3_fork_parent, hz3_fork_child);
 }
 
 /* The part of the start that needs libc. */
 __attribute__((constructor(101))) static void constructed(void)
 {
     hz3_ensure_started();
-    hz3_os_program(); /* now, as programs change it */
-    hz3_os_find_syscall();
+    hz3_os_libc_started();
     if (!options_read && hz3_options_load()) apply_options();
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_os_verbose = true;

@@ -10,7 +10,7 @@
 #include "os/libc.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
-#include "watch/layout.h"
+#include "watch/layout_head.h"
 #include "watch/stats.h"
 
 #include <errno.h>

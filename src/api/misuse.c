@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/print.h"
 #include "front/threads.h"
-#include "os/module.h"
+#include "os/mappings.h"
 
 #include <string.h>
 

@@ -139,29 +139,27 @@ HZ3_OPERATOR(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_array_noth
 HZ3_OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
 HZ3_OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_array_aligned_nothrow)
 
-static void delete_any(void *p)
-{
-    hz3_free(p);
-}
+/* An operator whose body is one call. */
+#define OPERATOR_CALLS(name, own, arguments, call) \
+    static void own arguments \
+    { \
+        call; \
+    } \
+    HZ3_OPERATOR(name, void, arguments, own)
 
-static void delete_any_aligned(void *p, size_t alignment)
-{
-    (void)alignment;
-    hz3_free(p);
-}
-
-HZ3_OPERATOR(_ZdlPv, void, (void *), delete_any)
-HZ3_OPERATOR(_ZdlPvSt11align_val_t, void, (void *, size_t), delete_any_aligned)
+OPERATOR_CALLS(_ZdlPv, delete_any, (void *p), hz3_free(p))
+OPERATOR_CALLS(_ZdlPvSt11align_val_t, delete_any_aligned, (void *p, size_t alignment), ((void)alignment, hz3_free(p)))
 
 /* Forms that were not replaced call those that may be.  Where a form has nothrow as its last argument, that is in a
  * register that these do not read. */
-static void call_delete(void *p)
-{
-    _ZdlPv(p);
-}
-
-HZ3_OPERATOR(_ZdaPv, void, (void *), call_delete)
+OPERATOR_CALLS(_ZdaPv, call_delete, (void *p), _ZdlPv(p))
 HZ3_OPERATOR(_ZdlPvRKSt9nothrow_t, void, (void *), call_delete)
+OPERATOR_CALLS(_ZdaPvRKSt9nothrow_t, call_delete_array, (void *p), _ZdaPv(p))
+OPERATOR_CALLS(_ZdaPvSt11align_val_t, call_delete_aligned, (void *p, size_t alignment),
+               _ZdlPvSt11align_val_t(p, alignment))
+HZ3_OPERATOR(_ZdlPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_aligned)
+OPERATOR_CALLS(_ZdaPvSt11align_val_tRKSt9nothrow_t, call_delete_array_aligned, (void *p, size_t alignment),
+               _ZdaPvSt11align_val_t(p, alignment))
 
 /* Lane secure looks at the size, unless the program has an operator of its own, which may ask for more than it is asked
  * for. */
@@ -171,37 +169,12 @@ static void call_delete_sized(void *p, size_t size)
     _ZdlPv(p);
 }
 
-HZ3_OPERATOR(_ZdlPvm, void, (void *, size_t), call_delete_sized)
-
-static void call_delete_array(void *p)
-{
-    _ZdaPv(p);
-}
-
 static void call_delete_array_sized(void *p, size_t size)
 {
     if (_Znam == new_array && _Znwm == new_throwing && _ZdaPv == call_delete && _ZdlPv == delete_any)
         hz3_block_check_size(p, size, 1, __builtin_return_address(0));
     _ZdaPv(p);
 }
-
-HZ3_OPERATOR(_ZdaPvm, void, (void *, size_t), call_delete_array_sized)
-HZ3_OPERATOR(_ZdaPvRKSt9nothrow_t, void, (void *), call_delete_array)
-
-static void call_delete_aligned(void *p, size_t alignment)
-{
-    _ZdlPvSt11align_val_t(p, alignment);
-}
-
-HZ3_OPERATOR(_ZdaPvSt11align_val_t, void, (void *, size_t), call_delete_aligned)
-HZ3_OPERATOR(_ZdlPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_aligned)
-
-static void call_delete_array_aligned(void *p, size_t alignment)
-{
-    _ZdaPvSt11align_val_t(p, alignment);
-}
-
-HZ3_OPERATOR(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *, size_t), call_delete_array_aligned)
 
 static void call_delete_sized_aligned(void *p, size_t size, size_t alignment)
 {
@@ -218,5 +191,7 @@ static void call_delete_array_sized_aligned(void *p, size_t size, size_t alignme
     _ZdaPvSt11align_val_t(p, alignment);
 }
 
+HZ3_OPERATOR(_ZdlPvm, void, (void *, size_t), call_delete_sized)
+HZ3_OPERATOR(_ZdaPvm, void, (void *, size_t), call_delete_array_sized)
 HZ3_OPERATOR(_ZdlPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_sized_aligned)
 HZ3_OPERATOR(_ZdaPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_array_sized_aligned)

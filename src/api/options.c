@@ -16,63 +16,73 @@
 struct hz3_options hz3_options;
 struct hz3_lock hz3_options_lock;
 
-/* ---- the kinds of options: each parses the whole text, or returns false; takes_<kind> says what it parses ---- */
+/* ---- the kinds of options ---- */
 
-static const char takes_size[] = "bytes, or a number with K, M or G";
-static bool size(const char *text, size_t *value)
-{
-    static const char suffixes[] = "KkMmGg";
-    const char *end, *suffix;
-    if (!hz3_number(text, &end, value)) return false;
-    if (!*end) return true;
-    if (end[1] || !(suffix = strchr(suffixes, *end))) return false;
-    return !__builtin_mul_overflow(*value, (size_t)1024 << (10 * ((suffix - suffixes) / 2)), value);
-}
+struct unit {
+    const char *name;
+    size_t factor;
+};
+static const struct unit bytes[] = {{"", 1},        {"K", 1 << 10},   {"k", 1 << 10},   {"M", 1 << 20},
+                                    {"m", 1 << 20}, {"G", 1ul << 30}, {"g", 1ul << 30}, {NULL, 0}};
+static const struct unit times[] = {{"", 1}, {"ms", 1}, {"s", 1000}, {NULL, 0}};
+static const struct unit none[] = {{"", 1}, {NULL, 0}};
+static const struct unit percents[] = {{"", 1}, {"%", 1}, {NULL, 0}};
 
-static const char takes_size_or_auto[] = "bytes, a number with K, M or G, or auto";
-static bool size_or_auto(const char *text, size_t *value)
-{
-    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
-    return size(text, value);
-}
+/* One of the words, a number with one of the units, or what `parse` takes, which gets the whole text. */
+struct kind {
+    const char *takes; /* for a warning */
+    const struct unit *units;
+    size_t least, most;
+    const char *words[4];
+    size_t first_word; /* the value of the first word; those of the others follow */
+    bool is_number;    /* hz3_control may read it */
+    bool (*parse)(const char *text, size_t *value);
+};
 
-static const char takes_ms[] = "ms, or a number with ms or s";
-static bool ms(const char *text, size_t *value)
+static const struct kind size = {
+    .takes = "bytes, or a number with K, M or G", .units = bytes, .most = SIZE_MAX, .is_number = true};
+static const struct kind size_or_auto = {.takes = "bytes, a number with K, M or G, or auto",
+                                         .units = bytes,
+                                         .most = SIZE_MAX,
+                                         .words = {"auto"},
+                                         .first_word = HZ3_OPTION_AUTO,
+                                         .is_number = true};
+static const struct kind ms = {
+    .takes = "ms, or a number with ms or s", .units = times, .most = INT32_MAX, .is_number = true};
+static const struct kind count = {.takes = "a number, or auto",
+                                  .units = none,
+                                  .least = 1,
+                                  .most = SIZE_MAX,
+                                  .words = {"auto"},
+                                  .first_word = HZ3_OPTION_AUTO,
+                                  .is_number = true};
+static const struct kind percent = {
+    .takes = "1 to 100, with or without %", .units = percents, .least = 1, .most = 100, .is_number = true};
+static const struct kind switch_on = {.takes = "0 or 1", .words = {"0", "1"}, .is_number = true};
+static const struct kind thp = {.takes = "default, always or never", .words = {"default", "always", "never"}};
+static const struct kind foreign = {.takes = "abort or libc", .words = {"abort", "libc"}};
+
+static bool parse(const struct kind *kind, const char *text, size_t *value)
 {
     const char *end;
-    if (!hz3_number(text, &end, value)) return false;
-    if (!strcmp(end, "s") && __builtin_mul_overflow(*value, 1000, value)) return false;
-    return (!*end || !strcmp(end, "ms") || !strcmp(end, "s")) && *value <= INT32_MAX;
+    for (size_t i = 0; kind->words[i]; i++)
+        if (!strcmp(text, kind->words[i])) return *value = kind->first_word + i, true;
+    if (kind->parse) return kind->parse(text, value);
+    if (!kind->units || !hz3_number(text, &end, value)) return false;
+    for (const struct unit *unit = kind->units; unit->name; unit++)
+        if (!strcmp(end, unit->name))
+            return !__builtin_mul_overflow(*value, unit->factor, value) && *value >= kind->least &&
+                   *value <= kind->most;
+    return false;
 }
 
-static const char takes_count[] = "a number, or auto";
-static bool count(const char *text, size_t *value)
-{
-    const char *end;
-    if (!strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
-    return hz3_number(text, &end, value) && !*end && *value > 0;
-}
-
-static const char takes_percent[] = "1 to 100, with or without %";
-static bool percent(const char *text, size_t *value)
-{
-    const char *end;
-    return hz3_number(text, &end, value) && (!*end || !strcmp(end, "%")) && *value >= 1 && *value <= 100;
-}
-
-static const char takes_switch_on[] = "0 or 1";
-static bool switch_on(const char *text, size_t *value)
-{
-    *value = *text == '1';
-    return (*text == '0' || *text == '1') && !text[1];
-}
-
-static const char takes_file[] = "the name of a file";
-static bool file(const char *text, size_t *value)
+static bool is_file(const char *text, size_t *value)
 {
     *value = 0;
     return *text && strlen(text) < sizeof hz3_options.stats_file.path / 2;
 }
+
+static const struct kind file = {.takes = "the name of a file", .parse = is_file};
 
 /* What follows "explain:", or NULL. */
 static const char *explained_file(const char *text)
@@ -81,17 +91,20 @@ static const char *explained_file(const char *text)
     return strncmp(text, explain, strlen(explain)) ? NULL : text + strlen(explain);
 }
 
-static const char takes_report[] = "0, 1, explain, a file's name with a / . or % in it, or explain: before that";
 /* A word such as "yes" is more likely a mistake than a file. */
-static bool report(const char *text, size_t *value)
+static bool is_report(const char *text, size_t *value)
 {
-    if (switch_on(text, value)) return true;
-    if (!strcmp(text, "explain")) return *value = HZ3_STATS_STDERR | HZ3_STATS_EXPLAIN, true;
     const char *explained = explained_file(text), *name = explained ? explained : text;
-    bool fits = file(name, value);
+    bool fits = is_file(name, value);
     *value = HZ3_STATS_FILE | (explained ? HZ3_STATS_EXPLAIN : 0);
     return fits && strpbrk(name, "/.%");
 }
+
+/* The words are 0, HZ3_STATS_STDERR and HZ3_STATS_EXPLAIN. */
+static const struct kind report = {.takes =
+                                       "0, 1, explain, a file's name with a / . or % in it, or explain: before that",
+                                   .words = {"0", "1", "explain"},
+                                   .parse = is_report};
 
 /* 1 is more likely meant as a switch than as SIGHUP; a fault that is handled comes again. */
 static bool is_signal(size_t n)
@@ -101,59 +114,39 @@ static bool is_signal(size_t n)
     return n < 32 ? n && !(never >> n & 1) : n >= (size_t)SIGRTMIN && n < NSIG;
 }
 
-static const char takes_dump[] =
-    "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number, not 1), and peak";
-static bool dump_part(const char *text, size_t *value)
+static bool is_dump_part(const char *text, size_t *value)
 {
     size_t n;
     if (!strcmp(text, "peak")) return *value |= HZ3_DUMP_PEAK, true;
-    bool interval = strchr(text, 's') && ms(text, &n);
+    bool interval = strchr(text, 's') && parse(&ms, text, &n);
     if (!strcmp(text, "USR1") || !strcmp(text, "USR2"))
         n = text[3] == '1' ? SIGUSR1 : SIGUSR2;
-    else if (!interval && !(count(text, &n) && is_signal(n)))
+    else if (!interval && !(parse(&count, text, &n) && is_signal(n)))
         return false;
     size_t before = *value & (interval ? HZ3_DUMP_MS : (size_t)0x7f << HZ3_DUMP_SIGNAL);
     *value |= interval ? n : n << HZ3_DUMP_SIGNAL;
     return n > 0 && !before; /* one of each */
 }
 
-static bool dump(const char *text, size_t *value)
+static bool is_dump(const char *text, size_t *value)
 {
     char part[16];
     *value = 0;
-    if (!strcmp(text, "0")) return true;
     do {
         size_t length = strcspn(text, ",");
         if (length >= sizeof part) return false;
         memcpy(part, text, length);
         part[length] = 0;
-        if (!dump_part(part, value)) return false;
+        if (!is_dump_part(part, value)) return false;
         text += length;
     } while (*text++ == ',');
     return true;
 }
 
-static bool word(const char *text, const char *const *words, size_t *value)
-{
-    for (*value = 0; words[*value]; ++*value)
-        if (!strcmp(text, words[*value])) return true;
-    return false;
-}
-
-static const char *const thp_words[] = {"default", "always", "never", NULL};
-static const char *const foreign_words[] = {"abort", "libc", NULL};
-
-static const char takes_thp[] = "default, always or never";
-static bool thp(const char *text, size_t *value)
-{
-    return word(text, thp_words, value);
-}
-
-static const char takes_foreign[] = "abort or libc";
-static bool foreign(const char *text, size_t *value)
-{
-    return word(text, foreign_words, value);
-}
+static const struct kind dump = {
+    .takes = "0, or a list of a time with ms or s, a signal (USR1, USR2 or its number, not 1), and peak",
+    .words = {"0"},
+    .parse = is_dump};
 
 /* ---- the table ---- */
 
@@ -162,11 +155,10 @@ static const struct option {
     const char *name, *standard[2]; /* HZ3_SMALL_MEMORY */
     enum change change;
     size_t *value;
-    bool (*parse)(const char *text, size_t *value);
-    const char *takes;
+    const struct kind *kind;
 } options[] = {
 #define HZ3_OPTION(name, kind, change, standard, small, meaning) \
-    {"HZ3_" #name, {standard, small}, change, &hz3_options.name, kind, takes_##kind},
+    {"HZ3_" #name, {standard, small}, change, &hz3_options.name, &kind},
 #include "api/options.def"
 #undef HZ3_OPTION
 };
@@ -182,7 +174,7 @@ static const char *chosen(const struct option *option)
 {
     const char *text = environ ? secure_getenv(option->name) : NULL;
     size_t ignored;
-    return text && option->parse(text, &ignored) ? text : standard_of(option);
+    return text && parse(option->kind, text, &ignored) ? text : standard_of(option);
 }
 
 /* Absolute, since the program may change its directory. */
@@ -229,9 +221,11 @@ static void keep_files(void)
     if (hz3_options.STATS & HZ3_STATS_FILE) {
         const char *text = secure_getenv("HZ3_STATS"), *explained = explained_file(text);
         keep_file(&hz3_options.stats_file, explained ? explained : text);
+    } else if (hz3_options.STATS & HZ3_STATS_EXPLAIN) {
+        keep_file(&hz3_options.stats_file, "hz3.%p"); /* the snapshot's, which ends with .memory */
     }
     for (int i = 0; i < OPTIONS && (hz3_options.PROFILE || hz3_options.DUMP); i++)
-        if (options[i].parse == file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
+        if (options[i].kind == &file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
 
 static void choose_retain(bool by_user)
@@ -246,7 +240,7 @@ bool hz3_options_load(void)
     bool readable = environ != NULL, by_user = false; /* a good value of HZ3_RETAIN */
     for (int i = 0; i < OPTIONS; i++) {
         const char *text = chosen(&options[i]);
-        options[i].parse(text, options[i].value);
+        parse(options[i].kind, text, options[i].value);
         by_user |= options[i].value == &hz3_options.RETAIN && text != standard_of(&options[i]);
     }
     keep_files();
@@ -258,16 +252,10 @@ bool hz3_options_load(void)
 
 /* ---- while the program runs ---- */
 
-static bool is_number(const struct option *option)
-{
-    return option->parse != report && option->parse != dump && option->parse != thp && option->parse != foreign &&
-           option->parse != file;
-}
-
 const size_t *hz3_options_find(const char *name)
 {
     for (int i = 0; i < OPTIONS; i++)
-        if (!strcmp(name, options[i].name) && is_number(&options[i])) return options[i].value;
+        if (!strcmp(name, options[i].name) && options[i].kind->is_number) return options[i].value;
     return NULL;
 }
 
@@ -279,7 +267,7 @@ int hz3_options_set(const size_t *option, size_t value)
     for (int i = 0; i < OPTIONS; i++) {
         if (options[i].value != option) continue;
         if (options[i].change != LIVE) return EPERM;
-        if (!options[i].parse(text, &parsed)) return EINVAL;
+        if (!parse(options[i].kind, text, &parsed)) return EINVAL;
         *options[i].value = parsed;
     }
     if (option == &hz3_options.RETAIN) choose_retain(true);
@@ -300,13 +288,13 @@ static void line(const char *format, const char *a, const char *b, const char *c
 /* The value in force: a word, or a number written into buf. */
 static const char *effective(const struct option *option, char *buf, size_t size)
 {
-    if (option->parse == thp) return thp_words[*option->value];
-    if (option->parse == foreign) return foreign_words[*option->value];
-    if (option->parse == report && *option->value & HZ3_STATS_FILE) return hz3_options.stats_file.path;
-    if (option->parse == report && *option->value & HZ3_STATS_EXPLAIN) return "explain";
-    if (option->parse == file) return hz3_options.profile_file.path;
-    if (option->parse == dump) return *option->value ? chosen(option) : "none";
+    const struct kind *kind = option->kind;
+    if (kind == &report && *option->value & HZ3_STATS_FILE) return hz3_options.stats_file.path;
+    if (kind == &report && *option->value & HZ3_STATS_EXPLAIN) return "explain";
+    if (kind == &file) return hz3_options.profile_file.path;
+    if (kind == &dump) return *option->value ? chosen(option) : "none";
     if (*option->value == SIZE_MAX) return "none";
+    if (!kind->units && !kind->parse) return kind->words[*option->value];
     hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
     return buf;
 }
@@ -329,15 +317,16 @@ void hz3_options_report(void)
     for (int i = 0; i < OPTIONS; i++) {
         const char *text = secure_getenv(options[i].name), *source = text ? "environment" : "default";
         char buf[24];
-        const char *value = effective(&options[i], buf, sizeof buf);
         size_t ignored;
-        if (text && !options[i].parse(text, &ignored)) {
-            line("hz3: warning: bad value for %s: %s (it takes %s)\n", options[i].name, text, options[i].takes, "");
+        if (text && !parse(options[i].kind, text, &ignored)) {
+            line("hz3: warning: bad value for %s: %s (it takes %s)\n", options[i].name, text, options[i].kind->takes,
+                 "");
             source = "default";
         }
         if (hz3_options.VERBOSE)
             line("hz3: option %s=%s = %s (%s)\n", options[i].name,
-                 text && *source == 'e' ? text : standard_of(&options[i]), value, source);
+                 text && *source == 'e' ? text : standard_of(&options[i]), effective(&options[i], buf, sizeof buf),
+                 source);
     }
 }
 

@@ -6,7 +6,7 @@
 #include "os/lock.h"
 
 enum { HZ3_FOREIGN_ABORT, HZ3_FOREIGN_LIBC };
-enum { HZ3_STATS_STDERR = 1, HZ3_STATS_FILE = 2, HZ3_STATS_EXPLAIN = 4 }; /* one of the first two, and the third */
+enum { HZ3_STATS_STDERR = 1, HZ3_STATS_EXPLAIN = 2, HZ3_STATS_FILE = 4 }; /* the third: not to stderr */
 
 #define HZ3_DUMP_MS     UINT32_MAX /* the bits of DUMP that are the interval, */
 #define HZ3_DUMP_SIGNAL 32         /* where those of the signal begin, */

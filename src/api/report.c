@@ -7,9 +7,9 @@
 #include "os/os.h"
 #include "os/sandbox.h"
 #include "os/write_signals.h"
-#include "watch/explain.h"
 #include "watch/profile.h"
 #include "watch/sample.h"
+#include "watch/snapshot.h"
 #include "watch/stats.h"
 
 #include <errno.h>
@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* malloc_stats may be called by a thread with a minimal stack.  So functions that need more stack are not inlined. */
 
@@ -50,29 +52,56 @@ static HZ3_NOINLINE void append_stats(const char *text, size_t length)
     if (!written && !stats_are_lost) hz3_options_warn_of_file("statistics", &hz3_options.stats_file);
 }
 
+/* The file's name with an ending. */
+static const char *path_of(const struct hz3_file *file, const char *ending, char path[HZ3_PATH_BYTES])
+{
+    hz3_options_path(file, path);
+    hz3_print(&(struct hz3_text){path, HZ3_PATH_BYTES, strlen(path)}, "%s", ending);
+    return path;
+}
+
+/* False: it cannot be written, of which there is a warning. */
+static HZ3_NOINLINE bool write_snapshot(const char *path)
+{
+    struct hz3_write_signals before;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it would leave the gate closed to forks */
+    hz3_write_signals_block(&before);
+    int file = hz3_os_open_to_write(path, O_TRUNC);
+    if (file >= 0) fchmod(file, S_IRUSR | S_IWUSR); /* it may have lane secure's secrets */
+    bool written = file >= 0 && hz3_snapshot_write(file), closed = file < 0 || close(file) == 0;
+    hz3_write_signals_unblock(&before);
+    if (!written || !closed) hz3_options_warn_of_file("the snapshot for hz3 explain", &hz3_options.stats_file);
+    pthread_setcancelstate(cancel, NULL);
+    errno = saved;
+    return written && closed;
+}
+
+/* Where the resident memory is. */
+static HZ3_NOINLINE void explain(struct hz3_text *text)
+{
+    char path[HZ3_PATH_BYTES] = "";
+    bool told = !hz3_sandboxed() && write_snapshot(path_of(&hz3_options.stats_file, ".memory", path));
+    hz3_stats_text_process(text);
+    hz3_print(text,
+              told ? "hz3 explain %s says where the resident memory is\n"
+                   : "where the resident memory is cannot be told\n",
+              path);
+}
+
 /* With one write, so that those of several processes do not mix. */
-static void write_lines(output *write, struct hz3_text text)
-{
-    hz3_stats_text(&text, hz3_options.VERBOSE);
-    if (hz3_options.STATS & HZ3_STATS_EXPLAIN) hz3_explain_text(&text);
-    write(text.buf, hz3_min(text.length, text.size - 1));
-}
-
-static HZ3_NOINLINE void write_explained(output *write)
-{
-    char buf[HZ3_STATS_BYTES + HZ3_EXPLAIN_BYTES];
-    write_lines(write, (struct hz3_text){buf, sizeof buf, 0});
-}
-
-static HZ3_NOINLINE void write_unexplained(output *write)
+static HZ3_NOINLINE void write_stats(output *write, bool explained)
 {
     char buf[HZ3_STATS_BYTES];
-    write_lines(write, (struct hz3_text){buf, sizeof buf, 0});
+    struct hz3_text text = {buf, sizeof buf, 0};
+    hz3_stats_text(&text, hz3_options.VERBOSE);
+    if (explained) explain(&text);
+    write(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
-static void write_stats(output *write)
+static bool explains(void)
 {
-    (hz3_options.STATS & HZ3_STATS_EXPLAIN ? write_explained : write_unexplained)(write);
+    return hz3_options.STATS & HZ3_STATS_EXPLAIN;
 }
 
 static output *place_of_stats(void)
@@ -82,7 +111,7 @@ static output *place_of_stats(void)
 
 void hz3_report_stats(void)
 {
-    write_stats(write_to_stream);
+    write_stats(write_to_stream, explains());
 }
 
 /* ---- the heap profile ---- */
@@ -124,8 +153,7 @@ static void write_profile_to(int file)
 static HZ3_NOINLINE void write_profile(const char *ending)
 {
     char path[HZ3_PATH_BYTES];
-    hz3_options_path(&hz3_options.profile_file, path);
-    hz3_print(&(struct hz3_text){path, sizeof path, strlen(path)}, "%s", ending);
+    path_of(&hz3_options.profile_file, ending, path);
     struct hz3_write_signals before;
     hz3_sample_pause();
     hz3_write_signals_block(&before);
@@ -159,12 +187,12 @@ static void watch(void)
     hz3_set(hz3_report_watches, true);
 }
 
-/* Without where the resident memory is: the thread may have little stack. */
+/* Without a snapshot, which takes longer. */
 static void dump(const char *ending)
 {
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    if (hz3_options.STATS || !hz3_get(hz3_profile_rate)) write_unexplained(place_of_stats());
+    if (hz3_options.STATS || !hz3_get(hz3_profile_rate)) write_stats(place_of_stats(), false);
     if (hz3_get(hz3_profile_rate)) write_profile(ending);
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
@@ -203,7 +231,7 @@ static void flush_stdout(void)
 static void report_last(void)
 {
     flush_stdout();
-    if (hz3_options.STATS) write_stats(place_of_stats());
+    if (hz3_options.STATS) write_stats(place_of_stats(), explains());
     if (profiles) write_profile("");
 }
 

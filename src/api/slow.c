@@ -13,7 +13,6 @@
 #include "os/gate.h"
 #include "reclaim/search.h"
 #include "reclaim/visit.h"
-#include HZ3_EMPTY_H
 #include "watch/guard.h"
 #include "watch/profile.h"
 #include "watch/sample.h"

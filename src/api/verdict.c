@@ -6,7 +6,6 @@
 #include "back/run.h"
 #include "back/zone.h"
 #include "base/sizeclass.h"
-#include HZ3_EMPTY_H
 #include "watch/guard.h"
 
 #include <dlfcn.h>

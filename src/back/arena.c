@@ -2,7 +2,7 @@
 
 #include "back/huge_pages.h"
 #include "base/sizeclass.h"
-#include "os/random.h"
+#include "os/thread_random.h"
 
 uintptr_t hz3_magazine_area;
 
@@ -23,7 +23,8 @@ static const uintptr_t place_states = (uintptr_t)3 << 43;
 
 /* Windows start at multiples of this, and so have whole huge pages and whole steps of the tables of state bytes. */
 static size_t window_align;
-static size_t magazine_area_bytes, magazine_used, magazine_mapped;
+size_t hz3_magazine_mapped;
+static size_t magazine_area_bytes, magazine_used;
 
 /* The size of a table with an entry for each granule. */
 static size_t table_bytes(size_t window_bytes, size_t entry)
@@ -198,7 +199,7 @@ static bool open_window(size_t bytes, size_t least, bool first)
     hz3_store(hz3_window_count, count + 1, memory_order_release);
     size_t room = hz3_min(window->bytes, hz3_os.address_space) >> (HZ3_GRANULE_SHIFT + 6);
     size_t most = hz3_max(hz3_min(room, (size_t)START_MAX), 1);
-    skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
+    if (GUARD) skip(window, GUARD / HZ3_GRANULE * (1 + hz3_random_mix(hz3_os.random) % most));
     return true;
 }
 
@@ -281,12 +282,12 @@ int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)
 
 uintptr_t hz3_arena_magazines(size_t bytes)
 {
-    if (magazine_used + bytes > magazine_mapped) {
+    if (magazine_used + bytes > hz3_magazine_mapped) {
         /* The last step is left out: a stack's link has no number for the very last magazine. */
-        if (magazine_mapped + (size_t)2 * TABLE_STEP > magazine_area_bytes) return 0;
-        uintptr_t at = hz3_magazine_area + magazine_mapped;
+        if (hz3_magazine_mapped + (size_t)2 * TABLE_STEP > magazine_area_bytes) return 0;
+        uintptr_t at = hz3_magazine_area + hz3_magazine_mapped;
         if (map_part(at, TABLE_STEP, hz3_windows[0].reserved) != HZ3_MAPPED) return 0;
-        magazine_mapped += TABLE_STEP;
+        hz3_magazine_mapped += TABLE_STEP;
     }
     magazine_used += bytes;
     return hz3_magazine_area + magazine_used - bytes;
@@ -304,7 +305,7 @@ void hz3_arena_advise(void)
 
 size_t hz3_arena_metadata_bytes(void)
 {
-    size_t bytes = magazine_mapped;
+    size_t bytes = hz3_magazine_mapped;
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
         bytes += mapped_bytes(window->spans_mapped, sizeof(struct hz3_span)) +
@@ -316,7 +317,7 @@ size_t hz3_arena_metadata_bytes(void)
 
 const struct hz3_place hz3_arena_places[] = {
     HZ3_PLACE("magazines.area", hz3_magazine_area),
-    HZ3_PLACE("magazines.mapped", magazine_mapped),
+    HZ3_PLACE("magazines.mapped", hz3_magazine_mapped),
     HZ3_NUMBER("table.step", TABLE_STEP),
     HZ3_PLACES_END,
 };

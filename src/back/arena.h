@@ -25,6 +25,7 @@ size_t hz3_arena_metadata_bytes(void); /* of all tables and magazines */
 /* Magazines lie in one range of their own, so that 26 bits name one.  They are never unmapped. */
 enum { HZ3_MAGAZINE_AREA_BITS = 34 };
 extern uintptr_t hz3_magazine_area;
+extern size_t hz3_magazine_mapped; /* bytes of it */
 /* Returns the next `bytes` of that range (a multiple of 256, at most 64 KiB), or 0.  The magazines' lock is held. */
 uintptr_t hz3_arena_magazines(size_t bytes);
 extern const struct hz3_place hz3_arena_places[]; /* for readers outside: base/layout */

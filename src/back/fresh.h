@@ -1,5 +1,4 @@
-/* Prepares objects that a run hands out.  In lane secure they are wiped and shuffled (secure/wiped_fresh.c); in other
- * lanes nothing is done to them. */
+/* Prepares objects that a run hands out in lane secure: they are wiped and shuffled (secure/wiped_fresh.c). */
 #ifndef HZ3_BACK_FRESH_H
 #define HZ3_BACK_FRESH_H
 

@@ -6,9 +6,7 @@
 #include "back/limits.h"
 #include "back/page_map.h"
 
-/* Sets them by the option. */
-void hz3_huge_pages_set(enum hz3_thp thp);
-extern bool hz3_huge_pages_never, hz3_huge_pages_always;
+extern enum hz3_thp hz3_huge_pages; /* as the option says; const after start */
 /* Reads which huge pages the system makes; hz3_pages_lock is held. */
 void hz3_huge_pages_learn(void);
 

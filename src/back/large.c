@@ -5,7 +5,7 @@
 #include "back/large_cache.h"
 #include "back/purge.h"
 #include "base/check.h"
-#include "os/random.h"
+#include "os/thread_random.h"
 
 #include <string.h>
 

@@ -10,7 +10,6 @@
 
 enum {
     AGAIN_MS = 250, /* to read a group's memory.stat takes about 15 us */
-    LITTLE = 32,    /* with less than this share of the limit nothing would go back: hz3_pages_pressed */
 };
 
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
@@ -34,7 +33,9 @@ static void read_charge(void)
 
 void hz3_learn_again(uint32_t now)
 {
-    if (likely(!hz3_get(limited_by_group)) || hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / LITTLE) return;
+    if (likely(!hz3_get(limited_by_group)) ||
+        hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE)
+        return;
     if (!hz3_ms_passed(hz3_get(read_at), AGAIN_MS, now) || hz3_sandboxed() || !hz3_trylock(&hz3_pages_lock)) return;
     hz3_set(read_at, now);
     read_charge();

@@ -4,13 +4,9 @@
 #include "os/os.h"
 #include "os/refusal.h"
 
-enum {
-    LOCKED_DIRTY_MAX = 256 << 10,
-    BOUND_SHARE = 16, /* of what is in use */
-    OWED_UNIT = 4096,
-};
-#define BOUND_MIN HZ3_KIB(512)
-#define OWED_MUCH HZ3_MIB(64) /* to owe as much as is in use, or this, allows as much again to be kept */
+enum { OWED_UNIT = 4096 };
+#define BOUND_MIN (2 * HZ3_POLICY_LITTLE)
+#define OWED_MUCH (4 * HZ3_POLICY_MUCH) /* to owe as much as is in use, or this, allows as much again to be kept */
 
 HZ3_ATOMIC(uint32_t) hz3_pages_decay = 1000;
 HZ3_ATOMIC(size_t) hz3_pages_dirty_max = SIZE_MAX;
@@ -26,12 +22,12 @@ static size_t unpaid(size_t used)
 
 static size_t in_use(void)
 {
-    return hz3_max(hz3_gauge(HZ3_GAUGE_USED), BOUND_MIN * BOUND_SHARE);
+    return hz3_max(hz3_gauge(HZ3_GAUGE_USED), BOUND_MIN * HZ3_POLICY_SHARE);
 }
 
 size_t hz3_pages_growth_bound(size_t free)
 {
-    size_t used = in_use(), share = used / BOUND_SHARE;
+    size_t used = in_use(), share = used / HZ3_POLICY_SHARE;
     return hz3_min(share + (free > share ? unpaid(used) : 0), hz3_get(hz3_pages_dirty_max));
 }
 
@@ -62,7 +58,7 @@ void hz3_pages_locked(void)
 {
     hz3_set(hz3_pages_are_locked, true);
     hz3_set(hz3_pages_retain_learns, false);
-    if (hz3_get(hz3_pages_dirty_max) > LOCKED_DIRTY_MAX) hz3_set(hz3_pages_dirty_max, LOCKED_DIRTY_MAX);
+    if (hz3_get(hz3_pages_dirty_max) > HZ3_POLICY_LITTLE) hz3_set(hz3_pages_dirty_max, HZ3_POLICY_LITTLE);
 }
 
 const struct hz3_place hz3_limits_places[] = {

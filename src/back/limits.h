@@ -4,6 +4,7 @@
 
 #include "back/gauges.h"
 #include "back/page_map.h"
+#include "back/policy.h"
 #include "base/layout.h"
 #include "os/os.h"
 
@@ -65,7 +66,7 @@ HZ3_INLINE bool hz3_pages_near_limit(void)
 /* Above the limit, with memory to give back.  Without that condition, memory in use would press for ever. */
 HZ3_INLINE bool hz3_pages_pressed(void)
 {
-    return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_get(hz3_pages_soft_limit) / 32;
+    return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE;
 }
 
 /* Whether nobody gets so many bytes at once, as there is less memory (os/refusal).  Unknown, and so false, while memory
@@ -84,11 +85,10 @@ HZ3_INLINE bool hz3_pages_mapped_counts(void)
 {
     return hz3_get(hz3_os.counts_mapped) || hz3_get(hz3_pages_are_locked);
 }
-/* With so many bytes waiting the background thread is worth its cost: no more than one class of the transfer cache may
- * hold; or twice that where the thread's stack is locked, too. */
+/* With so many bytes waiting the background thread is worth its cost: more where its stack is locked, too. */
 HZ3_INLINE size_t hz3_pages_much(void)
 {
-    return hz3_get(hz3_pages_are_locked) ? HZ3_MIB(32) : HZ3_MIB(16);
+    return (size_t)HZ3_POLICY_MUCH << hz3_get(hz3_pages_are_locked);
 }
 extern const struct hz3_place hz3_limits_places[]; /* for readers outside: base/layout */
 #endif

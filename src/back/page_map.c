@@ -15,8 +15,10 @@ void hz3_map_tag(uintptr_t start, size_t granules, unsigned cls, unsigned owner)
 {
     struct hz3_window *window = hz3_window_of((void *)start);
     struct hz3_tag *tags = &window->tags[hz3_granule_of(window, (void *)start)];
-    for (size_t i = 0; i < granules; i++) tags[i].cls = (uint8_t)cls;
-    hz3_map_own(start, granules, owner);
+    for (size_t i = 0; i < granules; i++) {
+        tags[i].cls = (uint8_t)cls;
+        hz3_set(tags[i].owner, (uint8_t)owner);
+    }
 }
 
 void hz3_map_own(uintptr_t start, size_t granules, unsigned owner)

@@ -26,7 +26,7 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
             kind == HZ3_SPAN_RUN ? hz3_run_span_take(granules) : hz3_take_any(granules, align_granules, kind);
         bool fresh = hz3_grown != before;
         size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING);
-        if (!again) waits = hz3_pages_being_purged();
+        if (!again) waits = hz3_get(hz3_pages_being_purged);
         hz3_unlock(&hz3_pages_lock);
         if (span && span->zeroed && !fresh) hz3_rent_retook(hz3_span_bytes(span));
         /* Growth makes room.  (Not for a run of one granule: it would have taken any dirty span.) */

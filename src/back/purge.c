@@ -11,23 +11,21 @@
 #include "back/vma_edges.h"
 
 enum {
-    BROKEN_SHARE = 16, /* huge pages are to stay broken once this share of what is in use went out of them */
-    REFUSED_MS = 1000,
     CUT_MIN = 32,   /* granules; the least that is cut off a long span to be purged */
     WAIT_MS = 1000, /* for another thread's purge, which may be gone: in a child not made by fork */
 };
 
-static HZ3_ATOMIC(uint32_t) being_purged; /* how many spans are; under the page pool's lock */
-static _Thread_local bool purging_here;   /* this thread is purging one of them */
-static bool awaited;                      /* somebody waits for the end of one; under that lock */
-static HZ3_ATOMIC(uint32_t) ended;        /* how many ended that were awaited */
-static HZ3_ATOMIC(uint32_t) refused_at;   /* ms, when the system last refused to purge; a hint, 0: never */
-static HZ3_ATOMIC(size_t) heeded;         /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
+HZ3_ATOMIC(uint32_t) hz3_pages_being_purged;
+static _Thread_local bool purging_here; /* this thread is purging one of them */
+static bool awaited;                    /* somebody waits for the end of one; under that lock */
+static HZ3_ATOMIC(uint32_t) ended;      /* how many ended that were awaited */
+static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
+static HZ3_ATOMIC(size_t) heeded;       /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
 
 bool hz3_pages_refused(void)
 {
     uint32_t at = hz3_get(refused_at);
-    return at && (uint32_t)hz3_os_now_ms() - at < REFUSED_MS;
+    return at && (uint32_t)hz3_os_now_ms() - at < HZ3_POLICY_LATER_MS;
 }
 
 /* Gives back the pages of tables that describe nothing but granules [first, end), which are free: of state bytes, all
@@ -63,14 +61,14 @@ static void begin_purge(struct hz3_span *span)
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, HZ3_SPAN_PURGING);
     purging_here = true;
-    hz3_add(being_purged, 1);
+    hz3_add(hz3_pages_being_purged, 1);
 }
 
 /* To be called before the lock is released under which the span was filed.  If a fork came in between, the child would
  * have a purge that nobody ends. */
 static void end_purge(void)
 {
-    hz3_sub(being_purged, 1);
+    hz3_sub(hz3_pages_being_purged, 1);
     purging_here = false;
     if (likely(!awaited)) return;
     awaited = false;
@@ -78,16 +76,11 @@ static void end_purge(void)
     hz3_os_wake(&ended);
 }
 
-uint32_t hz3_pages_being_purged(void)
-{
-    return hz3_get(being_purged);
-}
-
 void hz3_pages_await_purge(void)
 {
     hz3_lock(&hz3_pages_lock);
     uint32_t before = hz3_get(ended);
-    bool some = awaited = hz3_get(being_purged);
+    bool some = awaited = hz3_get(hz3_pages_being_purged);
     hz3_unlock(&hz3_pages_lock);
     if (some) hz3_os_wait(&ended, before, WAIT_MS);
 }
@@ -271,8 +264,9 @@ static void purge_again(struct hz3_window *window, size_t granule)
 
 void hz3_pages_stay_broken(void)
 {
-    size_t broken = hz3_get(hz3_os_broken), much = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / BROKEN_SHARE, HZ3_MIB(2));
-    if (hz3_huge_pages_always || broken - hz3_get(heeded) < much) return;
+    size_t broken = hz3_get(hz3_os_broken),
+           much = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_SHARE, HZ3_POLICY_STEP);
+    if (hz3_huge_pages == HZ3_THP_ALWAYS || broken - hz3_get(heeded) < much) return;
     hz3_set(heeded, broken);
     for (uint32_t i = 0; i < hz3_load(hz3_window_count, memory_order_acquire); i++) {
         struct hz3_window *window = &hz3_windows[i];
@@ -331,5 +325,5 @@ void hz3_pages_heed_limits(void)
 
 void hz3_pages_after_fork(void)
 {
-    if (hz3_get(being_purged) != purging_here) hz3_set(being_purged, purging_here);
+    if (hz3_get(hz3_pages_being_purged) != purging_here) hz3_set(hz3_pages_being_purged, purging_here);
 }

@@ -31,7 +31,7 @@ void hz3_pages_after_fork(void);
 void hz3_pages_make_room(size_t bytes);
 
 /* How many spans are being purged, and so are in no list. */
-uint32_t hz3_pages_being_purged(void);
+extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* written under the page pool's lock */
 /* Waits until another thread has ended a purge, if there is one. */
 void hz3_pages_await_purge(void);
 #endif

@@ -1,5 +1,6 @@
 #include "back/rent.h"
 
+#include "back/policy.h"
 #include "os/os.h"
 #include "os/price.h"
 #include "os/sandbox.h"

@@ -124,7 +124,7 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     unsigned fresh = hz3_min(want - got, info->objects - bump);
     for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
     hz3_set(run->bump, (uint16_t)bump);
-    hz3_fresh_prepare(run, objects, got, fresh);
+    if (HZ3_SECURE) hz3_fresh_prepare(run, objects, got, fresh);
     hz3_add(run->live, got);
     return got;
 }

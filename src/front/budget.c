@@ -2,12 +2,11 @@
 
 #include "base/sizeclass.h"
 #include "front/evict.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 enum {
-    START_BYTES = 128, /* a small class's first magazine; two lines, so that few objects share theirs with a stranger */
-    STORE_MAX = 8,     /* magazines that a class stores */
-    FIRST_MIN = 2,     /* objects in a larger class's first magazine, which counts */
+    STORE_MAX = 8, /* magazines that a class stores */
+    FIRST_MIN = 2, /* objects in a larger class's first magazine, which counts */
 };
 
 #define STORE_BYTES HZ3_KIB(32) /* in the magazines that a class stores */
@@ -22,12 +21,6 @@ void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes)
     intptr_t before = hz3_budget_total; /* when it is set a second time some of it may be claimed already */
     hz3_budget_total = (intptr_t)hz3_min(total_bytes, (size_t)INTPTR_MAX / 2);
     hz3_add(hz3_budget_unclaimed, hz3_budget_total - before);
-}
-
-unsigned hz3_budget_start_capacity(unsigned cls)
-{
-    unsigned free = hz3_cache_free_capacity(cls);
-    return hz3_min(hz3_max(START_BYTES / hz3_class_info[cls].size, 1u), free);
 }
 
 HZ3_RACY static unsigned earned_capacity(const struct hz3_thread *thread, unsigned cls)

@@ -9,8 +9,13 @@
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
 
-/* The capacity with which a thread begins. */
-unsigned hz3_budget_start_capacity(unsigned cls);
+/* The capacity with which a thread begins.  The objects of a small class's first magazine have two cache lines, so that
+ * few share theirs with another thread's. */
+enum { HZ3_BUDGET_START_BYTES = 128 };
+HZ3_INLINE unsigned hz3_budget_start_capacity(unsigned cls)
+{
+    return hz3_min(hz3_max(HZ3_BUDGET_START_BYTES / hz3_class_info[cls].size, 1u), hz3_cache_free_capacity(cls));
+}
 /* The class missed: its room doubles.  No thread takes more than a quarter of what is left for all, as in shared packet
  * buffers (Choudhury & Hahne 1998, dynamic thresholds).  So a few threads may have much, and some is left for the next.
  * A thread that has twice that threshold, since others came after it, gives some back. */

@@ -4,7 +4,7 @@
 #include "front/outgoing.h"
 #include "front/spares.h"
 #include "middle/owner_stash.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 /* The heap whose stash takes the magazine, since all its objects are of that heap; HZ3_NO_OWNER: there is none.
  * The thread's own stay in its heap if others could mix them. */

@@ -1,8 +1,9 @@
 #include "front/orphans.h"
 
 #include "front/evict.h"
+#include "front/outgoing.h"
 #include "front/roll.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 enum {
     NOTES = (HZ3_MAGAZINE_BYTES - 2 * sizeof(void *)) / sizeof(uint32_t), /* on a page, which is a magazine's memory */
@@ -182,32 +183,30 @@ static void each_note(unsigned cls, void (*visit)(void *place, unsigned index, v
     hz3_unlock(&hz3_orphans_lock);
 }
 
-static void count_objects(void *place, unsigned index, void *sum)
+struct count {
+    unsigned cls;
+    size_t objects;
+};
+
+static void count_magazine(void *place, unsigned index, void *to)
 {
-    *(size_t *)sum += hz3_magazine_objects(&((struct hz3_magazine *)place)->word[index]);
+    ((struct count *)to)->objects += hz3_magazine_objects(&((struct hz3_magazine *)place)->word[index]);
+}
+
+static void count_outbox(void *place, unsigned magazines, void *to)
+{
+    const struct hz3_outbox *outbox = place;
+    struct count *count = to;
+    if (magazines) return; /* it is empty ones */
+    count->objects += hz3_outgoing_objects(outbox, count->cls) + hz3_quarantine_objects(outbox, count->cls);
 }
 
 size_t hz3_orphans_objects(unsigned cls)
 {
-    size_t objects = 0;
-    each_note(cls, count_objects, &objects);
-    return objects;
-}
-
-struct visitor {
-    void (*visit)(const struct hz3_outbox *outbox, void *arg);
-    void *arg;
-};
-
-static void visit_outbox(void *place, unsigned count, void *arg)
-{
-    const struct visitor *visitor = (const struct visitor *)arg;
-    if (!count) visitor->visit((const struct hz3_outbox *)place, visitor->arg);
-}
-
-void hz3_orphans_each_outbox(void (*visit)(const struct hz3_outbox *outbox, void *arg), void *arg)
-{
-    each_note(NO_CLASS, visit_outbox, &(struct visitor){visit, arg});
+    struct count count = {cls, 0};
+    each_note(cls, count_magazine, &count);
+    each_note(NO_CLASS, count_outbox, &count);
+    return count.objects;
 }
 
 size_t hz3_orphans_waiting(void)

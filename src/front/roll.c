@@ -8,17 +8,19 @@ _Static_assert(sizeof(struct hz3_roll_entry) <= HZ3_MAGAZINE_BYTES - FIRST_WORD 
 
 struct hz3_roll_entry *hz3_roll;
 static struct hz3_roll_entry *buckets[BUCKETS];
-static pthread_mutexattr_t kind;
 
 static struct hz3_roll_entry **bucket_of(const struct hz3_thread *thread)
 {
     return &buckets[((uintptr_t)thread >> 12) * 0x9e3779b97f4a7c15u >> 54];
 }
 
-void hz3_roll_start(void)
+void hz3_roll_hold(struct hz3_roll_entry *entry)
 {
+    pthread_mutexattr_t kind;
     pthread_mutexattr_init(&kind);
     hz3_libc_make_robust(&kind);
+    pthread_mutex_init(&entry->there, &kind);
+    pthread_mutex_lock(&entry->there);
 }
 
 struct hz3_roll_entry *hz3_roll_open(void)
@@ -26,8 +28,7 @@ struct hz3_roll_entry *hz3_roll_open(void)
     struct hz3_magazine *magazine = hz3_magazine_get(0);
     if (!magazine) return NULL;
     struct hz3_roll_entry *entry = (struct hz3_roll_entry *)&magazine->word[FIRST_WORD];
-    pthread_mutex_init(&entry->there, &kind);
-    pthread_mutex_lock(&entry->there);
+    hz3_roll_hold(entry);
     return entry;
 }
 
@@ -36,9 +37,10 @@ void hz3_roll_close(struct hz3_roll_entry *entry)
     pthread_mutex_unlock(&entry->there);
 }
 
-void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, struct hz3_heap *heap)
+struct hz3_roll_entry *hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, struct hz3_heap *heap)
 {
-    struct hz3_roll_entry **bucket = bucket_of(thread);
+    struct hz3_roll_entry **bucket = bucket_of(thread), *earlier = *bucket;
+    while (earlier && earlier->thread != thread) earlier = earlier->same_bucket;
     entry->thread = thread;
     entry->heap = heap;
     entry->gate_slot = 0;
@@ -49,6 +51,7 @@ void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, str
     entry->next = hz3_roll;
     if (hz3_roll) hz3_roll->prev = entry;
     hz3_roll = entry;
+    return earlier;
 }
 
 void hz3_roll_strike(struct hz3_roll_entry *entry)
@@ -59,13 +62,6 @@ void hz3_roll_strike(struct hz3_roll_entry *entry)
     *(entry->prev ? &entry->prev->next : &hz3_roll) = entry->next;
     if (entry->next) entry->next->prev = entry->prev;
     hz3_magazine_put(0, (struct hz3_magazine *)hz3_roll_memory(entry));
-}
-
-struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread)
-{
-    struct hz3_roll_entry *entry = *bucket_of(thread);
-    while (entry && entry->thread != thread) entry = entry->same_bucket;
-    return entry;
 }
 
 void *hz3_roll_memory(struct hz3_roll_entry *entry)
@@ -86,10 +82,4 @@ void hz3_roll_keep(struct hz3_roll_entry *own)
     if (!own) return;
     *bucket_of(own->thread) = own;
     own->next = own->prev = own->same_bucket = NULL;
-}
-
-void hz3_roll_hold_again(struct hz3_roll_entry *own)
-{
-    pthread_mutex_init(&own->there, &kind);
-    pthread_mutex_lock(&own->there);
 }

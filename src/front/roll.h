@@ -21,17 +21,15 @@ struct hz3_roll_entry {
 
 extern struct hz3_roll_entry *hz3_roll; /* its first entry, or NULL */
 
-void hz3_roll_start(void);
 /* Makes an entry, held by this thread; NULL: no memory. */
 struct hz3_roll_entry *hz3_roll_open(void);
 /* This thread no longer holds its entry. */
 void hz3_roll_close(struct hz3_roll_entry *entry);
 
-void hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, struct hz3_heap *heap);
+/* Returns the entry of an earlier thread whose memory was at the same place, or NULL. */
+struct hz3_roll_entry *hz3_roll_enter(struct hz3_roll_entry *entry, struct hz3_thread *thread, struct hz3_heap *heap);
 /* Removes the entry, which does not exist after this. */
 void hz3_roll_strike(struct hz3_roll_entry *entry);
-/* The entry of an earlier thread whose memory was at the same place, or NULL. */
-struct hz3_roll_entry *hz3_roll_find(const struct hz3_thread *thread);
 bool hz3_roll_is_gone(struct hz3_roll_entry *entry);
 
 /* The magazine that the entry is made of. */
@@ -40,5 +38,5 @@ void *hz3_roll_memory(struct hz3_roll_entry *entry);
 /* In a forked child: only this entry is left, or none if it is NULL.  Does not write to the others. */
 void hz3_roll_keep(struct hz3_roll_entry *own);
 /* Its thread has a new number, and so has to take its entry's mutex anew. */
-void hz3_roll_hold_again(struct hz3_roll_entry *own);
+void hz3_roll_hold(struct hz3_roll_entry *own);
 #endif

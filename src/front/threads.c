@@ -13,7 +13,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
-#include HZ3_QUARANTINE_H
+#include HZ3_SECURE_H
 
 #include <limits.h>
 #include <string.h>
@@ -199,13 +199,12 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     hz3_sandbox_join();
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
-    struct hz3_roll_entry *lost = hz3_roll_find(self);
-    if (lost) strike_off_lost(lost);
     take_handoff(self, heap);
     self->self = pthread_self();
     self->tid = number_of(self->self);
     self->outbox = &hz3_outbox;
-    hz3_roll_enter(self->entry, self, heap);
+    struct hz3_roll_entry *lost = hz3_roll_enter(self->entry, self, heap);
+    if (lost) strike_off_lost(lost);
     if (joined++ == 0) set_nobody_left(false);
     hz3_set(hz3_threads_several, joined > 1);
     crowd = hz3_max(crowd, joined);
@@ -216,7 +215,6 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
 
 void hz3_cache_start(void (*at_end)(void *))
 {
-    hz3_roll_start();
     has_exit_key = pthread_key_create(&exit_key, at_end) == 0;
 }
 
@@ -263,7 +261,7 @@ void hz3_cache_after_fork(bool whole)
 void hz3_threads_answer(struct hz3_thread *self)
 {
     self->has_to_answer = false;
-    if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold_again(self->entry);
+    if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold(self->entry);
 }
 
 /* ---- observation ---- */
@@ -305,54 +303,30 @@ HZ3_RACY unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum)
     return threads;
 }
 
-HZ3_RACY static void count_outbox(const struct hz3_outbox *outbox, unsigned cls, struct hz3_cached *cached)
+/* Both may be NULL. */
+HZ3_RACY static size_t count(const struct hz3_cache *cache, const struct hz3_outbox *outbox, unsigned cls)
 {
-    if (!outbox) return;
-    cached->outgoing += hz3_outgoing_objects(outbox, cls);
-    cached->thread += hz3_quarantine_objects(outbox, cls);
+    size_t waiting = outbox ? hz3_outgoing_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls) : 0;
+    return (cache ? hz3_cache_count(cache, cls) : 0) + waiting;
 }
 
-struct count_of {
-    unsigned cls;
-    struct hz3_cached *cached;
-};
-
-static void count_orphan(const struct hz3_outbox *outbox, void *arg)
+HZ3_RACY size_t hz3_cache_objects(unsigned cls)
 {
-    const struct count_of *count = (const struct count_of *)arg;
-    count_outbox(outbox, count->cls, count->cached);
-}
-
-HZ3_RACY struct hz3_cached hz3_cache_look(unsigned cls)
-{
-    struct hz3_cached cached = {0};
     hz3_lock(&hz3_threads_lock);
     hz3_threads_call_roll_locked();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
-        cached.thread += hz3_cache_count(&entry->thread->cache, cls);
-        count_outbox(*entry->thread->outbox, cls, &cached);
-    }
-    for (unsigned i = 0; i < HZ3_HANDOFFS; i++) {
-        const struct hz3_cache *left = hz3_handoff_look(i);
-        if (left) cached.thread += hz3_cache_count(left, cls);
-    }
-    cached.thread += hz3_orphans_objects(cls);
-    hz3_orphans_each_outbox(count_orphan, &(struct count_of){cls, &cached});
+    size_t objects = hz3_orphans_objects(cls);
+    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+        objects += count(&entry->thread->cache, *entry->thread->outbox, cls);
+    for (unsigned i = 0; i < HZ3_HANDOFFS; i++) objects += count(hz3_handoff_look(i), NULL, cls);
     hz3_unlock(&hz3_threads_lock);
-    return cached;
+    return objects;
 }
 
 size_t hz3_cache_bytes(void)
 {
-    const struct hz3_cache *cache = &hz3_thread.cache;
-    bool has_magazines = hz3_thread.state == HZ3_THREAD_JOINED;
+    const struct hz3_cache *cache = hz3_thread.state == HZ3_THREAD_JOINED ? &hz3_thread.cache : NULL;
     size_t bytes = 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        struct hz3_cached here = {0};
-        if (has_magazines) here.thread = hz3_cache_count(cache, cls);
-        if (hz3_outbox) count_outbox(hz3_outbox, cls, &here);
-        bytes += (here.thread + here.outgoing) * hz3_class_size(cls);
-    }
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += count(cache, hz3_outbox, cls) * hz3_class_size(cls);
     return bytes;
 }
 

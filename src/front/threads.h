@@ -43,16 +43,8 @@ int hz3_threads_find(const void *p, unsigned cls);
 
 /* Sums over all threads, ended ones too; running ones may change meanwhile.  Returns how many threads there are. */
 unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
-struct hz3_cached {
-    size_t thread;   /* objects in magazines of live threads, beside them, and in handoffs */
-    size_t outgoing; /* in outboxes, on their way home */
-};
-struct hz3_cached hz3_cache_look(unsigned cls);
-HZ3_INLINE size_t hz3_cache_objects(unsigned cls)
-{
-    struct hz3_cached cached = hz3_cache_look(cls);
-    return cached.thread + cached.outgoing;
-}
+/* Objects of the class in threads' magazines and outboxes, in handoffs, and with orphans. */
+size_t hz3_cache_objects(unsigned cls);
 /* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
 extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */

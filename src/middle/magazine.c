@@ -47,12 +47,6 @@ struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint)
     return bundle;
 }
 
-struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
-{
-    struct hz3_magazine *bundle = hz3_magazine_get_ready_bundle(hint);
-    return bundle ? bundle : hz3_magazine_carve();
-}
-
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count)
 {
     bundle->header.top = (uint8_t)count;

@@ -148,12 +148,16 @@ struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put(unsigned hint, struct hz3_magazine *magazine);
 /* A bundle is several empty magazines that move by one compare-and-swap: linked by word[1], and header.top of the first
  * says how many. */
-struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint); /* or NULL: no memory */
 void hz3_magazine_put_bundle(unsigned hint, struct hz3_magazine *bundle, unsigned count);
-struct hz3_magazine *hz3_magazine_carve(void); /* the same, of memory that was never used */
+struct hz3_magazine *hz3_magazine_carve(void); /* a bundle of memory that was never used, or NULL */
 /* Without a lock: an empty magazine if there is one, or NULL.  hz3_magazine_stock_up sees to it that there are some. */
 struct hz3_magazine *hz3_magazine_get_ready(unsigned hint);
 struct hz3_magazine *hz3_magazine_get_ready_bundle(unsigned hint); /* the same for a bundle */
+HZ3_INLINE struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
+{
+    struct hz3_magazine *bundle = hz3_magazine_get_ready_bundle(hint);
+    return bundle ? bundle : hz3_magazine_carve();
+}
 void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock;            /* for fork */
 extern const struct hz3_place hz3_magazine_places[]; /* for readers outside: base/layout */

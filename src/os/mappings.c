@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "os/mappings.h"
 
+#include "base/print.h"
 #include "os/os.h"
 #include "os/sandbox.h"
 
@@ -47,61 +48,67 @@ static int read_path(struct file *list, int c, struct hz3_mapping *mapping)
     return c;
 }
 
-/* A line below a mapping's, such as "Rss:  12 kB", whose first character is c. */
-static int read_figure(struct file *list, int c, size_t *resident)
-{
-    const char *key = "Rss:";
-    size_t kib = 0;
-    for (; *key && c == *key; key++) c = next_byte(list);
-    for (; c >= 0 && c != '\n'; c = next_byte(list))
-        if (c >= '0' && c <= '9') kib = kib * 10 + (size_t)(c - '0');
-    if (!*key) *resident = kib << 10;
-    return c;
-}
-
-/* Reads up to the line of the mapping after `mapping`, and calls visit for `mapping`, unless it is the first line. */
-static bool next_mapping(struct file *list, struct hz3_mapping *mapping,
-                         bool (*visit)(const struct hz3_mapping *mapping, void *to), void *to)
+/* Reads a line.  False: there is none. */
+static bool next_mapping(struct file *list, struct hz3_mapping *mapping)
 {
     int c;
-    uintptr_t start;
-    for (start = hex(list, &c); c >= 0 && c != '-'; start = hex(list, &c))
-        if (read_figure(list, c, &mapping->resident) < 0) return false;
-    if (mapping->end && !visit(mapping, to)) return false;
-    if (c < 0) return false;
-    mapping->start = start;
+    mapping->start = hex(list, &c);
+    if (c != '-') return false;
     mapping->end = hex(list, &c);
-    mapping->resident = 0;
-    mapping->executable = false;
-    for (int i = 0; i < 5; i++) mapping->executable |= next_byte(list) == 'x'; /* rwxp, and a space */
+    char rights[5]; /* rwxp, and a space */
+    for (int i = 0; i < 5; i++) rights[i] = (char)next_byte(list);
+    mapping->readable = rights[0] == 'r';
+    mapping->writable = rights[1] == 'w';
+    mapping->executable = rights[2] == 'x';
     mapping->offset = hex(list, &c);
     return read_path(list, c, mapping) >= 0;
 }
 
-bool hz3_os_each_mapping(bool resident, bool (*visit)(const struct hz3_mapping *mapping, void *to), void *to)
+bool hz3_os_each_mapping(bool (*visit)(const struct hz3_mapping *mapping, void *to), void *to)
 {
     struct file list = {.fd = -1};
     struct hz3_mapping mapping = {.end = 0};
-    if (!hz3_sandboxed()) list.fd = hz3_os_open(resident ? "/proc/self/smaps" : "/proc/self/maps");
+    if (!hz3_sandboxed()) list.fd = hz3_os_open("/proc/self/maps");
     if (list.fd >= 0) {
-        while (next_mapping(&list, &mapping, visit, to)) continue;
+        while (next_mapping(&list, &mapping) && visit(&mapping, to)) continue;
         hz3_os_close(list.fd);
     }
     return mapping.end != 0;
 }
 
-size_t hz3_os_resident(uintptr_t at, size_t bytes)
+void hz3_os_in_memory(uintptr_t at, size_t count, unsigned char *pages)
 {
     int saved = errno;
-    unsigned char in_memory[256];
-    size_t pages = 0;
-    uintptr_t end = hz3_round_up(at + bytes, hz3_os.page);
-    for (at -= at % hz3_os.page; at < end;) {
-        size_t part = hz3_min(end - at, sizeof in_memory * hz3_os.page);
-        if (mincore((void *)at, part, in_memory) == 0)
-            for (size_t i = 0; i < part / hz3_os.page; i++) pages += in_memory[i] & 1;
-        at += part;
-    }
+    bool mapped = mincore((void *)at, count * hz3_os.page, pages) == 0;
+    for (size_t i = 0; i < count; i++) pages[i] = mapped ? pages[i] & 1 : 0;
     errno = saved;
-    return pages * hz3_os.page;
+}
+
+/* ---- which file a piece of code came from ---- */
+
+struct search {
+    uintptr_t code, first; /* first: where the file's first mapping starts */
+    uint64_t path;
+    char *name;
+    size_t size, *offset;
+    bool found;
+};
+
+static bool look(const struct hz3_mapping *mapping, void *to)
+{
+    struct search *search = to;
+    if (mapping->path != search->path) search->first = mapping->start;
+    search->path = mapping->path;
+    search->found = search->code - mapping->start < mapping->end - mapping->start;
+    if (!search->found) return true;
+    hz3_print_name(&(struct hz3_text){search->name, search->size, 0}, mapping->path ? mapping->name : "?", 0);
+    *search->offset = search->code - search->first;
+    return false;
+}
+
+bool hz3_os_module_of(const void *code, char *name, size_t size, size_t *offset)
+{
+    struct search search = {.code = (uintptr_t)code, .name = name, .size = size, .offset = offset};
+    hz3_os_each_mapping(look, &search);
+    return search.found;
 }

@@ -20,8 +20,10 @@ extern struct hz3_os hz3_os;
 void hz3_os_start(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
 void hz3_os_after_fork(void);              /* in the child */
-/* The program's name at its start, from the first call after libc's start on.  Programs overwrite argv, where libc's
- * own copy of it lies, to show in ps what they do. */
+/* To be called when libc has started: asks it for the program's name and the next library's functions. */
+void hz3_os_libc_started(void);
+/* The program's name at its start.  Programs overwrite argv, where libc's own copy of it lies, to show in ps what they
+ * do. */
 const char *hz3_os_program(void);
 /* Both read files: only while not hz3_sandboxed.  False: there is no descriptor left, and nothing was learnt. */
 bool hz3_os_learn(void);
@@ -64,9 +66,8 @@ bool hz3_os_is_loader(const void *code);
 /* The system's number of this thread; 0: unknown, since the thread is hz3_sandboxed. */
 int hz3_os_thread(void);
 
-/* As libc's function `syscall`, for programs that call it: the next library's, found by the first, or else the kernel.
- * Only where HZ3_IF_OWN_SYSCALL.  Sets errno. */
-void hz3_os_find_syscall(void);
+/* As libc's function `syscall`, for programs that call it: the next library's, known from hz3_os_libc_started on, or
+ * else the kernel.  Only where HZ3_IF_OWN_SYSCALL.  Sets errno. */
 long hz3_os_syscall(long number, const long words[6]);
 
 /* Monotonic; no system call where there is a vDSO.  ms: some ms coarse.  ns: exact, and takes longer. */
@@ -106,6 +107,8 @@ void hz3_os_stderr(const char *text, size_t length);
 /* Opens the file, and makes it if need be; how: O_APPEND or O_TRUNC.  A FIFO that nobody reads is refused, not waited
  * for. -1: errno says why.  Only where the program may open files. */
 int hz3_os_open_to_write(const char *path, int how);
+/* Writes all of it, to a file that is open; false: not all was written; errno says why. */
+bool hz3_os_write(int fd, const void *bytes, size_t length);
 /* Appends text to the file, with one write where that takes all, and makes the file if need be.  False: not all of it
  * was written; errno says why.  Only where the program may open files. */
 bool hz3_os_append(const char *path, const char *text, size_t length);

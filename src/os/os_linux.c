@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -67,9 +68,17 @@ static long call(long number, long first, long second, long third, long fourth)
 
 static long (*next_syscall)(long number, ...);
 
-void hz3_os_find_syscall(void)
+const char *hz3_os_program(void)
+{
+    static char name[NAME_MAX + 1];
+    if (!*name) (void)memccpy(name, program_invocation_short_name, 0, NAME_MAX);
+    return name;
+}
+
+void hz3_os_libc_started(void)
 {
     next_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    hz3_os_program(); /* now, as programs change it */
 }
 
 long hz3_os_syscall(long number, const long words[6])
@@ -183,7 +192,7 @@ void hz3_os_after_fork(void)
     hz3_sandbox_after_fork(bound);
 }
 
-static enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
+HZ3_INLINE enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)
 {
     int saved = errno;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

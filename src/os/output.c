@@ -60,8 +60,9 @@ int hz3_os_open_to_write(const char *path, int how)
     return fd;
 }
 
-static bool write_all(int fd, const char *text, size_t length)
+bool hz3_os_write(int fd, const void *bytes, size_t length)
 {
+    const char *text = bytes;
     while (length) {
         ssize_t written = write(fd, text, length);
         if (written < 0 && errno == EINTR) continue;
@@ -77,7 +78,7 @@ bool hz3_os_append(const char *path, const char *text, size_t length)
     struct hz3_write_signals before;
     hz3_write_signals_block(&before);
     int fd = hz3_os_open_to_write(path, O_APPEND);
-    bool written = fd >= 0 && write_all(fd, text, length);
+    bool written = fd >= 0 && hz3_os_write(fd, text, length);
     int saved = errno;
     if (fd >= 0) close(fd);
     errno = saved;
@@ -121,7 +122,7 @@ void hz3_os_stderr(const char *text, size_t length)
     int saved = errno;
     bool may = !hz3_sandboxed(); /* no call but write is sure to be allowed */
     if (may) hz3_write_signals_block(&before);
-    write_all(may ? stderr_now() : STDERR_FILENO, text, length);
+    hz3_os_write(may ? stderr_now() : STDERR_FILENO, text, length);
     if (may) hz3_write_signals_unblock(&before);
     errno = saved;
 }

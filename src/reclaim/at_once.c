@@ -10,14 +10,7 @@
 #include "reclaim/pass.h"
 #include "reclaim/pressure.h"
 
-enum {
-    STEPS = 64,      /* a program that frees all it has makes about so many passes, unless they would be too large */
-    RISE = 8,        /* so many bytes more are to wait for each that was taken since the last pass */
-    DECAY_MS = 1000, /* a longer decay time asks for memory to be kept, as the program may want it again */
-    FEW = 16,        /* objects that fill less than this share of the runs are the last ones */
-};
-#define STEP_MAX HZ3_MIB(16)
-#define LEAST    HZ3_KIB(128) /* a pass costs as much as to give back so much, even if it finds nothing */
+#define LEAST (HZ3_POLICY_LITTLE / 2) /* a pass costs as much as to give back so much, even if it finds nothing */
 
 /* Hints: two threads at once, which there should not be, may lose a change. */
 static HZ3_ATOMIC(uint32_t) looked; /* when the last look was (ms) */
@@ -61,11 +54,11 @@ static size_t step(size_t waits)
     size_t now = hz3_pages_resident(), rise = now - hz3_min(now, hz3_get(resident)), much = hz3_pages_much();
     bool spans = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_LARGE_CACHED) > waits / 2;
     size_t in_use = spans ? now - hz3_min(now, waits) : live();
-    size_t part = hz3_max(hz3_min(mapped() / STEPS, in_use / 2), (size_t)HZ3_GRANULE);
+    size_t part = hz3_max(hz3_min(mapped() / HZ3_POLICY_STEPS, in_use / 2), (size_t)HZ3_GRANULE);
     /* Objects that passes by age found in pages with others do not count as waiting: the last ones keep much more. */
     size_t small = hz3_gauge(HZ3_GAUGE_SMALL);
-    if (small > much && live() < small / FEW) rise = 0;
-    return hz3_min(hz3_min(part, STEP_MAX) + RISE * hz3_min(rise, much), much);
+    if (small > much && live() < small / HZ3_POLICY_SHARE) rise = 0;
+    return hz3_min(hz3_min(part, HZ3_POLICY_MUCH) + HZ3_POLICY_WORTH * hz3_min(rise, much), much);
 }
 
 /* Each page that hz3 has mapped may go back once at no charge.  What waits now is paid for afterwards. */
@@ -92,7 +85,7 @@ static void give(void)
 void hz3_reclaim_at_once(uint32_t now)
 {
     uint32_t decay = hz3_get(hz3_pages_decay);
-    if (decay > DECAY_MS) return;
+    if (decay > HZ3_POLICY_LATER_MS) return; /* a longer one asks for memory to be kept */
     /* What waited so long would have gone on any account. */
     if (now - hz3_exchange(looked, now, memory_order_relaxed) >= decay) hz3_rent_forgive(HZ3_RENT_AT_ONCE);
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */

@@ -21,11 +21,7 @@
 enum {
     FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* the thread ends after so many passes in vain, if the system refuses */
     STACK_BYTES = 1024 * 1024,             /* the process's exit handlers run on it if it is the last thread */
-    RETRY_MS = 1000,                       /* after the system had no room for the thread */
-    RESTS = 4,                             /* intervals, where nothing waits but for threads to go to sleep */
 };
-/* The thread's work is done when less waits. */
-#define DONE_BYTES HZ3_KIB(256)
 
 enum {
     OFF,       /* it is not allowed yet, not wanted, or cannot be created */
@@ -36,7 +32,7 @@ enum {
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(bool) allowed;        /* by the option */
 static HZ3_ATOMIC(bool) rests;          /* the thread waits for longer than an interval */
-static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again */
+static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again; 0: now */
 static HZ3_ATOMIC(size_t) hopeless;     /* bytes that waited when the thread ended, and could not go back */
 static sigset_t program_signals;        /* of the thread that started it */
 
@@ -63,23 +59,23 @@ static int make_pass(bool all, int futile)
     return hz3_reclaim_in_vain(bytes, 1) ? futile + 1 : 0;
 }
 
-/* Waits for an interval; for several where it stays for what threads hold, none has gone to sleep, and nothing else
- * went back for a decay time. */
+/* Waits for an interval; for a decay time where it stays for what threads hold, none has gone to sleep, and nothing
+ * else went back for so long. */
 static void wait_for_work(size_t *held, int futile)
 {
     size_t now = hz3_cache_held(), waits = hz3_reclaim_waiting();
-    bool in_vain = waits <= DONE_BYTES || (futile > HZ3_PASSES_PER_DECAY + 1 && waits < hz3_pages_much());
+    bool in_vain = waits <= HZ3_POLICY_LITTLE || (futile > HZ3_PASSES_PER_DECAY + 1 && waits < hz3_pages_much());
     bool rest = in_vain && now >= hz3_max(*held, hz3_pages_much());
     *held = now;
     hz3_set(rests, rest);
-    hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval) * (rest ? RESTS : 1));
+    hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval) * (rest ? HZ3_PASSES_PER_DECAY : 1));
     hz3_set(rests, false);
 }
 
 /* It stays as long as threads hold much, since none of them tells when it goes to sleep. */
 static bool there_is_work(void)
 {
-    return hz3_reclaim_waiting() > DONE_BYTES || hz3_cache_held() >= hz3_pages_much();
+    return hz3_reclaim_waiting() > HZ3_POLICY_LITTLE || hz3_cache_held() >= hz3_pages_much();
 }
 
 static void work(void)
@@ -92,7 +88,7 @@ static void work(void)
            hz3_get(state) != FORBIDDEN) {
         wait_for_work(&held, futile);
         alone = hz3_get(hz3_threads_none);
-        futile = make_pass(alone, hz3_reclaim_waiting() > DONE_BYTES ? futile : 0);
+        futile = make_pass(alone, hz3_reclaim_waiting() > HZ3_POLICY_LITTLE ? futile : 0);
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
@@ -153,7 +149,7 @@ static HZ3_COLD void start(uint32_t now)
     program_signals = before;
     int error = create();
     if (error) {
-        hz3_set(not_before, now + RETRY_MS);
+        hz3_set(not_before, hz3_max(now + HZ3_POLICY_LATER_MS, 1u));
         change(RUNNING, error == EAGAIN ? IDLE : OFF);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -186,17 +182,13 @@ void hz3_reclaim_nudge(uint32_t now)
     hz3_fence(memory_order_seq_cst);
     if (hz3_get(rests) && hz3_reclaim_waiting() >= hz3_pages_much()) hz3_os_wake(&hz3_threads_none);
     if (hz3_get(state) != IDLE) return;
-    if (hz3_ms_passed(hz3_get(not_before), 0, now)) start(now);
+    uint32_t then = hz3_get(not_before);
+    if (!then || hz3_ms_passed(then, 0, now)) start(now);
 }
 
 bool hz3_reclaim_in_background(void)
 {
     return hz3_get(state) == RUNNING;
-}
-
-void hz3_reclaim_this_process(void)
-{
-    hz3_set(not_before, (uint32_t)hz3_os_now_ms());
 }
 
 void hz3_reclaim_allow_background(bool allow)

@@ -5,8 +5,6 @@
 
 #include "base/types.h"
 
-/* At the start of the process and of a child. */
-void hz3_reclaim_this_process(void);
 /* From now on the thread may be started: libc is up; or else it is not, and ends soon if it is there. */
 void hz3_reclaim_allow_background(bool allow);
 /* From now on it must not be started: the process gave up its right to make threads. */

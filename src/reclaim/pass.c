@@ -12,12 +12,10 @@
 #include "reclaim/pressure.h"
 
 enum {
-    SLEEP_MS = 250,       /* a thread that makes no slow call for so long sleeps; an active one seldom takes so long */
+    /* A thread that makes no slow call for so long sleeps; an active one seldom takes so long. */
+    SLEEP_MS = HZ3_POLICY_LATER_MS / 4,
     EMPTIED_AT_ONCE = 64, /* sleepers, by the background thread */
-    AS_MANY_AGE = 64,     /* objects freed within this share of the decay time, or 10 ms, may be wanted again */
-    WORTH = 8,            /* a pass that gives back less than this share of what waits was in vain */
 };
-#define SLICE_MIN HZ3_MIB(2)
 
 struct hz3_lock hz3_reclaim_lock;
 HZ3_ATOMIC(uint32_t) hz3_reclaim_interval = 250;
@@ -50,7 +48,7 @@ static size_t purge_runs(uint32_t age, unsigned slice, unsigned slices, bool bre
 
 static size_t purge_spans(uint32_t age, unsigned slices, bool break_huge_pages)
 {
-    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, SLICE_MIN);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY), most = hz3_max(dirty / slices, HZ3_POLICY_STEP);
     size_t purged = hz3_pages_purge(age, slices == 1 ? 0 : dirty - hz3_min(dirty, most), break_huge_pages);
     if (break_huge_pages) hz3_pages_stay_broken();
     return purged;
@@ -74,7 +72,7 @@ size_t hz3_reclaim_run(bool force)
 
 bool hz3_reclaim_in_vain(size_t bytes, unsigned slices)
 {
-    return bytes <= hz3_reclaim_waiting() / WORTH / slices;
+    return bytes <= hz3_reclaim_waiting() / HZ3_POLICY_WORTH / slices;
 }
 
 void hz3_reclaim_look_after_sleepers(unsigned most)
@@ -92,7 +90,7 @@ static uint32_t vain; /* how many slices in succession were in vain */
 void hz3_reclaim_slice(uint32_t slice)
 {
     const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
-    bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= SLICE_MIN;
+    bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
     size_t bytes = pass(hz3_get(hz3_pages_decay), slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
     bool worth = !hz3_reclaim_in_vain(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
     vain = worth || vain + 1 == decay + HZ3_PASS_SLICES ? 0 : vain + 1;
@@ -124,7 +122,7 @@ size_t hz3_reclaim_purge_all_spans(bool break_huge_pages)
 void hz3_reclaim_as_many(size_t grown)
 {
     static uint32_t trims, purges; /* how many so far; the classes take turns */
-    uint32_t age = hz3_max(hz3_get(hz3_pages_decay) / AS_MANY_AGE, 10u);
+    uint32_t age = hz3_max(hz3_get(hz3_pages_decay) / HZ3_POLICY_STEPS, (uint32_t)HZ3_POLICY_SOON_MS);
     size_t trimmed = 0, left = grown;
     for (unsigned i = 0; trimmed < grown && i < HZ3_CLASSES; i++)
         trimmed += hz3_transfer_trim(trims++ % HZ3_CLASSES + 1, false);

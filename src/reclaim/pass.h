@@ -3,12 +3,8 @@
 #ifndef HZ3_RECLAIM_PASS_H
 #define HZ3_RECLAIM_PASS_H
 
+#include "back/policy.h"
 #include "os/lock.h"
-
-enum {
-    HZ3_PASSES_PER_DECAY = 4,
-    HZ3_PASS_SLICES = 8, /* a slice is every eighth class, and an eighth of the rest */
-};
 
 /* Held during a pass, except one that the program asked for. */
 extern struct hz3_lock hz3_reclaim_lock;
@@ -20,7 +16,8 @@ size_t hz3_reclaim_run(bool force);
 /* The lock is held for all that follow.  Threads that made no slow call for long lend what they do not use; up to
  * `most` of them are emptied. */
 void hz3_reclaim_look_after_sleepers(unsigned most);
-/* Makes a slice of a pass.  After a decay time of slices in vain, those of one pass break huge pages. */
+/* Makes a slice of a pass: every eighth class, and an eighth of the rest.  After a decay time of slices in vain, those
+ * of one pass break huge pages. */
 void hz3_reclaim_slice(uint32_t slice);
 /* Makes a pass for the background thread; returns the bytes given back. */
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages);

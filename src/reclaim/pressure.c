@@ -25,7 +25,7 @@ size_t hz3_reclaim_at_most(void)
 
 bool hz3_reclaim_pressed(void)
 {
-    return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_get(hz3_pages_soft_limit) / 32 &&
+    return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE &&
            !hz3_pages_refused();
 }
 

@@ -12,10 +12,6 @@
 #include "reclaim/pressure.h"
 
 enum {
-    /* The least times from a search in vain to the next, where little was freed since, and where nothing seems to have
-     * been: what ended threads left does not count, nor does what was freed during the search. */
-    PAUSE_MS = 10,
-    DOUBT_MS = 1000,
     /* So much may be the last part of a run, or of a larger hole.  Less than a sixteenth of a run holds no objects. */
     ENOUGH = HZ3_GRANULE - HZ3_GRANULE / 16,
 };
@@ -37,7 +33,8 @@ static size_t beyond(size_t now, size_t before)
     return now - hz3_min(now, before);
 }
 
-/* Other threads may have purged meanwhile what waited.  So less than before is a change, too. */
+/* Other threads may have purged meanwhile what waited.  So less than before is a change, too.  Nothing seems to have
+ * been freed where only ended threads left something, or where it was freed during the search. */
 static bool is_too_soon(void)
 {
     if (!hz3_get(failed) || hz3_fork_reserve_bytes()) return false;
@@ -45,7 +42,8 @@ static bool is_too_soon(void)
     bool changed = now != before || here != left_here;
     if (beyond(now, before) + beyond(here, left_here) >= ENOUGH || (changed && hz3_cache_flush_may_help()))
         return false;
-    return !hz3_ms_passed(hz3_get(failed_at), changed ? PAUSE_MS : DOUBT_MS, (uint32_t)hz3_os_now_ms());
+    return !hz3_ms_passed(hz3_get(failed_at), changed ? HZ3_POLICY_SOON_MS : HZ3_POLICY_LATER_MS,
+                          (uint32_t)hz3_os_now_ms());
 }
 
 bool hz3_reclaim_search(size_t bytes)

@@ -10,21 +10,17 @@
 #include "reclaim/pressure.h"
 
 enum {
-    PASS_MIN_MS = 10,
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
-    GROWTH_STEPS = 128,
-    EMPTIED_AT_ONCE = 4, /* sleepers, by a thread of the program */
+    EMPTIED_AT_ONCE = 4,       /* sleepers, by a thread of the program */
 };
-#define GROWTH_STEP_MAX HZ3_MIB(2)
 
 static HZ3_ATOMIC(uint32_t) due, turn; /* when the next slice is due, in wrapping ms; how many slices there were */
 
 void hz3_reclaim_start(uint32_t decay_ms)
 {
-    uint32_t interval = hz3_max(decay_ms / HZ3_PASSES_PER_DECAY, (uint32_t)PASS_MIN_MS);
+    uint32_t interval = hz3_max(decay_ms / HZ3_PASSES_PER_DECAY, (uint32_t)HZ3_POLICY_SOON_MS);
     hz3_set(hz3_pages_decay, decay_ms);
     hz3_set(hz3_reclaim_interval, hz3_min(interval, (uint32_t)PASS_MAX_MS));
-    hz3_reclaim_this_process();
     hz3_set(due, (uint32_t)hz3_os_now_ms() + hz3_get(hz3_reclaim_interval));
 }
 
@@ -63,8 +59,8 @@ static void make_up(size_t grown)
  * little, and large heaps do not look through all classes too often. */
 static size_t growth_step(void)
 {
-    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / GROWTH_STEPS, (size_t)HZ3_GRANULE);
-    return hz3_min(step, GROWTH_STEP_MAX);
+    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_STEPS / 2, (size_t)HZ3_GRANULE);
+    return hz3_min(step, HZ3_POLICY_STEP);
 }
 
 void hz3_reclaim_grew(size_t bytes)

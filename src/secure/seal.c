@@ -1,7 +1,7 @@
 #include "secure/seal.h"
 
 #include "base/check.h"
-#include "os/random.h"
+#include "os/thread_random.h"
 #include "secure/empty.h"
 
 uint64_t hz3_seal_secret[2];

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "middle/central.h"
 #include "os/gate.h"
-#include "os/random.h"
+#include "os/thread_random.h"
 #include "secure/seal.h"
 
 enum {

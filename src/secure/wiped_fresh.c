@@ -1,7 +1,6 @@
-/* Replaces back/fresh.c. */
 #include "back/fresh.h"
 
-#include "os/random.h"
+#include "os/thread_random.h"
 #include "secure/seal.h"
 #include "secure/sweep.h"
 

@@ -5,8 +5,8 @@
 #include "base/print.h"
 #include "os/gate.h"
 #include "os/lock.h"
-#include "os/module.h"
-#include "os/stack.h"
+#include "os/mappings.h"
+#include "os/backtrace.h"
 #include "watch/sample.h"
 
 #include <errno.h>

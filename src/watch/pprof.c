@@ -7,7 +7,7 @@
 #include "os/lock.h"
 #include "os/mappings.h"
 #include "os/os.h"
-#include "watch/layout.h"
+#include "watch/layout_head.h"
 #include "watch/profile.h"
 #include "watch/profile_tables.h"
 #include "watch/sample.h"
@@ -219,7 +219,7 @@ static void put_profile(struct output *to)
     if (!hz3_profile_look(put_samples, to)) to->length = 0;
     if (!to->length) return;
     to->own = own_library();
-    hz3_os_each_mapping(false, put_mapping, to);
+    hz3_os_each_mapping(put_mapping, to);
     for (size_t i = 0; i < ADDRESSES; i++)
         if (scratch->addresses[i]) put_location(to, scratch->addresses[i]);
 }

@@ -6,7 +6,7 @@
 #include "os/gate.h"
 #include "os/lock.h"
 #include "os/sandbox.h"
-#include "os/stack.h"
+#include "os/backtrace.h"
 #include "watch/profile_tables.h"
 #include "watch/sample.h"
 

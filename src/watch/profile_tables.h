@@ -2,7 +2,7 @@
 #ifndef HZ3_WATCH_PROFILE_TABLES_H
 #define HZ3_WATCH_PROFILE_TABLES_H
 
-#include "os/stack.h"
+#include "os/backtrace.h"
 
 /* Sizes of the tables, which are address space: pages are touched as they are needed. */
 enum {

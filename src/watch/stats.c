@@ -12,20 +12,27 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/os.h"
-#include "watch/layout.h"
+#include "watch/layout_head.h"
 
 #include <string.h>
 
-struct hz3_class_stats hz3_stats_of_class(unsigned cls)
+/* Objects of a class.  cached: in threads' magazines and outboxes, in the transfer cache, and stashed. */
+struct class_stats {
+    size_t out; /* of its runs: with the program, or cached */
+    size_t cached, stashed, transfer;
+};
+
+/* Inside the gate. */
+static struct class_stats stats_of_class(unsigned cls)
 {
     uint64_t retired = hz3_central_retired(cls), taken = 0; /* `retired` first: all in it was taken before */
     for (unsigned i = 0; i < hz3_heap_count; i++) taken += hz3_get(hz3_heaps[i].taken[cls]);
-    struct hz3_cached cached = hz3_cache_look(cls);
-    return (struct hz3_class_stats){.out = (size_t)(taken - retired),
-                                    .thread = cached.thread,
-                                    .outgoing = cached.outgoing,
-                                    .stashed = hz3_owner_stash_objects(cls),
-                                    .transfer = hz3_transfer_objects(cls)};
+    size_t threads = hz3_cache_objects(cls);
+    size_t stashed = hz3_owner_stash_objects(cls), transfer = hz3_transfer_objects(cls);
+    return (struct class_stats){.out = (size_t)(taken - retired),
+                                .cached = threads + stashed + transfer,
+                                .stashed = stashed,
+                                .transfer = transfer};
 }
 
 void hz3_stats_read(struct hz3_stats *stats)
@@ -34,13 +41,13 @@ void hz3_stats_read(struct hz3_stats *stats)
     hz3_gate_enter_at_last();
     size_t small = 0;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        struct hz3_class_stats of = hz3_stats_of_class(cls);
+        struct class_stats of = stats_of_class(cls);
         size_t size = hz3_class_size(cls);
         small += of.out * size;
         stats->stashed += of.stashed * size;
         stats->transfer += of.transfer * size;
-        stats->cached += hz3_stats_cached(&of) * size;
-        stats->cached_objects += hz3_stats_cached(&of);
+        stats->cached += of.cached * size;
+        stats->cached_objects += of.cached;
     }
     stats->large = hz3_get(hz3_large_bytes);
     stats->large_blocks = hz3_get(hz3_large_blocks);
@@ -70,26 +77,20 @@ size_t hz3_stats_free_ranges(void)
     return ranges;
 }
 
-/* Other threads may run: a span that changes while it is read is taken as it looks. */
-HZ3_RACY void hz3_stats_each_span(void (*visit)(struct hz3_span *span, void *to), void *to)
+/* How many runs each class has.  Other threads may run: a span that changes while it is read is taken as it looks. */
+HZ3_RACY static void count_runs(size_t runs[HZ3_CLASSES + 1])
 {
     for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
         const struct hz3_window *window = &hz3_windows[i];
-        size_t frontier = hz3_min(window->frontier, window->spans_mapped), granules;
-        for (size_t g = 0; g < frontier; g += granules) {
+        size_t frontier = hz3_min(window->frontier, window->spans_mapped);
+        for (size_t g = 0, granules; g < frontier; g += granules) {
             struct hz3_span span = window->spans[g];
             bool starts = span.kind != HZ3_SPAN_NONE && span.start == window->base + (g << HZ3_GRANULE_SHIFT);
-            span.granules = starts ? (uint32_t)hz3_max(1, hz3_min(span.granules, frontier - g)) : 1;
-            granules = span.granules;
-            if (starts) visit(&span, to);
+            bool counts = starts && span.kind == HZ3_SPAN_RUN && !hz3_zone_of((void *)span.start);
+            if (counts && span.cls <= HZ3_CLASSES) runs[span.cls]++;
+            granules = starts ? hz3_max(span.granules, 1u) : 1;
         }
     }
-}
-
-static void count_run(struct hz3_span *span, void *runs)
-{
-    bool ours = span->kind == HZ3_SPAN_RUN && !hz3_zone_of((void *)span->start);
-    if (ours && span->cls <= HZ3_CLASSES) ((size_t *)runs)[span->cls]++;
 }
 
 /* The rows of figures.def: those from FIRST_REFILL on are refills. */
@@ -175,14 +176,14 @@ static void print_classes(struct hz3_text *text)
     size_t runs[HZ3_CLASSES + 1] = {0};
     const char *comma = "";
     hz3_gate_enter_at_last();
-    hz3_stats_each_span(count_run, runs);
+    count_runs(runs);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        struct hz3_class_stats of = hz3_stats_of_class(cls);
-        size_t cached = hz3_stats_cached(&of), live = of.out - hz3_min(cached, of.out);
-        size_t room = runs[cls] * hz3_class_info[cls].objects, full = live + cached;
+        struct class_stats of = stats_of_class(cls);
+        size_t live = of.out - hz3_min(of.cached, of.out), full = live + of.cached;
+        size_t room = runs[cls] * hz3_class_info[cls].objects;
         if (!runs[cls] && !of.out) continue;
         hz3_print(text, "%s{\"size\":%zu,\"runs\":%zu,\"live\":%zu,\"cached\":%zu,\"free\":%zu}", comma,
-                  hz3_class_size(cls), runs[cls], live, cached, room - hz3_min(full, room));
+                  hz3_class_size(cls), runs[cls], live, of.cached, room - hz3_min(full, room));
         comma = ",";
     }
     hz3_gate_leave();

@@ -27,16 +27,6 @@ struct hz3_stats {
 void hz3_stats_read(struct hz3_stats *stats);
 /* The number of free ranges.  Waits for the page pool's lock, as hz3_stats_read does not. */
 size_t hz3_stats_free_ranges(void);
-/* Objects of a class.  The caller is inside the gate. */
-struct hz3_class_stats {
-    size_t out; /* of its runs: with the program, or in the next five */
-    size_t thread, outgoing, stashed, transfer;
-};
-struct hz3_class_stats hz3_stats_of_class(unsigned cls);
-HZ3_INLINE size_t hz3_stats_cached(const struct hz3_class_stats *of)
-{
-    return of->thread + of->outgoing + of->stashed + of->transfer;
-}
 
 /* Prints lines that begin with "hz3: "; one is the config string if `config`, which alone has 1.5 KiB. */
 enum { HZ3_STATS_BYTES = 4096 };
@@ -48,6 +38,4 @@ void hz3_stats_print_json(struct hz3_text *text);
 /* Stores the figure of this name: "threads", a name of figures.def, or "refills." and one of those.  False: there is
  * none. */
 bool hz3_stats_find(const char *name, size_t *value);
-/* Calls visit for each span, inside the gate, with a copy of its descriptor. */
-void hz3_stats_each_span(void (*visit)(struct hz3_span *span, void *to), void *to);
 #endif

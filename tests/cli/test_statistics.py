@@ -6,6 +6,8 @@ import resource
 import subprocess
 import sys
 
+from lab import ROOT
+
 HEAD = re.compile(r"hz3: \[(\d+) ([^\]]*?)(?:, child of (\d+))?\] ")
 FORKS = "import os; p = os.fork(); p and os.waitpid(p, 0)"
 
@@ -83,15 +85,34 @@ def test_a_word_is_no_file(preload, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_sum_that_ends_in_rss_is_on_stderr_or_in_the_file_too(preload, tmp_path):
-    assert "sum: the resident memory" in run(preload, ["/bin/true"], "explain").stderr
+def test_a_snapshot_for_hz3_explain_lies_beside_the_file_or_where_the_program_started(preload, tmp_path):
+    assert re.search(rf"] hz3 explain {tmp_path}/hz3\.\d+\.memory says where the resident memory is\n",
+                     run(preload, ["/bin/true"], "explain", cwd=tmp_path).stderr)
+    (one,) = tmp_path.iterdir()
+    assert "  sum\n" in explained(one) + "\n" and one.stat().st_mode & 0o777 == 0o600
+    one.unlink()
     done = run(preload, [sys.executable, "-c", FORKS], "explain:of-%p.txt", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    for file in tmp_path.iterdir():
+    for file in tmp_path.glob("*.txt"):
         pid = int(re.fullmatch(r"of-(\d+)\.txt", file.name)[1])
         assert {head[0] for head in heads(file.read_text())} == {pid}
-        assert "sum: the resident memory" in file.read_text()
-    assert len(list(tmp_path.iterdir())) == 2
+        assert f"] hz3 explain {file}.memory says where the resident memory is\n" in file.read_text()
+        assert f" ({pid}): where " in explained(f"{file}.memory")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def explained(snapshot):
+    return subprocess.run([ROOT / "bin/hz3", "explain", snapshot], check=True, capture_output=True, text=True).stdout
+
+
+def test_a_snapshot_that_cannot_be_written_is_named(preload, tmp_path):
+    done = run(preload, ["/bin/true"], f"explain:{tmp_path}/./x", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "x.memory").unlink()
+    (tmp_path / "x.memory").mkdir()
+    done = run(preload, ["/bin/true"], f"explain:{tmp_path}/./x", cwd=tmp_path)
+    assert done.returncode == 0 and done.stderr.startswith("hz3: warning: cannot write the snapshot for hz3 explain to ")
+    assert "] where the resident memory is cannot be told\n" in (tmp_path / "x").read_text()
 
 
 def test_a_program_s_name_cannot_write_on_the_terminal(preload, tmp_path):

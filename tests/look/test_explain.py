@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from look_at import resting, said
+from look_at import refused, resting, said
 
 from lab import ROOT
 from look import explain
@@ -226,13 +226,13 @@ def test_what_is_advised_acts(program, name, env, sentence, what, following):
 
 @pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
                     reason="the system makes no huge pages")
-def test_huge_pages_that_were_only_read_are_not_resident(preload, program):
-    env = lane_env(preload, HZ3_STATS="explain", HZ3_THP="always", HZ3_BACKGROUND="0", HZ3_DECAY="60s")
-    with resting(program("parts", text=PARTS), env=env, stderr=subprocess.PIPE) as (process, _):
+def test_huge_pages_that_were_only_read_are_not_resident(preload, program, tmp_path):
+    env = leaves(tmp_path, preload, HZ3_THP="always", HZ3_BACKGROUND="0", HZ3_DECAY="60s")
+    with resting(program("parts", text=PARTS), env=env) as (process, _):
         outside = said("explain", process.pid)
-        inside = process.communicate(b"x")[1].decode()
+        process.communicate(b"x")
     assert abs(float(SUM.search(outside)[2]) - 100) < 0.2
-    agree(inside, outside)
+    agree(left(tmp_path, process), outside)
 
 
 @pytest.mark.skipif("never" in re.findall(r"\[(\w+)\]", HUGE_PAGES.read_text() if HUGE_PAGES.exists() else "[never]"),
@@ -278,22 +278,10 @@ def test_a_child_of_fork_is_explained(preload):
             os.killpg(process.pid, 9)
 
 
-# The names that the process's own statistics have for rows, and those that the reader outside has for the same memory.
-SAME = {"live objects": ["live objects"], "live large blocks": ["live large blocks"],
-        "heaps of the program's own": ["heaps of the program's own"],
-        "free objects in runs in use": ["free objects in runs in use"],
-        "objects never handed out": ["objects never handed out"], "threads' magazines": ["threads' magazines"],
-        "in flight between threads": ["in flight between threads"], "waiting to go back": ["waiting to go back"],
-        "free, in huge pages": ["free, in huge pages"], "metadata": ["metadata"],
-        "program, libraries and shared memory": ["program and libraries", "shared memory"],
-        "stacks and other mappings": ["stacks", "other mappings"], "sum": ["sum"]}
+ROWS = ["live objects", "live large blocks", "heaps of the program's own", "free objects in runs in use",
+        "objects never handed out", "threads' magazines", "in flight between threads", "waiting to go back",
+        "free, in huge pages", "metadata", "stacks", "program and libraries", "shared memory", "other mappings", "sum"]
 TENTH = (1 << 20) // 20  # half of the reader's last digit, a tenth of a MiB
-CODE = 256 << 10  # hz3's library, which the process counts as a library, and the reader as hz3's metadata
-
-
-def kib(text, what):
-    found = re.search(rf"^hz3: \[.*\] +(\d+) KiB +[\d.]+ %  {what}(?:$|[ (:,])", text, re.M)
-    return int(found[1]) << 10 if found else 0
 
 
 def row(text, what):
@@ -301,14 +289,21 @@ def row(text, what):
     return size(found[1]) if found else 0
 
 
-def agree(inside, outside):
-    rss = row(outside, "sum")
-    for its, theirs in SAME.items():
-        most = TENTH + (0 if its == "metadata" else 0.02 * rss)
-        most += CODE if its in ("metadata", "program, libraries and shared memory") else 0
-        assert abs(kib(inside, its) - sum(row(outside, name) for name in theirs)) < most, f"{its}\n{inside}\n{outside}"
-    parts = [int(n) for n in re.findall(r"^hz3: \[.*\] +(\d+) KiB +[\d.]+ %  (?!sum|of these)", inside, re.M)]
-    assert abs((sum(parts) << 10) - kib(inside, "sum")) < 0.001 * rss + (len(parts) << 10)
+def leaves(tmp_path, preload, **options):
+    """The environment of a program that leaves a snapshot."""
+    return lane_env(preload, HZ3_STATS=f"explain:{tmp_path}/of-%p", **options)
+
+
+def left(tmp_path, process):
+    return said("explain", tmp_path / f"of-{process.pid}.memory")
+
+
+def agree(snapshot, outside):
+    for name in ROWS:
+        most = TENTH + 0.02 * row(outside, "sum")
+        assert abs(row(snapshot, name) - row(outside, name)) < most, f"{name}\n{snapshot}\n{outside}"
+    parts = [row(snapshot, name) for name in ROWS[:-1]]
+    assert abs(sum(parts) - row(snapshot, "sum")) < 0.001 * row(snapshot, "sum") + len(parts) * TENTH
 
 
 PYTHON = """
@@ -319,49 +314,67 @@ kept = [x for x in kept if random.random() < .3]
 print("there", flush=True)
 input()
 ctypes.CDLL(None).malloc_stats()
+print("told", flush=True)
+input()
 """
 
 
-def test_python_says_the_same_of_itself(preload):
-    env = lane_env(preload, HZ3_STATS="explain", PYTHONMALLOC="malloc", **ALONE, **LONG)  # nothing goes back meanwhile
-    with resting(sys.executable, "-c", PYTHON, env=env, stderr=subprocess.PIPE) as (process, _):
+def test_a_snapshot_says_the_same_of_python(preload, tmp_path):
+    env = leaves(tmp_path, preload, PYTHONMALLOC="malloc", **ALONE, **LONG)  # nothing goes back meanwhile
+    with resting(sys.executable, "-c", PYTHON, env=env) as (process, _):
         outside = said("explain", process.pid)
-        now, at_exit = re.split(r"(?<=sum: the resident memory\n)", process.communicate(b"\n")[1].decode())[:2]
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"told\n"
+        now = left(tmp_path, process)
+        process.communicate(b"\n")
     agree(now, outside)
-    assert kib(now, "sum") > 60 << 20 and kib(at_exit, "live objects") < kib(now, "live objects") / 2
+    assert row(now, "sum") > 60 << 20 and row(left(tmp_path, process), "live objects") < row(now, "live objects") / 2
 
 
-@pytest.mark.parametrize("lane", ["scale", "classic", "memory"])
-def test_a_program_full_of_holes_says_the_same_at_exit(lane, program):
-    env = {**os.environ, "LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so"), "HZ3_STATS": "explain", "HZ3_BACKGROUND": "0"}
-    with resting(program("holes"), env=env, stderr=subprocess.PIPE) as (process, _):
+@pytest.mark.parametrize("lane", ["scale", "classic", "memory", "secure"])
+def test_a_program_full_of_holes_leaves_the_same(lane, program, tmp_path):
+    env = {**os.environ, "LD_PRELOAD": str(ROOT / f"libhakozuna_hz3_{lane}.so"), "HZ3_STATS": f"explain:{tmp_path}/of-%p",
+           "HZ3_BACKGROUND": "0"}
+    with resting(program("holes"), env=env) as (process, _):
         outside = said("explain", process.pid)
-        inside = process.communicate()[1].decode()
-    agree(inside, outside)
-    bytes_, part, live = re.search(r"] +(\d+) KiB +([\d.]+) %  of these free objects have 320 bytes; (\d+) live", inside).groups()
-    assert float(part) > 90 and abs(int(live) - 40000) < 100
-    assert abs((int(bytes_) << 10) - size(HOLE.findall(outside)[0][0])) < 0.02 * row(outside, "sum")
+        process.communicate()
+    snapshot = left(tmp_path, process)
+    agree(snapshot, outside)
+    assert HOLE.findall(snapshot)[0][2:] == HOLE.findall(outside)[0][2:]
+    assert advised(snapshot).keys() == advised(outside).keys()
 
 
-def test_what_was_only_read_and_what_is_in_flight_are_the_same_inside(preload, program):
+def test_what_was_only_read_and_what_is_in_flight_are_the_same_in_a_snapshot(preload, program, tmp_path):
     for name, text in ("reads", ONLY_READS), ("rests", None), ("waits", WAITS):
-        env = lane_env(preload, HZ3_STATS="explain", HZ3_BACKGROUND="0", HZ3_DECAY="60s")
-        with resting(program(name, text=text), env=env, stderr=subprocess.PIPE) as (process, _):
+        env = leaves(tmp_path, preload, HZ3_BACKGROUND="0", HZ3_DECAY="60s")
+        with resting(program(name, text=text), env=env) as (process, _):
             outside = said("explain", process.pid)
-            inside = process.communicate(b"x")[1].decode()
-        agree(inside, outside)
-        assert bool(re.search(r"\bHZ3_RETAIN=\d+M ", outside)) == (name == "waits")
+            process.communicate(b"x")
+        snapshot = left(tmp_path, process)
+        agree(snapshot, outside)
+        assert bool(re.search(r"\bHZ3_RETAIN=\d+M ", snapshot)) == (name == "waits")
+
+
+def test_what_is_no_snapshot_is_refused(preload, program, tmp_path):
+    with resting(program("holes"), env=leaves(tmp_path, preload)) as (process, _):
+        process.communicate()
+    whole = (tmp_path / f"of-{process.pid}.memory").read_bytes()
+    for name, data in ("empty", b""), ("text", b"a\nb c\nd\ne\n\nf"), ("cut", whole[:-5]), ("head", whole[:1000]):
+        file = tmp_path / f"{name}.memory"
+        file.write_bytes(data)
+        assert f"{file} is no snapshot of a process on hz3, or not a whole one" in refused("explain", file)
+    assert "No such file" in refused("explain", tmp_path / "none")
 
 
 HEAPS = 60000 * 320 + 20 * 500000  # bytes, of heaps.c
 
 
-def test_heaps_of_the_programs_own_have_a_row_inside_and_outside(preload, program):
-    env = lane_env(preload, HZ3_STATS="explain", HZ3_BACKGROUND="0")
-    with resting(program("heaps"), env=env, stderr=subprocess.PIPE) as (process, line):
+def test_heaps_of_the_programs_own_have_a_row(preload, program, tmp_path):
+    with resting(program("heaps"), env=leaves(tmp_path, preload, HZ3_BACKGROUND="0")) as (process, line):
         outside, read = said("explain", process.pid), json.loads(said("stats", "--json", process.pid))
-        inside = process.communicate(b"x")[1].decode()
-    agree(inside, outside)
+        process.communicate(b"x")
+    agree(left(tmp_path, process), outside)
     own = json.loads(line)
     assert HEAPS <= row(outside, "heaps of the program's own") + TENTH < 1.05 * HEAPS
     assert {name: own[name] for name in ("allocated", "active", "in_heaps")} == {

@@ -59,11 +59,6 @@ bool hz3_os_purge(uintptr_t, size_t, size_t)
     return true;
 }
 
-size_t hz3_os_resident(uintptr_t, size_t)
-{
-    return 0;
-}
-
 uint64_t hz3_os_now_ms(void)
 {
     return 1;

@@ -77,6 +77,11 @@ def test_no_rooms_are_a_circle():
     assert " -> ".join(circle(FILES)) == ""
 
 
+def test_no_two_files_have_one_name():
+    names = [path.name for path in FILES]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_no_file_is_long():
     tests = sorted((SRC.parent / "tests/unit").glob("*.[ch]"))
     lengths = {str(path): len(path.read_text().splitlines()) for path in [*FILES, *tests]}
@@ -112,7 +117,21 @@ def test_variants_are_rooms_and_not_lines():
 def test_no_experiment_stands_in_the_product():
     """What the work orders name is in classic/.  A file that does nothing in another's place is lane secure's, the free
     check's, or the stash's in lane fast."""
-    stand_ins = {path.name for path in FILES if path.name.startswith("no_")}
-    assert stand_ins <= {"no_empty.h", "no_seal.h", "no_quarantine.h", "no_free_check.h", "no_owner_stash.c"}
+    stand_ins = {path.name for path in FILES if path.name.startswith("no")}
+    assert stand_ins <= {"none.h", "no_free_check.h", "no_owner_stash.c"}
     assert len(REGISTRY.of("scale")) <= FLAGS
     assert len((SRC / "base/relations.c").read_text().splitlines()) <= 40
+
+
+def test_one_room_has_the_constants_of_policy():
+    """Twelve at most; and the table of who gives memory back names functions that there are."""
+    policy = re.sub(r"/\*.*?\*/", "", (SRC / "back/policy.h").read_text(), flags=re.S)
+    constants = re.findall(r"^(?:    |#define )(HZ3_\w+)(?= [^\n])", policy, re.M)
+    assert 0 < len(set(constants)) <= 12
+    code = "".join(path.read_text() for path in FILES)
+    assert not [name for name in constants if code.count(name) < 2], "unused"
+    table = set(re.findall(r"`(hz3_\w+)`", (SRC / "reclaim/README.md").read_text()))
+    assert table and not [name for name in table if f" {name}(" not in code and f"*{name}(" not in code]
+    again = re.findall(r"(?:= |#define \w+ +)(?:\d+ \* )?(?:HZ3_MIB|HZ3_KIB)\(", "".join(
+        path.read_text() for path in FILES if path.parent.name == "reclaim"))
+    assert not again, "sizes of policy elsewhere"

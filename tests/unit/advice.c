@@ -90,8 +90,8 @@ static void no_table_gets_huge_pages(void **state)
 {
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
-    bool never = hz3_huge_pages_never;
-    hz3_huge_pages_never = true;
+    enum hz3_thp before = hz3_huge_pages;
+    hz3_huge_pages = HZ3_THP_NEVER;
     struct hz3_span *span = hz3_pages_alloc(2 * HZ3_MIB(64) >> HZ3_GRANULE_SHIFT, 1, HZ3_SPAN_LARGE);
     const struct hz3_window *window = hz3_window_of((void *)span->start);
     assert_true(is_advised((uintptr_t)&window->spans[window->spans_mapped - 1]));
@@ -99,7 +99,7 @@ static void no_table_gets_huge_pages(void **state)
     hz3_arena_advise();
     assert_true(is_advised((uintptr_t)window->spans));
     assert_true(is_advised((uintptr_t)window->free));
-    hz3_huge_pages_never = never;
+    hz3_huge_pages = before;
     hz3_pages_free(span);
 }
 
@@ -108,7 +108,7 @@ static void what_is_mapped_again_is_advised_again(void **state)
 {
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
-    hz3_huge_pages_never = true;
+    hz3_huge_pages = HZ3_THP_NEVER;
     uintptr_t left = move(true);
     assert_true(HZ3_SECURE || is_advised(left)); /* there it stays a hole */
     assert_true(is_advised(move(false)));

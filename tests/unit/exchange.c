@@ -8,7 +8,7 @@
 #include "front/exchange.h"
 #include "front/sleepers.h"
 #include "os/gate.h"
-#include HZ3_SEAL_H
+#include HZ3_SECURE_H
 #include "os/sandbox.h"
 #include "reclaim/visit.h"
 

@@ -1,8 +1,8 @@
 /* The module of an address is found among the process's mappings, also where paths are long or strange. */
 #include "folder.h"
 
-#include "os/module.h"
-#include "os/stack.h"
+#include "os/mappings.h"
+#include "os/backtrace.h"
 
 #include <errno.h>
 #include <fcntl.h>

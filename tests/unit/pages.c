@@ -5,7 +5,6 @@
 #include "back/gauges.h"
 #include "back/pages.h"
 #include "back/purge.h"
-#include "os/mappings.h"
 #include "os/os.h"
 
 #include "pool.h"
@@ -216,9 +215,9 @@ static void tables_go_back_across(size_t page, size_t granules, enum hz3_span_ki
     hz3_pages_discard(first, 0, true);
     hz3_os.counts_mapped = false;
     assert_int_equal(first->kind, kind);
-    assert_int_not_equal(hz3_os_resident((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
+    assert_int_not_equal(bytes_in_memory((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
     hz3_pages_discard(second, 0, true);
-    assert_int_equal(hz3_os_resident((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
+    assert_int_equal(bytes_in_memory((uintptr_t)bitmap & -hz3_os.page, hz3_os.page), 0);
     hz3_pages_free(used);
 }
 

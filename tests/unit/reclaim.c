@@ -11,7 +11,6 @@
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/evict.h"
-#include "os/mappings.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"
@@ -135,7 +134,7 @@ static void growth_makes_room_in_small_steps(void **state)
 static size_t resident_bitmaps(void)
 {
     const struct hz3_window *window = &hz3_windows[0];
-    return hz3_os_resident((uintptr_t)window->free, window->free_mapped * sizeof *window->free);
+    return bytes_in_memory((uintptr_t)window->free, window->free_mapped * sizeof *window->free);
 }
 
 /* Memory goes back in pieces, each too small for a page of the table of its own. */

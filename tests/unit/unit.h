@@ -11,6 +11,8 @@
 
 #include "api/init.h"
 #include "back/learn.h"
+#include "os/mappings.h"
+#include "os/os.h"
 
 static inline int unit_start(void **state)
 {
@@ -27,6 +29,16 @@ extern void __tsan_init(void) __attribute__((weak));
 static inline bool unit_is_shadowed(void)
 {
     return __asan_init || __tsan_init;
+}
+
+/* Of the pages that [at, at + bytes) touches. */
+static inline size_t bytes_in_memory(uintptr_t at, size_t bytes)
+{
+    size_t found = 0;
+    unsigned char there;
+    for (uintptr_t page = at & -hz3_os.page; page < at + bytes; page += hz3_os.page, found += there * hz3_os.page)
+        hz3_os_in_memory(page, 1, &there);
+    return found;
 }
 
 #define RUN(...) \

@@ -84,6 +84,9 @@ static const char *read_all(const char *what, const char *option, const int ends
     text[length] = 0;
     if (strcmp(what, "closes") == 0) kill(child, SIGKILL);
     CHECK(waitpid(child, NULL, 0) == child);
+    char snapshot[1024];
+    const char *named = strstr(text, "] hz3 explain ");
+    if (named) CHECK(sscanf(named, "] hz3 explain %1023s says", snapshot) == 1 && unlink(snapshot) == 0);
     return text;
 }
 

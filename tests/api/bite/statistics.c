@@ -67,6 +67,11 @@ static struct program_run statistics_of(const char *what, const char *how)
     CHECK(run.out[0] == 0);
     CHECK(strncmp(run.err, "hz3: [", strlen("hz3: [")) == 0);
     CHECK(strstr(run.err, " exe] stats") != NULL);
+    bool explained = strcmp(how, "HZ3_STATS=explain") == 0 && strcmp(what, "locks_itself_in") != 0;
+    char snapshot[1024];
+    const char *named = strstr(run.err, "] hz3 explain ");
+    CHECK((named != NULL) == explained);
+    if (named) CHECK(sscanf(named, "] hz3 explain %1023s says", snapshot) == 1 && unlink(snapshot) == 0);
     return run;
 }
 

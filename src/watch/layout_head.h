@@ -1,6 +1,6 @@
 /* The head of the layout.  A reader finds it by its magic, in what the process has mapped of files. */
-#ifndef HZ3_WATCH_LAYOUT_H
-#define HZ3_WATCH_LAYOUT_H
+#ifndef HZ3_WATCH_LAYOUT_HEAD_H
+#define HZ3_WATCH_LAYOUT_HEAD_H
 
 #include "base/layout.h"
 

@@ -1,22 +1,13 @@
-#define _GNU_SOURCE
 #include "os/os.h"
 
 #include "base/print.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #define OVERCOMMIT "/proc/sys/vm/overcommit_memory"
 #define NO_LIMIT   (SIZE_MAX / 1024)
-
-const char *hz3_os_program(void)
-{
-    static char name[NAME_MAX + 1];
-    if (!*name) hz3_print(&(struct hz3_text){name, sizeof name, 0}, "%s", program_invocation_short_name);
-    return name;
-}
 
 size_t hz3_os_bytes_allowed(int resource)
 {

@@ -1,7 +1,7 @@
 /* Cheap random numbers: a stream for each thread, from a seed that no two processes share.  Not for keys: the next
  * number can be computed from earlier ones. */
-#ifndef HZ3_OS_RANDOM_H
-#define HZ3_OS_RANDOM_H
+#ifndef HZ3_OS_THREAD_RANDOM_H
+#define HZ3_OS_THREAD_RANDOM_H
 
 #include "base/random.h"
 #include "base/types.h"

@@ -1,4 +1,4 @@
-#include "watch/layout.h"
+#include "watch/layout_head.h"
 
 #include "back/arena.h"
 #include "back/gauges.h"

@@ -1,9 +1,12 @@
-/* In the place of seal.h: there are no seals. */
-#ifndef HZ3_SECURE_NO_SEAL_H
-#define HZ3_SECURE_NO_SEAL_H
+/* In the place of secure/secure.h, in all other lanes: objects have no seals, none waits after its free, and a request
+ * of 0 bytes gets an object as any other. */
+#ifndef HZ3_SECURE_NONE_H
+#define HZ3_SECURE_NONE_H
 
 #include "back/large.h"
 #include "base/sizeclass.h"
+
+/* ---- seals ---- */
 
 enum { HZ3_SEAL_BYTES = 0 };
 
@@ -59,5 +62,52 @@ HZ3_INLINE size_t hz3_seal_usable(const void *p, unsigned cls)
 HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)
 {
     return cls == HZ3_CLASS_LARGE ? usable : hz3_class_size(cls);
+}
+
+/* ---- the quarantine ---- */
+
+struct hz3_outbox;
+HZ3_INLINE void hz3_quarantine_flush(struct hz3_outbox *outbox)
+{
+    (void)outbox;
+}
+
+HZ3_INLINE size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)
+{
+    (void)outbox, (void)cls;
+    return 0;
+}
+
+HZ3_INLINE bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p)
+{
+    (void)outbox, (void)p;
+    return false;
+}
+
+/* ---- requests of 0 bytes ---- */
+
+HZ3_INLINE void *hz3_empty_alloc(size_t size, size_t alignment)
+{
+    (void)size, (void)alignment;
+    return NULL;
+}
+
+HZ3_INLINE bool hz3_empty_has(const void *p)
+{
+    (void)p;
+    return false;
+}
+
+enum hz3_empty_state { HZ3_EMPTY_ELSEWHERE, HZ3_EMPTY_LIVE, HZ3_EMPTY_FREED, HZ3_EMPTY_INTERIOR, HZ3_EMPTY_NEVER };
+HZ3_INLINE enum hz3_empty_state hz3_empty_look(const void *p)
+{
+    (void)p;
+    return HZ3_EMPTY_ELSEWHERE;
+}
+
+HZ3_INLINE bool hz3_empty_free(void *p)
+{
+    (void)p;
+    return false;
 }
 #endif

@@ -1,6 +1,6 @@
 /* The return addresses of the calls that led here. */
-#ifndef HZ3_OS_STACK_H
-#define HZ3_OS_STACK_H
+#ifndef HZ3_OS_BACKTRACE_H
+#define HZ3_OS_BACKTRACE_H
 
 #include "base/types.h"
 

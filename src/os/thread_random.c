@@ -1,4 +1,4 @@
-#include "os/random.h"
+#include "os/thread_random.h"
 
 #include "os/os.h"
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "os/stack.h"
+#include "os/backtrace.h"
 
 #include "os/os.h"
 #include "os/sandbox.h"
