@@ -12,7 +12,7 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
-#include HZ3_SEAL_H
+#include HZ3_SECURE_H
 
 #include <sys/syscall.h>
 #include <unistd.h>
