@@ -25,6 +25,7 @@ QUICK = {
     "bench_mixed_st 20000 50 16 32768 --dist app --touch all": None,
     "bench_waves 2 20000 300 64 --order last --touch ends": 2 * 2 * (20000 // 300) * 300,
     "bench_prodcons 2 3 20000 16 1024 --touch ends": 2 * 2 * 20000,
+    "bench_pop 20 1000 17 512 --touch ends": 20 * 1000,
     "bench_chain 4 20000 24 512": 2 * 3 * 20000,
     "bench_only_free 3 2 50 100 17 512": 2 * 3 * 50 * (100 + 1),
     "bench_successors 3 10 1000 100 17 512": 2 * 3 * (100 + 10 * 1000),
@@ -45,7 +46,7 @@ QUICK = {
     "bench_idle_threads 20 3 10000 50 16 32768 --touch ends": None,
 }
 PROGRAMS = sorted({command.split()[0] for command in QUICK})
-UNTIMED = ("startup", "phase_change", "growing", "changing", "idle", "churn", "handover", "idle_threads", "many_threads")
+UNTIMED = ("pop", "startup", "phase_change", "growing", "changing", "idle", "churn", "handover", "idle_threads", "many_threads")
 TIMED = [command for command in QUICK if not command.split()[0].endswith(UNTIMED)]
 NODES_OF_BENCH_LINKED = 3 * 4 * 50 * 100
 
