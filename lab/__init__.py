@@ -14,6 +14,7 @@
     results     the runs that are kept, in results/
     summary     the part of them that the documentation is made from
     machine     the machine that measured
+    interval    the interval of a median
     judge       from samples to verdicts
     until       adds blocks until a verdict is decided
     versus      from samples to ratios
@@ -50,6 +51,10 @@ class LabError(Exception):
 
 class Unfit(LabError):
     """A program is no longer the one in the plan.  This ends any run, even one that goes on when a peer fails."""
+
+
+class NotServed(LabError):
+    """Another library than the one in the plan served a process, or a flag did not take."""
 
 
 def text_of(file: Path) -> str:

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,6 +15,7 @@ from lab import (
     ROOT,
     Json,
     LabError,
+    NotServed,
     archive,
     build,
     experiment,
@@ -40,6 +42,7 @@ from lab.plan import FROM_BUILDING, Plan
 
 RESULTS, COMPARED = results.FOLDER, ROOT / "build/compare"
 BLOCKS = 7  # the default for comparisons
+BEGIN = 10  # blocks with which a run begins that gets more until it is decided
 
 
 class Factor(click.FloatRange):
@@ -74,25 +77,51 @@ class Duration(click.ParamType[float]):
 
 
 def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0) -> samples.Samples:
-    """Runs the plan, or resumes its newest run.  With a budget, adds blocks until it is decided."""
-    facts = machine.describe()
+    """Runs the plan, or resumes its newest run.  With a budget, adds blocks until it is decided.  An experiment goes on
+    with the run of the same build on this machine: whoever looks again pays for it (Samples.looks)."""
+    facts, end = machine.describe(), time.monotonic() + budget if budget else math.inf
     show.environment(facts)
-    path = samples.newest_path(folder) if resume else samples.new_path(folder)
+    known = samples.of_same_build(folder, plan, facts) if plan.kind == "ab" and not resume else None
+    if known:
+        path = archive.expand(known)
+        show.console.print(f"the same build was measured here before: goes on with {path.name}")
+    else:
+        path = samples.newest_path(folder) if resume else samples.new_path(folder)
     with samples.alone(path):
-        run = resumable(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
-        if resume:
+        if known:
+            run = samples.Samples.load(path)
+        else:
+            run = resumable(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
+        if resume or known:
             run.resume(facts)
+        if known and not budget and not session.remaining(run):
+            for cell in run.plan.timed():
+                run.extend(cell, plan.blocks)
 
         def measure_all() -> None:
             with show.Watch(run) as watch:
-                session.run(run, taker, watch)
+
+                def progress(round_: samples.Round, arm: str) -> None:
+                    if time.monotonic() > end:
+                        raise until.TimeIsUp
+                    watch(round_, arm)
+
+                session.run(run, taker, progress)
 
         try:
             measure_all()
             if budget:
-                show.left_open(until.decide(run, measure_all, budget))
+                show.left_open(until.decide(run, measure_all, end - time.monotonic()))
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
+        except NotServed as error:
+            run.declare_void(str(error).replace(f"{ROOT}/", ""))
+            results.keep(run, folder.parent)
+            raise
+        if robbed := [cell for cell in run.plan.cells if run.robbed(cell) and not run.blocks(cell, "ab")]:
+            run.declare_void(
+                f"more than {100 * samples.STOLEN:g} % of each block's time was stolen: {', '.join(robbed)}"
+            )
         if folder.parent == COMPARED:
             run.path = archive.compress(path)
         else:
@@ -365,10 +394,48 @@ def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
 
 
 @main.command("ledger")
-def ledger_verb() -> None:
-    """Update results/summary.json from the samples here, and write docs/results/verdicts.md from it."""
+@click.option(
+    "--until", "aim", type=click.Choice([until.DECIDED]), help="first run each experiment until it is decided"
+)
+@click.option(
+    "--minutes", type=click.IntRange(1), help="the time for each experiment, all its runs of this build together"
+)
+@click.option("--only", multiple=True, metavar="NAME", help="this experiment (may be repeated)")
+@scaling
+def ledger_verb(aim: str | None, minutes: int | None, only: tuple[str, ...], scale: float) -> None:
+    """Update results/summary.json from the samples here, and write docs/results/verdicts.md from it.  With --until, run
+    the experiments before that; the same command goes on where it was interrupted."""
+    if bool(aim) != bool(minutes):
+        raise click.UsageError("--until and --minutes need each other")
+    files = sorted(experiment.files(results.EXPERIMENTS), key=ledger.order)
+    if unknown := set(only) - {file.stem for file in files}:
+        raise LabError(f"there is no experiment '{min(unknown)}'")
+    chosen = [file for file in files if not only or file.stem in only] if minutes else []
+    failed = [file for file in chosen if not decided_or_named(file, 60.0 * (minutes or 0), scale)]
     found = results.renew(RESULTS, show.console.print)
-    (ROOT / "docs/results/verdicts.md").write_text(ledger.ledger(ROOT / "experiments", found))
+    (ROOT / "docs/results/verdicts.md").write_text(ledger.ledger(results.EXPERIMENTS, found))
+    if failed:
+        sys.exit(1)
+
+
+def decided_or_named(file: Path, budget: float, scale: float) -> bool:
+    """Runs an experiment until it is decided, or its budget is spent, and prints its verdicts.  Returns False if it could
+    not be run."""
+    say, folder = show.console.print, RESULTS / file.stem
+    try:
+        plan = planning.of_experiment(file, scale, BEGIN, say, until=until.DECIDED)
+        known = samples.of_same_build(folder, plan, machine.describe())
+        run = samples.Samples.load(known) if known else None
+        left = budget - (run.seconds if run else 0)
+        if left > 0 and not (run and not session.remaining(run) and not until.needs(run)):
+            run = conduct(plan, folder, False, measure.Bench(plan.programs), left)
+        show.row(run, judge.judge(run) if run and not session.remaining(run) else [], file.stem)
+    except until.TimeIsUp:
+        say(f"{file.stem}: the time is up before its first {BEGIN} blocks are complete; more --minutes goes on")
+    except LabError as error:
+        say(f"{file.stem}: {error}", style="red")
+        return False
+    return True
 
 
 def run() -> None:

@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lab import ROOT, LabError, build, experiment, measure, peers, programs, registry, replay, session, show
+from lab import (
+    ROOT,
+    LabError,
+    build,
+    experiment,
+    instructions,
+    measure,
+    peers,
+    programs,
+    registry,
+    replay,
+    session,
+    show,
+)
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
@@ -29,13 +42,16 @@ def of_experiment(
     known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
     build.check_relations((asked.baseline, *asked.variants), known)
-    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
+    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.timed()}
+    cells |= {f"{case.name}, counted": case.counted() for case in asked.counted()}
+    if asked.counted():
+        instructions.check_valgrind()
     asked_for = blocks or asked.blocks
     plan = Plan("ab", asked.name, {}, cells, asked_for, aa_blocks=AA_BLOCKS, scale=scale, experiment=table, until=until)
     check(plan)
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}
-    arms[COPY] = builder.copy(arms[BASELINE])
+    arms[COPY] = replace(builder.copy(arms[BASELINE]), env=asked.baseline.env)
     arms |= {variant.name: builder.variant(variant) for variant in asked.variants}
     programs = builder.benches(sorted({case.program for case in asked.cases}))
     return replace(plan, arms=arms, programs=programs, commit=commit())

@@ -16,10 +16,11 @@ from lab.ahead import LANE, Reason, reasons
 from lab.comparison import Comparison, Table, measured, tables, versions
 from lab.experiment import Experiment
 from lab.handovers import kept
+from lab.judge import signed
 from lab.ledger import order
 from lab.plots import COLUMNS, WIDTH, grid
 from lab.results import EXPERIMENTS, Results, day, weightiest
-from lab.show import signed, steps
+from lab.show import steps
 from lab.summary import Judged
 from lab.versus import MEMORY, OVERFLOWED, SPEED, Estimate, Figure, estimate, paired
 
@@ -35,6 +36,7 @@ NO_PICTURE = Markup()
 SHORT, EXPERIMENTS_TITLE, MEASURED = "In short", "Experiments on hz3 itself", "Who was measured"
 WORDS_OF_VERDICTS = (
     "GO: all that was asked for before the run holds. NO-GO: something does not. NO DIFFERENCE: neither better nor worse."
+    " GO UNLIKELY: nothing has failed, but more runs would hardly show that all holds."
     " INCONCLUSIVE: the runs do not decide it."
 )
 FEW = 4  # tests; a program with fewer has no picture of its own

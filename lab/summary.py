@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from lab import Json, LabError, machine
+from lab import judge as judging
 from lab.comparison import Comparison
 from lab.experiment import MEMORY as FIGURES
 from lab.experiment import Experiment, Gate, from_table
-from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent
+from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent, signed
 from lab.plan import Arm, Cell, Plan
 from lab.plots import SHARES
 from lab.samples import Round, Samples
-from lab.show import blocks_to_settle, short_cells, signed, spread_said
+from lab.show import blocks_to_settle, short_cells, spread_said
 from lab.versus import MEMORY, SPEED, marked
 
 NOT_KEPT = math.nan
@@ -73,7 +74,7 @@ def judged(run: Samples) -> Judged:
     most = max(map(run.planned, plan.cells))
     facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked)
     try:
-        return Judged(run.path, *facts, judge(run), short_cells(run))
+        return Judged(run.path, *facts, judge(run), judging.short_cells(run))
     except LabError as error:
         raise LabError(f"{run.path}: {error}") from None
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from lab.judge import median_interval
+from lab.interval import median_interval
 from lab.samples import Samples
 
 SPEED, MEMORY = "ops_per_s", "peak_kib"
