@@ -5,7 +5,8 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budg
         try:
             measure_all()
             if budget:
-                show.left_open(until.decide(run, measure_all, end - time.monotonic()))
+                show.left_open(adder(plan)(run, measure_all, end - time.monotonic()))
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
         except NotServed as error:
@@ -128,6 +129,15 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budg
             results.keep(run, folder.parent)
     show.console.print(f"every sample is in {run.path}")
     return run
+
+
+def adder(plan: Plan) -> Callable[..., dict[str, int]]:
+    """What adds blocks, and returns the needs that are left."""
+    if plan.kind != "peers":
+        return until.decide
+    from lab import precise  # here, since matplotlib takes a second to load
+
+    return precise.narrow
 
 
 def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) -> samples.Samples:
@@ -192,20 +202,41 @@ def comparing(command: Callable[..., None]) -> Callable[..., None]:
 @main.command("peers")
 @click.argument("cells", required=False, type=click.Path(path_type=Path))
 @scaling
+@click.option(
+    "--until",
+    "aim",
+    type=click.Choice([planning.PRECISE]),
+    help="of real programs: side by side, and blocks are added until the intervals are narrow",
+)
+@click.option("--budget", type=Duration(), help="the time for that: 90s, 60m, 2h")
 @comparing
 def peers_verb(
-    cells: Path | None, scale: float, blocks: int, only: tuple[str, ...], to: str | None, resume: bool
+    cells: Path | None,
+    scale: float,
+    aim: str | None,
+    budget: float | None,
+    blocks: int,
+    only: tuple[str, ...],
+    to: str | None,
+    resume: bool,
 ) -> None:
     """List the peers and prove that each serves malloc; with a file of CELLS, measure all on its commands."""
+    if bool(aim) != bool(budget):
+        raise click.UsageError("--until and --budget need each other")
     peers.check_reference(to, only)
     check = resuming(resume and cells is not None, RESULTS)
-    plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check)
+    plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check, aim or "")
     reference = reference_of(plan, to)
     show.peers(plan)
     if cells:
-        real = programs.are_real(plan.cells)
-        with programs.taker() if real else nullcontext(measure.Bench(plan.programs)) as taker:
-            show.comparison(conduct(plan, RESULTS / plan.name, resume, taker), reference)
+        with taker_of(plan) as taker:
+            show.comparison(conduct(plan, RESULTS / plan.name, resume, taker, budget or 0), reference)
+
+
+def taker_of(plan: Plan) -> AbstractContextManager[session.Measure]:
+    if plan.beside:
+        return programs.side_by_side(plan.beside, plan.arms[plan.beside])
+    return programs.taker() if programs.are_real(plan.cells) else nullcontext(measure.Bench(plan.programs))
 
 
 @main.command("compare", context_settings={"ignore_unknown_options": True})
@@ -308,7 +339,9 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
     plans = {}
     for file in files:
         if file.suffix == ".toml":
-            plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
+            plan = planning.of_experiment(file, scale, blocks, say)
+            cells = {name: plan.cells[name] for name in plan.timed()}  # valgrind counts here, as it would there
+            plans[file.stem] = replace(plan, cells=cells)
         else:
             plan = planning.of_cells(file, only, scale, blocks or BLOCKS, say)
             if programs.are_real(plan.cells):

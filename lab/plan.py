@@ -57,7 +57,8 @@ class Plan:
     missing: dict[str, str] = field(default_factory=dict)  # peers that were not available, and why
     experiment: Json = field(default_factory=dict)  # the experiment's file when the run began
     commit: str = ""  # what was checked out, with -dirty if a file had changed; empty without git
-    until: str = ""  # "decided": cells get more blocks until every gate is decided; see until.py
+    until: str = ""  # "decided" or "precise": cells get more blocks until they are; see until.py and precise.py
+    beside: str = ""  # the arm beside which every arm ran
 
     def arms_of(self, phase: str, cell: str) -> list[str]:
         if phase == "aa":

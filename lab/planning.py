@@ -24,6 +24,7 @@ from lab import (
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
+PRECISE = "precise"  # until real programs' intervals are narrow: see precise.py
 Check = Callable[[Plan], None]  # called with a plan before anything is built for it
 
 
@@ -64,21 +65,29 @@ def of_cells(
     blocks: int,
     say: build.Say,
     check: Check = lambda plan: None,
+    until: str = "",
 ) -> Plan:
-    """A plan for lanes, peers and the limit on the cells of a file, or without cells.  Each arm is proved to serve."""
+    """A plan for lanes, peers and the limit on the cells of a file, or without cells.  Each arm is proved to serve.
+    until: "precise", of real programs only."""
     builder = build.Builder(registry.read(), say=say)
     cells = peers.cells(file, scale) if file else {}
     real, names = programs.are_real(cells), sorted({cell.argv[0] for cell in cells.values()})
     digests = programs.check(cells) if real else {}
     if not real:
+        if until:
+            raise LabError("--until precise is for real programs: bench/cells-programs.txt")
         experiment.check_programs(names)
-    plan = Plan("peers", f"peers-{file.stem}" if file else "peers", {}, cells, blocks, scale=scale)
+    beside = peers.REFERENCE if until else ""
+    name = f"peers-{file.stem}" if file else "peers"
+    plan = Plan("peers", name, {}, cells, blocks, scale=scale, until=until, beside=beside)
     check(plan)
     digests = digests or builder.benches(names)
     arms, missing = peers.arms(builder, only)
     if real:
         leave_out_limit(arms, missing)
     arms, missing = _that_take(arms, missing, measure.Command(builder.tools()), say)
+    if beside and beside not in arms:
+        raise LabError(f"all run beside {beside}, which --only leaves out")
     return replace(plan, arms=arms, programs=digests, missing=missing, commit=commit())
 
 

@@ -18,6 +18,7 @@ from lab.experiment import Experiment
 from lab.handovers import kept
 from lab.judge import signed
 from lab.ledger import order
+from lab.peers import REFERENCE
 from lab.plots import COLUMNS, WIDTH, grid
 from lab.results import EXPERIMENTS, Results, day, weightiest
 from lab.show import steps
@@ -87,7 +88,7 @@ def real_in_short(comparison: Comparison) -> list[Block]:
     head, rows = headline.compared(comparison)
     panels, height = headline.panels(comparison)
     said = [headline.than(cell, name) for name, cell in zip(head[1:3], rows[0][1:3], strict=True)]
-    beside = " and ".join(f"{words} {headline.REFERENCE}" for words in said)
+    beside = " and ".join(f"{words} {REFERENCE}" for words in said)
     text = f"In {len(comparison.cells)} real programs hz3 takes {beside}"
     return [
         Block(title=text, head=head, rows=rows, note=headline.note(comparison)),

@@ -21,6 +21,7 @@ from lab.experiment import Experiment, Gate, from_table
 from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent, signed
 from lab.plan import Arm, Cell, Plan
 from lab.plots import SHARES
+from lab.programs import BESIDE
 from lab.samples import Round, Samples
 from lab.show import blocks_to_settle, short_cells, spread_said
 from lab.versus import MEMORY, SPEED, marked
@@ -189,7 +190,8 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
     short = ["seconds"] * (cell in short_cells(comparison.run))
     overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
     speed = [] if comparison.real else [SPEED]  # of a real program it is 1 / cpu_s
-    return list(dict.fromkeys([*short, *speed, MEMORY, *comparison.answers(cell), *overflowed]))
+    beside = [BESIDE] * bool(comparison.run.plan.beside)
+    return list(dict.fromkeys([*short, *speed, MEMORY, *comparison.answers(cell), *beside, *overflowed]))
 
 
 def timed(value: Any) -> Any:
@@ -232,6 +234,7 @@ def comparison_to_json(run: Samples) -> Json:
     }
     cells = {cell: _cell_to_json(comparison, cell) for cell in plan.cells}
     facts = {"name": plan.name, "blocks": plan.blocks, "scale": plan.scale, "missing": plan.missing}
+    facts |= {"beside": plan.beside} if plan.beside else {}
     return {**facts, "arms": arms, "cells": cells}
 
 
@@ -240,11 +243,13 @@ def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
     argvs = {name: shlex.split(cell.get("argv", _command(name))) for name, cell in table["cells"].items()}
     cells = {name: Cell(argv, argv[0]) for name, argv in argvs.items()}
     arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
-    known = {key: table[key] for key in ("blocks", "scale", "missing")}
+    known = {key: table[key] for key in ("blocks", "scale", "missing")} | {"beside": table.get("beside", "")}
     run = Samples(path, Plan("peers", table["name"], arms, cells, seed=0, **known), facts)
     for name, cell in table["cells"].items():
         run.unable |= {(name, arm): reason for arm, reason in cell.get("unable", {}).items()}
         asked = {key: real(value) for key, value in cell.get("asked", {}).items()}
+        if (more := blocks_of(cell) - run.plan.blocks) > 0:
+            run.more[name] = [more]
         for block in range(blocks_of(cell)):
             attempt = {}
             for column, arm in enumerate(run.arms_of(Round("ab", block, name))):
