@@ -117,7 +117,8 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budg
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
         except NotServed as error:
             run.declare_void(str(error).replace(f"{ROOT}/", ""))
-            results.keep(run, folder.parent)
+            if folder.parent != COMPARED:
+                results.keep(run, folder.parent)
             raise
         if robbed := [cell for cell in run.plan.cells if run.robbed(cell) and not run.blocks(cell, "ab")]:
             run.declare_void(
@@ -357,7 +358,7 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
 def merge_verb(folder: Path) -> None:
     """Add the results of a packed FOLDER to the others."""
     for file in pack.merge(folder, RESULTS):
-        run = samples.Samples.load(file)
+        run = pack.pooled(file)
         if not session.remaining(run):
             results.keep(run, RESULTS)
         show.console.print(f"merged {run.path.relative_to(RESULTS)}")

@@ -44,6 +44,7 @@ class Samples:
         )  # rounds, each with the attempt, that more than STOLEN was taken from
         self.void = ""  # why the run decides nothing
         self.seconds = 0.0  # that all runs together took
+        self.absorbed: set[str] = set()  # names of runs whose samples are in this one
 
     @classmethod
     def create(cls, path: Path, plan: Plan, machine: Json) -> "Samples":
@@ -72,6 +73,8 @@ class Samples:
                     samples.unable[line["cell"], line["arm"]] = line["reason"]
                 elif line["kind"] == "more":
                     samples.more[line["cell"]].append(line["blocks"])
+                elif line["kind"] == "absorbed":
+                    samples.absorbed.add(line["run"])
                 elif line["kind"] == "void":
                     samples.void = line["reason"]
         except NOT_A_PLAN as error:
@@ -101,6 +104,23 @@ class Samples:
         """The samples stay, and decide nothing."""
         self._append({"kind": "void", "reason": reason})
         self.void = reason
+
+    def absorb(self, other: "Samples") -> None:
+        """Adds a whole run of the same build on the same machine: its blocks follow this one's, and are another look."""
+        name = other.path.name.partition(".")[0]
+        before = {"aa": self.plan.aa_blocks, "warmup": 1}
+        of_cell = {cell: self.planned(cell) for cell in self.plan.cells}
+        self._append({"kind": "absorbed", "run": name})
+        self.absorbed.add(name)
+        for cell in self.plan.timed():
+            self.extend(cell, other.planned(cell))
+        for round_, attempts in other.attempts.items():
+            block = round_.block + before.get(round_.phase, of_cell[round_.cell])
+            for attempt, figures in enumerate(attempts):
+                stolen = {"stolen": 1.0} if (round_, attempt) in other.stolen else {}
+                at = {"phase": round_.phase, "block": block, "cell": round_.cell, "attempt": attempt, **stolen}
+                for arm, of in figures.items():
+                    self.add({**at, "arm": arm, "figures": of})
 
     def extend(self, cell: str, blocks: int) -> None:
         self._append({"kind": "more", "cell": cell, "blocks": blocks})
@@ -215,9 +235,10 @@ def runs(folder: Path) -> list[Path]:
     return list(found.values())
 
 
-def of_same_build(folder: Path, plan: Plan, machine: Json) -> Path | None:
-    """The newest run in the folder of the same build on the same machine, if there is one that counts."""
-    for path in reversed(runs(folder)):
+def of_same_build(folder: Path, plan: Plan, machine: Json, before: str = "a") -> Path | None:
+    """The newest run in the folder of the same build on the same machine, if there is one that counts.  before: only of
+    runs whose names are before this one."""
+    for path in reversed([path for path in runs(folder) if path.name.partition(".")[0] < before]):
         try:
             run = Samples.load(path)
         except LabError:  # damaged, or still empty
