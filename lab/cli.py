@@ -77,10 +77,13 @@ class Duration(click.ParamType[float]):
         return float(int(asked[1]) * {"s": 1, "m": 60, "h": 3600}[asked[2]])
 
 
-def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0) -> samples.Samples:
+def conduct(
+    plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0, limit: float = math.inf
+) -> samples.Samples:
     """Runs the plan, or resumes its newest run.  With a budget, adds blocks until it is decided.  An experiment goes on
-    with the run of the same build on this machine: whoever looks again pays for it (Samples.looks)."""
-    facts, end = machine.describe(), time.monotonic() + budget if budget else math.inf
+    with the run of the same build on this machine: whoever looks again pays for it (Samples.looks).  Raises TimeIsUp
+    if the limit, in seconds, is over before the blocks are complete that the plan begins with."""
+    facts, end = machine.describe(), time.monotonic() + limit
     show.environment(facts)
     known = samples.of_same_build(folder, plan, facts) if plan.kind == "ab" and not resume else None
     if known:
@@ -112,7 +115,7 @@ def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budg
         try:
             measure_all()
             if budget:
-                show.left_open(adder(plan)(run, measure_all, end - time.monotonic()))
+                show.left_open(adder(plan)(run, measure_all, min(budget, end - time.monotonic())))
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
         except NotServed as error:
@@ -462,10 +465,10 @@ def decided_or_named(file: Path, budget: float, scale: float) -> bool:
         run = samples.Samples.load(known) if known else None
         left = budget - (run.seconds if run else 0)
         if left > 0 and not (run and not session.remaining(run) and not until.needs(run)):
-            run = conduct(plan, folder, False, measure.Bench(plan.programs), left)
+            run = conduct(plan, folder, False, measure.Bench(plan.programs), left, left)
         show.row(run, judge.judge(run) if run and not session.remaining(run) else [], file.stem)
     except until.TimeIsUp:
-        say(f"{file.stem}: the time is up before its first {BEGIN} blocks are complete; more --minutes goes on")
+        say(f"{file.stem}: the time is up before its blocks are complete; more --minutes goes on")
     except LabError as error:
         say(f"{file.stem}: {error}", style="red")
         return False

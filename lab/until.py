@@ -19,7 +19,7 @@ DECIDED = "decided"
 
 
 class TimeIsUp(Exception):
-    """The budget ended before the blocks that a run begins with were complete."""
+    """The budget ended before a run's blocks were complete."""
 
 
 OPEN = "INCONCLUSIVE"  # the word of a verdict that more blocks may change
