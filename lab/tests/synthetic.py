@@ -84,7 +84,11 @@ class Rig:
         self.now = 0.0
 
     def deviation(self):
-        fresh = self.chance.standard_t(2) if self.kind == "heavy" else self.chance.standard_normal()
+        fresh = (
+            float(np.clip(self.chance.standard_t(2), -100, 100))
+            if self.kind == "heavy"
+            else self.chance.standard_normal()
+        )
         self.before = 0.8 * self.before + 0.6 * fresh if self.kind == "correlated" else fresh
         return self.before
 
