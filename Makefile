@@ -139,9 +139,9 @@ commits:
 test_packages: setup-packages
 	@$(PYTEST) tests/packages
 
-# Each lane with each of its flags changed, and for longer: half an hour.
+# Each lane with each of its flags changed, and for longer, and the lab's judge in 400 trials: an hour.
 test_variants_long: setup-test all
-	@$(PYTEST) tests/lanes tests/golden/test_boxes.py tests/portable --long
+	@$(PYTEST) tests/lanes tests/golden/test_boxes.py tests/portable lab/tests/test_error_rates.py --long
 
 $(LANES:%=test_%): test_%: shared_programs benches
 	@$(call LIBRARY,$*,$(call TESTS,$*),all)

@@ -14,7 +14,9 @@
     results     the runs that are kept, in results/
     summary     the part of them that the documentation is made from
     machine     the machine that measured
+    interval    the interval of a median
     judge       from samples to verdicts
+    precise     adds blocks to real programs until their intervals are narrow
     until       adds blocks until a verdict is decided
     versus      from samples to ratios
     show        progress and verdicts in a terminal
@@ -24,7 +26,9 @@
     goals       how far each lane is from the goals in such runs
     report      everything as one HTML file; its pictures are made in plots
     page        the same tables as a page of the documentation
+    quartile    ratios of programs' quartiles, with intervals
     headline    the figures of real programs, for the README and a page
+    slowest     the slowest calls, for the README
     readme      the README's figures, and the pages made from comparisons
     conform     the tests of tests/ on any allocator
     bound       how large a figure may be that such a test says
@@ -50,6 +54,10 @@ class LabError(Exception):
 
 class Unfit(LabError):
     """A program is no longer the one in the plan.  This ends any run, even one that goes on when a peer fails."""
+
+
+class NotServed(LabError):
+    """Another library than the one in the plan served a process, or a flag did not take."""
 
 
 def text_of(file: Path) -> str:

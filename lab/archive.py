@@ -32,3 +32,18 @@ def compress(path: Path) -> Path:
     os.replace(new, target)
     path.unlink()
     return target
+
+
+def expand(path: Path) -> Path:
+    """Undoes compress(), so that the file can be appended to.  Returns the path of what is in its place."""
+    if path.suffix != SUFFIX:
+        return path
+    data, damage = contents(path)
+    if damage:
+        raise LabError(f"{path} is damaged: {damage}")
+    target = path.with_suffix("")
+    new = target.with_suffix(".part")
+    new.write_bytes(data)
+    os.replace(new, target)
+    path.unlink()
+    return target

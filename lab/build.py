@@ -83,7 +83,7 @@ class Builder:
                 f"configuring '{variant.name}'",
             )
             execute(["cmake", "--build", str(place), JOBS, "--target", "hz3"], f"building '{variant.name}'")
-        arm = library_arm(library.resolve(), self.root)
+        arm = library_arm(library.resolve(), self.root, env=variant.env)
         check_flags(variant, arm, self.registry)
         return arm
 

@@ -3,8 +3,10 @@
 import math
 import re
 import sys
+import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from lab import (
     ROOT,
     Json,
     LabError,
+    NotServed,
     archive,
     build,
     experiment,
@@ -40,6 +43,7 @@ from lab.plan import FROM_BUILDING, Plan
 
 RESULTS, COMPARED = results.FOLDER, ROOT / "build/compare"
 BLOCKS = 7  # the default for comparisons
+BEGIN = 10  # blocks with which a run begins that gets more until it is decided
 
 
 class Factor(click.FloatRange):
@@ -73,32 +77,71 @@ class Duration(click.ParamType[float]):
         return float(int(asked[1]) * {"s": 1, "m": 60, "h": 3600}[asked[2]])
 
 
-def conduct(plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0) -> samples.Samples:
-    """Runs the plan, or resumes its newest run.  With a budget, adds blocks until it is decided."""
-    facts = machine.describe()
+def conduct(
+    plan: Plan, folder: Path, resume: bool, taker: session.Measure, budget: float = 0, limit: float = math.inf
+) -> samples.Samples:
+    """Runs the plan, or resumes its newest run.  With a budget, adds blocks until it is decided.  An experiment goes on
+    with the run of the same build on this machine: whoever looks again pays for it (Samples.looks).  Raises TimeIsUp
+    if the limit, in seconds, is over before the blocks are complete that the plan begins with."""
+    facts, end = machine.describe(), time.monotonic() + limit
     show.environment(facts)
-    path = samples.newest_path(folder) if resume else samples.new_path(folder)
+    known = samples.of_same_build(folder, plan, facts) if plan.kind == "ab" and not resume else None
+    if known:
+        path = archive.expand(known)
+        show.console.print(f"the same build was measured here before: goes on with {path.name}")
+    else:
+        path = samples.newest_path(folder) if resume else samples.new_path(folder)
     with samples.alone(path):
-        run = resumable(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
-        if resume:
+        if known:
+            run = samples.Samples.load(path)
+        else:
+            run = resumable(path, plan, facts) if resume else samples.Samples.create(path, plan, facts)
+        if resume or known:
             run.resume(facts)
+        if known and not budget and not session.remaining(run):
+            for cell in run.plan.timed():
+                run.extend(cell, plan.blocks)
 
         def measure_all() -> None:
             with show.Watch(run) as watch:
-                session.run(run, taker, watch)
+
+                def progress(round_: samples.Round, arm: str) -> None:
+                    if time.monotonic() > end:
+                        raise until.TimeIsUp
+                    watch(round_, arm)
+
+                session.run(run, taker, progress)
 
         try:
             measure_all()
             if budget:
-                show.left_open(until.decide(run, measure_all, budget))
+                show.left_open(adder(plan)(run, measure_all, min(budget, end - time.monotonic())))
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
+        except NotServed as error:
+            run.declare_void(str(error).replace(f"{ROOT}/", ""))
+            if folder.parent != COMPARED:
+                results.keep(run, folder.parent)
+            raise
+        if robbed := [cell for cell in run.plan.cells if run.robbed(cell) and not run.blocks(cell, "ab")]:
+            run.declare_void(
+                f"more than {100 * samples.STOLEN:g} % of each block's time was stolen: {', '.join(robbed)}"
+            )
         if folder.parent == COMPARED:
             run.path = archive.compress(path)
         else:
             results.keep(run, folder.parent)
     show.console.print(f"every sample is in {run.path}")
     return run
+
+
+def adder(plan: Plan) -> Callable[..., dict[str, int]]:
+    """What adds blocks, and returns the needs that are left."""
+    if plan.kind != "peers":
+        return until.decide
+    from lab import precise  # here, since matplotlib takes a second to load
+
+    return precise.narrow
 
 
 def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) -> samples.Samples:
@@ -163,20 +206,41 @@ def comparing(command: Callable[..., None]) -> Callable[..., None]:
 @main.command("peers")
 @click.argument("cells", required=False, type=click.Path(path_type=Path))
 @scaling
+@click.option(
+    "--until",
+    "aim",
+    type=click.Choice([planning.PRECISE]),
+    help="of real programs: side by side, and blocks are added until the intervals are narrow",
+)
+@click.option("--budget", type=Duration(), help="the time for that: 90s, 60m, 2h")
 @comparing
 def peers_verb(
-    cells: Path | None, scale: float, blocks: int, only: tuple[str, ...], to: str | None, resume: bool
+    cells: Path | None,
+    scale: float,
+    aim: str | None,
+    budget: float | None,
+    blocks: int,
+    only: tuple[str, ...],
+    to: str | None,
+    resume: bool,
 ) -> None:
     """List the peers and prove that each serves malloc; with a file of CELLS, measure all on its commands."""
+    if bool(aim) != bool(budget):
+        raise click.UsageError("--until and --budget need each other")
     peers.check_reference(to, only)
     check = resuming(resume and cells is not None, RESULTS)
-    plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check)
+    plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check, aim or "")
     reference = reference_of(plan, to)
     show.peers(plan)
     if cells:
-        real = programs.are_real(plan.cells)
-        with programs.taker() if real else nullcontext(measure.Bench(plan.programs)) as taker:
-            show.comparison(conduct(plan, RESULTS / plan.name, resume, taker), reference)
+        with taker_of(plan) as taker:
+            show.comparison(conduct(plan, RESULTS / plan.name, resume, taker, budget or 0), reference)
+
+
+def taker_of(plan: Plan) -> AbstractContextManager[session.Measure]:
+    if plan.beside:
+        return programs.side_by_side(plan.beside, plan.arms[plan.beside])
+    return programs.taker() if programs.are_real(plan.cells) else nullcontext(measure.Bench(plan.programs))
 
 
 @main.command("compare", context_settings={"ignore_unknown_options": True})
@@ -279,7 +343,9 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
     plans = {}
     for file in files:
         if file.suffix == ".toml":
-            plans[file.stem] = planning.of_experiment(file, scale, blocks, say)
+            plan = planning.of_experiment(file, scale, blocks, say)
+            cells = {name: plan.cells[name] for name in plan.timed()}  # valgrind counts here, as it would there
+            plans[file.stem] = replace(plan, cells=cells)
         else:
             plan = planning.of_cells(file, only, scale, blocks or BLOCKS, say)
             if programs.are_real(plan.cells):
@@ -295,7 +361,7 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
 def merge_verb(folder: Path) -> None:
     """Add the results of a packed FOLDER to the others."""
     for file in pack.merge(folder, RESULTS):
-        run = samples.Samples.load(file)
+        run = pack.pooled(file)
         if not session.remaining(run):
             results.keep(run, RESULTS)
         show.console.print(f"merged {run.path.relative_to(RESULTS)}")
@@ -365,10 +431,48 @@ def goals_verb(file: Path, runs: tuple[Path, ...]) -> None:
 
 
 @main.command("ledger")
-def ledger_verb() -> None:
-    """Update results/summary.json from the samples here, and write docs/results/verdicts.md from it."""
+@click.option(
+    "--until", "aim", type=click.Choice([until.DECIDED]), help="first run each experiment until it is decided"
+)
+@click.option(
+    "--minutes", type=click.IntRange(1), help="the time for each experiment, all its runs of this build together"
+)
+@click.option("--only", multiple=True, metavar="NAME", help="this experiment (may be repeated)")
+@scaling
+def ledger_verb(aim: str | None, minutes: int | None, only: tuple[str, ...], scale: float) -> None:
+    """Update results/summary.json from the samples here, and write docs/results/verdicts.md from it.  With --until, run
+    the experiments before that; the same command goes on where it was interrupted."""
+    if bool(aim) != bool(minutes):
+        raise click.UsageError("--until and --minutes need each other")
+    files = sorted(experiment.files(results.EXPERIMENTS), key=ledger.order)
+    if unknown := set(only) - {file.stem for file in files}:
+        raise LabError(f"there is no experiment '{min(unknown)}'")
+    chosen = [file for file in files if not only or file.stem in only] if minutes else []
+    failed = [file for file in chosen if not decided_or_named(file, 60.0 * (minutes or 0), scale)]
     found = results.renew(RESULTS, show.console.print)
-    (ROOT / "docs/results/verdicts.md").write_text(ledger.ledger(ROOT / "experiments", found))
+    (ROOT / "docs/results/verdicts.md").write_text(ledger.ledger(results.EXPERIMENTS, found))
+    if failed:
+        sys.exit(1)
+
+
+def decided_or_named(file: Path, budget: float, scale: float) -> bool:
+    """Runs an experiment until it is decided, or its budget is spent, and prints its verdicts.  Returns False if it could
+    not be run."""
+    say, folder = show.console.print, RESULTS / file.stem
+    try:
+        plan = planning.of_experiment(file, scale, BEGIN, say, until=until.DECIDED)
+        known = samples.of_same_build(folder, plan, machine.describe())
+        run = samples.Samples.load(known) if known else None
+        left = budget - (run.seconds if run else 0)
+        if left > 0 and not (run and not session.remaining(run) and not until.needs(run)):
+            run = conduct(plan, folder, False, measure.Bench(plan.programs), left, left)
+        show.row(run, judge.judge(run) if run and not session.remaining(run) else [], file.stem)
+    except until.TimeIsUp:
+        say(f"{file.stem}: the time is up before its blocks are complete; more --minutes goes on")
+    except LabError as error:
+        say(f"{file.stem}: {error}", style="red")
+        return False
+    return True
 
 
 def run() -> None:

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from lab import Json, machine, programs
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
-from lab.judge import covers
+from lab.interval import covers
 from lab.palette import Palette
 from lab.peers import LIMIT, older
 from lab.samples import Samples

@@ -14,17 +14,19 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, TypeVar, get_args, get_origin
 
 from lab import ROOT, Json, LabError, text_of
-from lab.plan import BASELINE, COPY
+from lab.plan import BASELINE, COPY, Cell
 from lab.registry import Registry
 
 MEMORY = ("peak_kib", "end_kib")  # judged in every case, beside the experiment's figure
 REASONS = "peers.toml"  # in the same folder, but no experiment: see ahead.py
-HIGHER_IS_BETTER, LOWER_IS_BETTER = ("_per_s",), ("_kib", "_ratio", "_ns", "seconds")  # how names of figures end
+HIGHER_IS_BETTER, LOWER_IS_BETTER = ("_per_s",), ("_kib", "_ratio", "_ns", "seconds", "cpu_s", "_per_op")  # names' ends
+TIMES = ("_per_s", "_ns", "seconds", "cpu_s")  # how the names of figures end that a clock measures
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T", bound="DataclassInstance")
-GATE_KINDS = ("at_least", "wins", "above", "below")
+GATE_KINDS = ("mean", "at_least", "wins", "instructions", "above", "below")
+COUNTED = "instructions_per_op"  # the figure of gates of the kind `instructions`
 
 
 def scaled(iters: int, scale: float) -> str:
@@ -39,6 +41,7 @@ class Variant:
     name: str
     lane: str
     flags: dict[str, int] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)  # options
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class Case:
     command: str  # {iters} is the number that --scale scales
     iters: int = 0
     env: dict[str, str] = field(default_factory=dict)
+    same_within: float | None = None  # per cent, where it is not the experiment's
+
+    def counted(self) -> Cell:
+        return Cell(shlex.split(self.command), self.group, self.env, counted=True)
 
     def argv(self, scale: float) -> list[str]:
         return shlex.split(self.command.replace("{iters}", scaled(self.iters, scale)))
@@ -61,7 +68,10 @@ class Case:
 class Gate:
     """A condition for a GO.  Exactly one of GATE_KINDS is set.
 
-    at_least: in each case of the group the figure is better by at least so many per cent (may be negative).
+    mean: in the geometric mean over the group's cases the figure is better by at least so many per cent (may be
+    negative).  With `share` the cases run only a part of what programs do, which takes this share of the time.
+    at_least: in each case of the group the figure is better by at least so many per cent.
+    instructions: in each case of the group an operation takes at most so many per cent more instructions.
     wins: in so many cases of the group the figure is better.
     above, below: in each case the variant's own figure, divided by the figure `per` if given, is above or below this.
     """
@@ -73,13 +83,21 @@ class Gate:
     above: float | None = None
     below: float | None = None
     per: str | None = None
+    mean: float | None = None
+    share: float | None = None
+    instructions: float | None = None
 
     @property
     def is_relative(self) -> bool:
-        return self.at_least is not None or self.wins is not None
+        return self.at_least is not None or self.wins is not None or self.mean is not None
 
     def __str__(self) -> str:
         value = f"{self.figure} / {self.per}" if self.per else self.figure
+        if self.instructions is not None:
+            return f"at most {self.instructions:g} % more instructions for an operation in {self.group}"
+        if self.mean is not None:
+            of = f", which take {100 * self.share:g} % of the time," if self.share else ""
+            return f"{value} at least {self.mean:+g} % in the mean of {self.group}{of}"
         if self.wins is not None:
             return f"{value} better in at least {self.wins} cases of {self.group}"
         if self.at_least is not None:
@@ -120,6 +138,25 @@ class Experiment:
     same_within: float = 2.0  # per cent
     original: Original | None = None
     why: str = ""
+
+    def margin(self, case: str) -> float:
+        """The per cent within which the case is the same."""
+        own = next((found.same_within for found in self.cases if found.name == case), None)
+        return self.same_within if own is None else own
+
+    def margin_of(self, group: str) -> float:
+        return max((self.margin(case.name) for case in self.cases if case.group == group), default=self.same_within)
+
+    def timed(self) -> list[Case]:
+        """The cases that a clock and RSS judge: all, but those of groups whose instructions are all that is asked
+        for."""
+        counted = {gate.group for gate in self.gates if gate.instructions is not None}
+        only = counted - {gate.group for gate in self.gates if gate.instructions is None}
+        return [case for case in self.cases if case.group not in only]
+
+    def counted(self) -> list[Case]:
+        groups = {gate.group for gate in self.gates if gate.instructions is not None}
+        return [case for case in self.cases if case.group in groups]
 
     def figures(self, group: str) -> tuple[str, ...]:
         """The figures that are compared in cases of the group."""
@@ -212,9 +249,12 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
     """Raises LabError if the experiment cannot be run or decided."""
     for case in experiment.cases:
         _check_case(case)
-    arms = {BASELINE: registry.resolve(experiment.baseline.lane, experiment.baseline.flags)}
+    base = experiment.baseline
+    arms = {BASELINE: (registry.resolve(base.lane, base.flags), base.env)}
     for variant in experiment.variants:
-        resolved = registry.resolve(variant.lane, variant.flags)
+        if not all(isinstance(value, str) for value in variant.env.values()):
+            raise LabError(f"variant '{variant.name}': what env holds is text")
+        resolved = registry.resolve(variant.lane, variant.flags), variant.env
         if variant.name in (*arms, COPY):
             raise LabError(f"two builds are called '{variant.name}'")
         for name, other in arms.items():
@@ -228,6 +268,10 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
     if experiment.blocks < 1 or experiment.same_within <= 0:
         raise LabError("blocks and same_within must be above 0")
     check_programs([c.program for c in experiment.cases], root)
+    if bad := [c.name for c in experiment.cases if c.same_within is not None and c.same_within <= 0]:
+        raise LabError(f"case '{bad[0]}': same_within must be above 0")
+    if whole := [c.name for c in experiment.counted() if "{iters}" not in c.command]:
+        raise LabError(f"case '{whole[0]}': instructions are counted at two numbers of {{iters}}")
     if idle := [c.name for c in experiment.cases if "{iters}" in c.command and c.iters < 1]:
         raise LabError(f"no iters for case '{idle[0]}'")
     for figure in (experiment.figure, *(gate.figure for gate in experiment.gates if gate.is_relative)):
@@ -239,8 +283,12 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
             raise LabError(f"gate '{gate}': no case is in that group")
         if sum(getattr(gate, kind) is not None for kind in GATE_KINDS) != 1:
             raise LabError(f"gate on {gate.group}: needs exactly one of {', '.join(GATE_KINDS)}")
-        if gate.at_least is not None and gate.at_least <= -100:
+        if any(asked is not None and asked <= -100 for asked in (gate.at_least, gate.mean)):
             raise LabError(f"gate '{gate}': nothing is worse by 100 % or more")
+        if gate.share is not None and (gate.mean is None or not 0 < gate.share <= 1):
+            raise LabError(f"gate '{gate}': share goes with mean, and is above 0 and at most 1")
+        if gate.instructions is not None and gate.instructions < 0:
+            raise LabError(f"gate '{gate}': instructions is what may be too much, so at least 0")
         if gate.wins is not None and not 1 <= gate.wins <= groups[gate.group]:
             raise LabError(f"gate '{gate}': there are {groups[gate.group]} cases")
 

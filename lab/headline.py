@@ -1,21 +1,20 @@
 """Real programs on every allocator: the README's figures, and a page with each program."""
 
-from statistics import geometric_mean
-
 from lab import LabError, machine
 from lab.ahead import LANE
-from lab.comparison import Comparison, coverage
+from lab.comparison import Comparison
 from lab.overview import memory_said
 from lab.page import markdown, points
 from lab.palette import Palette
+from lab.peers import REFERENCE
 from lab.plots import Panel, beside
 from lab.programs import PREFIX
-from lab.versus import MEMORY, Estimate, estimate, paired
+from lab.quartile import LOWER, MIDDLE, Ratio, mean, ratio, shows
+from lab.versus import MEMORY, Estimate, pairs
 
-REFERENCE = "glibc"
 CPU, AFTER = "cpu_s", "after_kib"
 FIGURES = {CPU: "CPU time", MEMORY: "peak memory", AFTER: "memory after the load"}
-BEST = 5  # so many of the others are in the README's table; PAGE has all, and all lanes
+BEST = 4  # so many of the others are in the README's table; PAGE has all, and all lanes
 PAGE, PICTURE, LABEL = "real-programs.md", "real-programs", "hz3 and other allocators in real programs, beside glibc"
 WORDS = {  # what each program does; these follow "where"
     "redis": "Redis serves strings, lists, sets and hashes, sixteen requests at a time",
@@ -39,7 +38,6 @@ WORDS = {  # what each program does; these follow "where"
     "espresso": "espresso minimises logic",
     "barnes": "REBOUND moves bodies in a tree",
 }
-Ratios = dict[str, float]  # by program
 
 
 def program(comparison: Comparison, cell: str) -> str:
@@ -49,22 +47,26 @@ def program(comparison: Comparison, cell: str) -> str:
     return name
 
 
-def estimates(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> dict[str, Estimate]:
-    """The ratios of the programs that have the figure on both arms, with their intervals."""
-    found = {}
+def ratios(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> dict[str, Ratio]:
+    """Of the programs that have the figure on both arms: of processor time the lower quartiles', else the medians'."""
+    share, found = LOWER if figure == CPU else MIDDLE, {}
     for cell in comparison.cells:
-        of = paired(comparison.run, cell, figure, arm, reference)
+        of = pairs(comparison.run, cell, figure, arm, reference)
         if of is not None:
-            found[program(comparison, cell)] = estimate(of)
+            found[program(comparison, cell)] = ratio(of[0], of[1], share)
     return found
 
 
-def ratios(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> Ratios:
-    return {name: median for name, (median, _, _) in estimates(comparison, figure, arm, reference).items()}
+def estimates(comparison: Comparison, figure: str, arm: str, reference: str = REFERENCE) -> dict[str, Estimate]:
+    return {name: of.estimate() for name, of in ratios(comparison, figure, arm, reference).items()}
 
 
-def mean_said(of: Ratios) -> str:
-    return memory_said(geometric_mean(of.values())) if of else "-"
+def mean_said(of: dict[str, Ratio]) -> str:
+    """The geometric mean in words: what its interval does not tell from no difference is none."""
+    if not of:
+        return "-"
+    found = mean(of.values()).estimate()
+    return memory_said(found[0]) if shows(found) else memory_said(1.0)
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -77,7 +79,7 @@ def title(words: str) -> str:
 
 def best(comparison: Comparison) -> list[str]:
     """Those of the others that take the least CPU time, the least first."""
-    means = {arm: geometric_mean(of.values()) for arm in others(comparison) if (of := ratios(comparison, CPU, arm))}
+    means = {arm: mean(of.values()).log for arm in others(comparison) if (of := ratios(comparison, CPU, arm))}
     return sorted(means, key=lambda arm: means[arm])[:BEST]
 
 
@@ -97,13 +99,15 @@ def table(comparison: Comparison) -> str:
 
 
 def worst(comparison: Comparison) -> list[str]:
-    """The programs in which LANE is furthest behind the best of the peers: two in CPU time, one in peak memory."""
+    """The programs in which LANE is furthest behind one of the peers, beyond the interval: two in CPU time, one in peak
+    memory."""
     said = []
     for figure, count in ((CPU, 2), (MEMORY, 1)):
-        against = [ratios(comparison, figure, LANE, peer) for peer in comparison.peers]
-        behind = {name: max(of[name] for of in against if name in of) for name in set().union(*against)}
-        for name in sorted(behind, key=lambda name: -behind[name])[:count]:
-            said.append(f"{memory_said(behind[name])} {FIGURES[figure]} where {WORDS[name]}")
+        against = [estimates(comparison, figure, LANE, peer) for peer in comparison.peers]
+        behind = [(found[0], name) for of in against for name, found in of.items() if shows(found) and found[0] > 1]
+        furthest = dict(sorted((name, by) for by, name in behind))  # of each program the most
+        for name in sorted(furthest, key=lambda name: -furthest[name])[:count]:
+            said.append(f"{memory_said(furthest[name])} {FIGURES[figure]} where {WORDS[name]}")
     return said
 
 
@@ -121,8 +125,8 @@ def panels(comparison: Comparison) -> tuple[list[Panel], float]:
             name: {arm: of[arm][name] for arm in arms if name in of[arm]}
             for name in (program(comparison, cell) for cell in comparison.cells)
         }
-        mean = than(mean_said(ratios(comparison, figure, LANE)), FIGURES[figure])
-        sentence = f"hz3 takes {mean} {REFERENCE}, in the mean of {len(rows)} programs"
+        taken = than(mean_said(ratios(comparison, figure, LANE)), FIGURES[figure])
+        sentence = f"hz3 takes {taken} {REFERENCE}, in the mean of {len(rows)} programs"
         label = f"{FIGURES[figure]}, times that on {REFERENCE}: less is better"
         palette = Palette([LANE], others(comparison))
         found.append((sentence, beside(rows, palette, label)))
@@ -138,39 +142,44 @@ def note(comparison: Comparison) -> str:
     return (
         f"{len(comparison.cells)} programs, some of them servers under load, ran {comparison.blocks} times on hz3 and on"
         f" {len(comparison.peers)} other allocators. CPU time (user and system) and peak memory are geometric means over the"
-        f" programs; for servers also the memory 3 s after their load.{chosen} The machine is shared ({place}), so"
-        " differences of a few per cent are noise."
+        f" programs; for servers also the memory 3 s after their load.{chosen} The machine is shared ({place}): what lies within"
+        " its 95 % interval of no difference is said to be as much."
     )
 
 
-def block(comparison: Comparison, picture: str, at: str) -> str:
-    """The text in the README."""
-    facts, chosen = comparison.run.machine, ""
-    place = machine.name(facts) + f"; {machine.load_said(facts)}" * machine.busy(facts)
+def block(comparison: Comparison, picture: str, at: str, slowest: str = "") -> str:
+    """The text in the README.  slowest: a paragraph on the slowest calls."""
+    place, chosen = machine.name(comparison.run.machine), ""
     if len(others(comparison)) > BEST:
-        chosen = f"\nOf the others it has the {BEST} that take the least CPU time."
+        chosen = f" Of the others it has the {BEST} with the least CPU time."
     return f"""{len(comparison.cells)} real programs, some of them servers under load, ran {comparison.blocks} times on hz3
-and on {len(comparison.peers)} other allocators, in random order. The table compares CPU time (user and system) and peak
-memory with {REFERENCE}, as geometric means over the programs; for servers also the memory 3 s after their load.{chosen}
-The machine is shared ({place}), so differences of a few per cent are noise.
+and on {len(comparison.peers)} other allocators ({place}). The table has geometric means. "As much" is
+what the 95 % interval does not tell from {REFERENCE}'s.{chosen}
 
 {table(comparison)}
-Lane {LANE} is furthest behind the best of the other allocators here:
+Lane {LANE} is furthest behind one of the others here:
 
 {points(worst(comparison))}
-In the picture a mark is the median of the ratios, and its line the interval that covers at least {coverage(comparison)} %.
+{slowest}
 [Each program]({at}{PAGE}), [what is measured]({at}README.md),
 [small test programs]({at}programs.md), [every test]({at}peers.md).
 
 {picture}"""
 
 
+def multiple(of: Ratio) -> str:
+    found = of.estimate()
+    return f"{found[0]:.2f}x" if shows(found) else f"({found[0]:.2f}x)"
+
+
 def page(comparisons: list[Comparison]) -> str:
     parts = [
         f"""# Real programs
 
-Made by `hz3 report --readme`, not to be edited by hand. Each figure is a multiple of that on {REFERENCE}, as the median
-over the blocks; less is better. Memory is the RSS of the largest process at its peak, and for servers also 3 s after
+Made by `hz3 report --readme`, not to be edited by hand. Each figure is a multiple of that on {REFERENCE}: of
+CPU time (user and system) the lower quartile of the runs, else the median; less is better. So is each mark of the
+[picture]({PICTURE}.svg), and its line is the 95 % interval. A figure whose 95 % interval has no difference
+in it is in brackets. Memory is the RSS of the largest process at its peak, and for servers also 3 s after
 their load. [lab/programs.py](../../lab/programs.py) and [bench/programs](../../bench/programs) have each program's
 input.
 """
@@ -181,10 +190,10 @@ input.
         for figure, words in FIGURES.items():
             of = {arm: ratios(comparison, figure, arm) for arm in arms}
             rows = [
-                [f"{name}: {WORDS[name]}", *(f"{of[arm][name]:.2f}x" if name in of[arm] else "-" for arm in arms)]
+                [f"{name}: {WORDS[name]}", *(multiple(of[arm][name]) if name in of[arm] else "-" for arm in arms)]
                 for name in (program(comparison, cell) for cell in comparison.cells)
                 if any(name in each for each in of.values())
             ]
-            means = [f"{geometric_mean(each.values()):.2f}x" if each else "-" for each in of.values()]
+            means = [multiple(mean(each.values())) if each else "-" for each in of.values()]
             parts.append(f"### {title(words)}\n\n{markdown(['program', *arms], [*rows, ['geometric mean', *means]])}")
     return "\n".join(parts)

@@ -4,47 +4,34 @@ that, and noise is only where threads wait for each other.
 valgrind counts each case at two lengths.  The difference is without the start.
 """
 
-import re
 import shutil
 import statistics
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from rich.table import Table
 
-from lab import LabError, measure, text_of
-from lab.experiment import Case, Experiment
-from lab.plan import BASELINE, COPY, Arm, Cell, Plan
+from lab import LabError, measure
+from lab.experiment import COUNTED, Case, Experiment
+from lab.plan import BASELINE, COPY, Arm, Plan
 
 RUNS = 3
-FEW = 1000  # iterations of each thread in the shorter run
-OPERATIONS = 2e6  # of all threads in the longer one, if that is three times the shorter
-
-
-def collected(name: str, arm: Arm, case: Case, iterations: float, programs: dict[str, str]) -> tuple[int, float]:
-    """The instructions of one run, and its operations."""
-    with tempfile.TemporaryDirectory() as folder:
-        counts = Path(folder, "counts")
-        under = ("valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}")
-        cell = Cell(case.argv(iterations / case.iters), case.group, case.env)
-        figures = measure.Bench(programs, under=under)(name, arm, cell)
-        (total,) = re.findall(r"^totals: (\d+)$", text_of(counts), re.MULTILINE)
-    return int(total), figures["ops"]
 
 
 def an_operation(name: str, arm: Arm, case: Case, programs: dict[str, str]) -> float:
     """Instructions of the program and of hz3 for each operation of the program."""
-    few, some = collected(name, arm, case, FEW, programs)
-    many, more = collected(name, arm, case, FEW * max(3, OPERATIONS / some), programs)
-    return (many - few) / (more - some)
+    figures = measure.Bench(programs)(name, arm, case.counted())
+    return float(figures[COUNTED])
+
+
+def check_valgrind() -> None:
+    if not shutil.which("valgrind"):
+        raise LabError("valgrind is missing, which counts: it is Debian's package of that name")
 
 
 def countable(asked: Experiment, groups: tuple[str, ...] = ()) -> Experiment:
     """The experiment with those of its cases that have a number of iterations, and are in one of the groups if given."""
-    if not shutil.which("valgrind"):
-        raise LabError("valgrind is missing, which counts: it is Debian's package of that name")
+    check_valgrind()
     cases = [case for case in asked.cases if case.iters and "{iters}" in case.command]
     chosen = tuple(case for case in cases if not groups or case.group in groups)
     if not chosen or set(groups) - {case.group for case in chosen}:

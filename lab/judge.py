@@ -1,49 +1,52 @@
 """From samples to verdicts.
 
 Everything is decided on gains.  A gain is the logarithm of the ratio of a variant to its baseline in one block, with
-the sign that makes better positive.  An effect is the median of the gains, with the interval of median_interval.  The
-noise floor is the largest effect that the comparison of the baseline with its own copy does not exclude.
+the sign that makes better positive; that of a group is the mean of its cases'.  An effect is the median of the gains,
+with the interval of median_interval.  The noise floor is the largest effect that the comparison of the baseline with its
+own copy does not exclude.
 
 One rule decides everything: an effect is above a threshold if its whole interval is, and if effect and threshold differ
 by more than the noise floor.  Below is defined likewise.  Better is above 0, worse is below 0, and the same within x %
 is above -x and below x (equivalence by two one-sided tests).  What neither holds nor fails is undecided.
+
+A GO needs every gate, so each may err as often as one.  A NO-GO needs a single comparison, so all comparisons of a
+variant share the error of one.
 """
 
 import math
+import statistics
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from scipy import special  # and not scipy.stats, which takes a second to load
+from scipy import special
 
 from lab import Json, LabError
-from lab.experiment import HIGHER_IS_BETTER, Experiment, Gate, from_table
+from lab.experiment import COUNTED, HIGHER_IS_BETTER, TIMES, Experiment, Gate, from_table
+from lab.interval import BOOTSTRAPPED_FROM, TAILS, Numbers, ends, median_interval, reaches, spent
 from lab.plan import BASELINE, COPY
 from lab.samples import Figures, Samples
 from lab.session import remaining
 
-RESAMPLES = 2000
-BOOTSTRAPPED_FROM = 20  # blocks; with fewer the bootstrap's coverage is too low
-FEWEST = 6  # blocks; with fewer no interval covers 95 %
+FEWEST = 7  # blocks; with fewer no interval covers what a first look asks for
+SHORTEST = 0.3  # seconds; of shorter runs no time decides
 NOISY = 1.5  # the ratio of an arm's slowest to its fastest run from which the spread is reported
 NEVER = 10_000  # runs
 POWER = 1.6  # half-widths with which a threshold is cleared 4 times of 5: 1.43, and more as the noise floor varies
-
-
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
+HORIZON = 1000  # blocks with which a GO has to be likely: more are no budget
+NEAR = 120  # blocks; a verdict that needs no more, or twice those there are, is waited for
+UNLIKELY = 0.05  # the chance of a GO from which on it is
+COPIES_DIFFER = 0.01  # how often the two copies of a baseline are said to differ though they do not, of a whole run
 
 
 class Holds(Enum):
-    YES, SAME, NO, UNDECIDED = "yes", "no difference", "no", "undecided"
+    YES, SAME, NO, UNLIKELY, UNDECIDED = "yes", "no difference", "no", "unlikely", "undecided"
 
 
 @dataclass(frozen=True)
 class Effect:
     """The median gain, its two-sided 95 % and 90 % intervals and the noise floor, as logarithms; the number of
-    pairs."""
+    pairs; the upper end by which a gate fails, as all comparisons share an error; why it decides nothing."""
 
     gain: float
     low: float
@@ -52,6 +55,8 @@ class Effect:
     high90: float
     floor: float
     pairs: int
+    worst: float = math.inf
+    doubt: str = ""
 
     def above(self, threshold: float) -> bool:
         return self._decides and self.low > threshold and self.gain - threshold > self.floor
@@ -62,8 +67,11 @@ class Effect:
     def same_within(self, margin: float) -> bool:
         return self._decides and -margin < self.low90 and self.high90 < margin and abs(self.gain) + self.floor < margin
 
+    def fails(self, threshold: float) -> bool:
+        return self._decides and self.worst < threshold and threshold - self.gain > self.floor
+
     def at_least(self, threshold: float) -> Holds:
-        return Holds.YES if self.above(threshold) else Holds.NO if self.below(threshold) else Holds.UNDECIDED
+        return Holds.YES if self.above(threshold) else Holds.NO if self.fails(threshold) else Holds.UNDECIDED
 
     def runs_to_settle(self, threshold: float) -> int:
         """The number of blocks with which the threshold would be cleared 4 times of 5, if all else stayed the same."""
@@ -71,9 +79,32 @@ class Effect:
         distance = abs(self.gain - threshold)
         return max(FEWEST, math.ceil(min(NEVER, self.pairs * (width / distance) ** 2))) if distance > 0 else NEVER
 
+    def chance_of(self, threshold: float, blocks: int) -> float:
+        """How probable it is that so many blocks show the gain above the threshold, if all that is known of the gain is
+        this effect."""
+        half = max(self.high - self.gain, self.gain - self.low, self.floor)
+        done = self.pairs / blocks
+        if done >= 1 or half <= 0:
+            return float(self.above(threshold))
+        error = (self.high - self.low) / 2 / special.ndtri(1 - TAILS[0]) or half
+        return float(special.ndtr((self.gain - threshold - half * math.sqrt(done)) / (error * math.sqrt(1 - done))))
+
+    def to_no_difference(self, wide: float) -> int:
+        """The blocks that show the same within `wide`."""
+        return self.runs_to_settle(math.copysign(wide, self.gain)) if abs(self.gain) < wide else NEVER
+
+    def is_unlikely(self, threshold: float, wide: float) -> bool:
+        """Whether to show the gain above the threshold has become unlikely, and no other verdict is near.  `wide`: within
+        it there is no difference; 0 where that is no answer."""
+        if not self._decides or self.pairs < BOOTSTRAPPED_FROM or self.above(threshold):
+            return False
+        other = self.runs_to_settle(threshold) if self.gain < threshold else NEVER
+        nearest = min(other, self.to_no_difference(wide))
+        return nearest > max(NEAR, 2 * self.pairs) and self.chance_of(threshold, HORIZON) < UNLIKELY
+
     @property
     def _decides(self) -> bool:
-        return self.pairs >= FEWEST
+        return self.pairs >= FEWEST and not self.doubt
 
 
 @dataclass(frozen=True)
@@ -97,12 +128,14 @@ class GateVerdict:
     gate: Gate
     holds: Holds
     reason: str
+    short_of: int = 0  # the blocks that the group lacks, if it is judged as one and open; NEVER: no number decides it
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A variant's verdict.  GO: every gate holds.  NO-GO: one fails.  INCONCLUSIVE: one is open and none fails.  NO
-    DIFFERENCE: none is open, and gates that ask for an improvement found neither a gain nor a loss."""
+    """A variant's verdict.  GO: every gate holds.  NO-GO: one fails.  GO UNLIKELY: none fails, and that one holds has
+    become unlikely.  INCONCLUSIVE: one is open.  NO DIFFERENCE: none is open, and gates that ask for an improvement found
+    neither a gain nor a loss."""
 
     variant: str
     word: str
@@ -118,49 +151,6 @@ def log_ratio(percent_: float) -> float:
     return math.log1p(percent_ / 100)
 
 
-def covers(count: int) -> int:
-    """The per cent that the wider interval of median_interval covers: the range of few values covers less than 95."""
-    return min(95, int(100 * (1 - 0.5 ** (count - 1))))
-
-
-def median_interval(values: Numbers, looks: int = 0) -> Numbers:
-    """The ends of the median's 95 % and 90 % intervals, from the lowest: 2.5, 5, 95 and 97.5 %.
-
-    With few values they are order statistics, as the number of values below the median is binomial.  They cover at
-    least these shares, if so few values can (covers).  With more values they come from the bootstrap.  Its resamples are
-    slightly smaller than the sample, and even: the medians of odd ones are only values of the sample, too coarse for a
-    tail of 2.5 %.
-
-    If one looks repeatedly, and stops when the interval excludes the threshold, the error rate exceeds 1 in 20.  So the
-    k-th look gets a share of only 1/k(k+1) of the tails.  All looks together never have more than the tails.
-    """
-    tails, count = np.array((0.025, 0.05)) / max(1, looks * (looks + 1)), len(values)
-    if count < BOOTSTRAPPED_FROM:
-        ranks = np.maximum(np.searchsorted(special.bdtr(np.arange(count + 1), count, 0.5), tails), 1)
-        return np.sort(values)[[*(ranks - 1), *(count - ranks[::-1])]]
-    tails = special.ndtr(special.stdtrit(count - 1, tails))  # wider, as Student's t makes a mean's interval
-    ends: Numbers = np.quantile(_bootstrapped_medians(values), (*tails, *(1 - tails[::-1])))
-    return ends
-
-
-def _bootstrapped_medians(values: Numbers) -> Numbers:
-    order, half = np.argsort(values), (len(values) - 1) // 2
-    up_to = _drawn(len(values))[order].astype(np.uint16)
-    for row, next_ in pairwise(up_to):  # counts values of each resample up to this one; faster than cumsum
-        next_ += row
-    lower, upper = (values[order][(up_to < nth).sum(axis=0)] for nth in (half, half + 1))
-    medians: Numbers = (lower + upper) / 2
-    return medians
-
-
-@lru_cache(maxsize=64)
-def _drawn(count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """How often each of `count` values is in each resample.  The resamples are the same for all values."""
-    chosen = np.random.default_rng(0).integers(count, size=(RESAMPLES, (count - 1) // 2 * 2))
-    places = chosen * RESAMPLES + np.arange(RESAMPLES)[:, None]
-    return np.bincount(places.ravel(), minlength=count * RESAMPLES).reshape(count, RESAMPLES).astype(np.uint8)
-
-
 def gains(figure: str, base: Numbers, variant: Numbers) -> Numbers:
     ratios = np.log(variant / base)
     return ratios if figure.endswith(HIGHER_IS_BETTER) else -ratios
@@ -173,9 +163,16 @@ def noise_floor(aa_gains: Numbers) -> float:
     return float(max(abs(low), abs(high)))
 
 
-def effect(gains_: Numbers, floor: float, looks: int = 0) -> Effect:
-    low, low90, high90, high = median_interval(gains_, looks)
-    return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_))
+def effect(gains_: Numbers, floor: float, look: int = 1, comparisons: int = 1, doubt: str = "") -> Effect:
+    """comparisons: of those that may each fail a gate of the variant."""
+    low, low90, high90, high = median_interval(gains_, look)
+    tail = TAILS[0] * spent(look) / comparisons
+    worst = float(ends(gains_, np.array([tail]))[-1]) if reaches(len(gains_), tail) else math.inf
+    return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_), worst, doubt)
+
+
+def signed(log_ratio_: float) -> str:
+    return f"{percent(log_ratio_):+.1f} %"
 
 
 def word_for(effect_: Effect, margin: float) -> str:
@@ -199,23 +196,71 @@ def value_of(figures: Json, figure: str, arm: str) -> float:
     return value
 
 
-def find_all(samples: Samples, experiment: Experiment, variant: str, case: str) -> list[Finding]:
-    aa, ab = samples.blocks(case, "aa"), samples.blocks(case, "ab")
-    figures = experiment.figures(samples.plan.cells[case].group)
-    return [find(samples, experiment, variant, case, figure, aa, ab) for figure in figures]
+@dataclass(frozen=True)
+class Case:
+    """What is known of a case before any variant is judged."""
+
+    floors: dict[str, float]  # by figure
+    doubts: dict[str, str]  # by figure, why it decides nothing
+
+
+def comparisons(experiment: Experiment) -> int:
+    """How many comparisons of a variant may each end in NO-GO."""
+    cases = {case.group: sum(other.group == case.group for other in experiment.cases) for case in experiment.cases}
+    return max(1, sum(1 if gate.mean is not None else cases[gate.group] for gate in experiment.gates))
+
+
+def short_cells(samples: Samples) -> dict[str, float]:
+    """The cells whose median run is so short that no time decides, with its seconds."""
+    medians = {}
+    for cell in samples.plan.timed():
+        runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
+        if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORTEST:
+            medians[cell] = median
+    return medians
+
+
+def cases_of(samples: Samples, experiment: Experiment) -> dict[str, Case]:
+    short, cells = short_cells(samples), samples.plan.timed()
+    found = {}
+    for cell in cells:
+        floors, doubts = {}, {}
+        for figure in experiment.figures(samples.plan.cells[cell].group):
+            copies = gains(figure, *pair(samples.blocks(cell, "aa", "ab"), figure, BASELINE, COPY))
+            floors[figure] = noise_floor(copies)
+            if copies_differ(copies, COPIES_DIFFER * spent(samples.looks(cell)) / len(cells)):
+                doubts[figure] = f"its two copies of the baseline differ by {signed(float(np.median(copies)))}"
+            elif cell in short and figure.endswith(TIMES):
+                doubts[figure] = f"a run took {short[cell]:.2g} s"
+        found[cell] = Case(floors, doubts)
+    return found
+
+
+def copies_differ(gains_: Numbers, error: float) -> bool:
+    if not reaches(len(gains_), error / 2):
+        return False
+    low, high = ends(gains_, np.array([error / 2]))
+    return bool(low > 0 or high < 0)
+
+
+def find_all(samples: Samples, experiment: Experiment, variant: str, cases: dict[str, Case]) -> list[Finding]:
+    share = comparisons(experiment)
+    return [
+        find(samples, experiment, variant, cell, figure, case, share)
+        for cell, case in cases.items()
+        for figure in experiment.figures(samples.plan.cells[cell].group)
+    ]
 
 
 def find(
-    samples: Samples, experiment: Experiment, variant: str, case: str, figure: str, aa: list[Figures], ab: list[Figures]
+    samples: Samples, experiment: Experiment, variant: str, cell: str, figure: str, case: Case, share: int
 ) -> Finding:
-    group = samples.plan.cells[case].group
+    group, ab = samples.plan.cells[cell].group, samples.blocks(cell, "ab")
     base, other = pair(ab, figure, BASELINE, variant)
     effect_ = effect(
-        gains(figure, base, other),
-        noise_floor(gains(figure, *pair(aa + ab, figure, BASELINE, COPY))),
-        samples.looks(case),
+        gains(figure, base, other), case.floors[figure], samples.looks(cell), share, case.doubts.get(figure, "")
     )
-    margin = log_ratio(experiment.same_within)
+    margin = log_ratio(experiment.margin(cell))
     word = word_for(effect_, margin)
     spread = max(float(v.max() / v.min()) for v in (base, other))
     asked = [
@@ -227,7 +272,7 @@ def find(
     needed = runs_needed(effect_, margin, open_) if open_ or spread > NOISY or word == "INCONCLUSIVE" else None
     overflowed = sum(any(block[arm].get("overflow", "ok") != "ok" for arm in (BASELINE, variant)) for block in ab)
     return Finding(
-        case,
+        cell,
         group,
         variant,
         figure,
@@ -235,7 +280,7 @@ def find(
         word,
         (float(np.median(base)), float(np.median(other))),
         spread,
-        needed,
+        None if effect_.doubt else needed,
         overflowed,
     )
 
@@ -249,16 +294,72 @@ def runs_needed(effect_: Effect, margin: float, thresholds: list[float]) -> int:
     return min(effect_.runs_to_settle(0), same)
 
 
-def judge_gate(gate: Gate, findings: list[Finding]) -> GateVerdict:
+def judge_gate(gate: Gate, findings: list[Finding], experiment: Experiment) -> GateVerdict:
     mine = [f for f in findings if f.group == gate.group and f.figure == gate.figure]
     if gate.wins is not None:
         return _judge_wins(gate, gate.wins, mine)
     least = gate.at_least or 0.0
-    answers = {f.case: f.effect.at_least(log_ratio(least)) for f in mine}
+    asked = log_ratio(least)
+    answers = {f.case: f.effect.at_least(asked) for f in mine}
     if least >= 0:  # the gate asks for an improvement
-        same = [f.case for f in mine if is_no_difference(f, log_ratio(least))]
+        same = [f.case for f in mine if is_no_difference(f, asked)]
         answers |= dict.fromkeys(same, Holds.SAME if len(same) == len(mine) else Holds.NO)
+    for f in mine:
+        wide = max(log_ratio(experiment.margin(f.case)), asked) if least >= 0 else 0
+        if answers[f.case] is Holds.UNDECIDED and f.effect.is_unlikely(asked, wide):
+            answers[f.case] = Holds.UNLIKELY
     return _together(gate, answers)
+
+
+def judge_mean(
+    gate: Gate, samples: Samples, experiment: Experiment, variant: str, cases: dict[str, Case]
+) -> GateVerdict:
+    """The geometric mean over the group's cases, as one series of blocks."""
+    cells = [cell for cell in cases if samples.plan.cells[cell].group == gate.group]
+    look = max(samples.looks(cell) for cell in cells)
+    doubt = next((f"{cell}: {doubt}" for cell in cells if (doubt := cases[cell].doubts.get(gate.figure, ""))), "")
+    base = mean_gains(gate, samples, cells, COPY, "aa", "ab")
+    effect_ = effect(
+        mean_gains(gate, samples, cells, variant, "ab"), noise_floor(base), look, comparisons(experiment), doubt
+    )
+    asked, wide = log_ratio(gate.mean or 0.0), 0.0
+    holds = effect_.at_least(asked)
+    if asked >= 0:
+        margin = log_ratio(experiment.margin_of(gate.group))
+        wide = max(margin, asked)
+        word = word_for(effect_, margin)
+        holds = Holds.SAME if word == "SAME" or (word == "INCONCLUSIVE" and effect_.same_within(asked)) else holds
+    if holds is Holds.UNDECIDED and effect_.is_unlikely(asked, wide):
+        holds = Holds.UNLIKELY
+    said = f"{signed(effect_.gain)} [{signed(effect_.low)}, {signed(effect_.high)}]"
+    if doubt:
+        return GateVerdict(gate, holds, f"{said}, which decides nothing: {doubt}", NEVER)
+    short_of = 0
+    if holds is Holds.UNDECIDED:
+        short_of = max(1, min(effect_.runs_to_settle(asked), effect_.to_no_difference(wide)) - effect_.pairs)
+        said += f", about {short_of} blocks more would settle it" if short_of + effect_.pairs < NEVER else ""
+    return GateVerdict(gate, holds, said, short_of)
+
+
+def mean_gains(gate: Gate, samples: Samples, cells: list[str], other: str, *phases: str) -> Numbers:
+    """In each block that all the cells have, the mean of their gains."""
+    blocks = samples.aligned(cells, *phases)
+    each = [
+        gains(gate.figure, *pair([block[cell] for block in blocks], gate.figure, BASELINE, other)) for cell in cells
+    ]
+    mean: Numbers = np.mean(each, axis=0)
+    return mean if gate.share is None else -np.log1p(gate.share * np.expm1(-mean))
+
+
+def judge_instructions(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
+    """By the least and the most change between any two counts, as instructions have no noise but that of turns."""
+    bound, answers = log_ratio(gate.instructions or 0.0), {}
+    for cell in (name for name, cell in samples.plan.cells.items() if cell.counted and cell.group == gate.group):
+        base, other = pair(samples.blocks(cell, "ab"), COUNTED, BASELINE, variant)
+        least, most = np.log(other.min() / base.max()), np.log(other.max() / base.min())
+        said = f"{cell} ({signed(float(np.log(np.median(other) / np.median(base))))})"
+        answers[said] = Holds.YES if most <= bound else Holds.NO if least > bound else Holds.UNDECIDED
+    return _together(gate, answers) if answers else GateVerdict(gate, Holds.UNDECIDED, "not counted")
 
 
 def is_no_difference(finding: Finding, asked: float) -> bool:
@@ -280,7 +381,7 @@ def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
     answers = {}
     for cell in (name for name, cell in samples.plan.cells.items() if cell.group == gate.group):
         values = np.array([_level(gate, block[variant], variant) for block in samples.blocks(cell, "ab")])
-        low, _, _, high = median_interval(values, samples.looks(cell))
+        low, _, _, high = median_interval(values, samples.looks(cell))  # of a number that has no noise floor
         bound, yes_above = (gate.above, True) if gate.above is not None else (gate.below, False)
         beyond, short = (low > bound, high < bound) if yes_above else (high < bound, low > bound)
         decided = Holds.YES if beyond else Holds.NO if short else Holds.UNDECIDED
@@ -299,30 +400,47 @@ def _level(gate: Gate, figures: Json, arm: str) -> float:
 
 
 def _together(gate: Gate, answers: dict[str, Holds]) -> GateVerdict:
-    for holds in (Holds.NO, Holds.UNDECIDED, Holds.SAME):
+    for holds in (Holds.NO, Holds.UNLIKELY, Holds.UNDECIDED, Holds.SAME):
         cases = [case for case, answer in answers.items() if answer is holds]
         if cases:
             return GateVerdict(gate, holds, f"{holds.value} in {', '.join(cases)}")
     return GateVerdict(gate, Holds.YES, f"in {', '.join(answers)}")
 
 
+WORDS = {  # the word of the first that is among the answers
+    Holds.NO: "NO-GO",
+    Holds.UNLIKELY: "GO UNLIKELY",
+    Holds.UNDECIDED: "INCONCLUSIVE",
+    Holds.SAME: "NO DIFFERENCE",
+    Holds.YES: "GO",
+}
+
+
 def word_of(answers: set[Holds]) -> str:
-    if Holds.NO in answers or {Holds.SAME, Holds.UNDECIDED} <= answers:  # it cannot become GO any more
-        return "NO-GO"
-    return "INCONCLUSIVE" if Holds.UNDECIDED in answers else "NO DIFFERENCE" if Holds.SAME in answers else "GO"
+    return next(word for holds, word in WORDS.items() if holds in {*answers, Holds.YES})
 
 
 def judge(samples: Samples) -> list[Verdict]:
     """Judges by the gates that the experiment had when the run began."""
+    if samples.void:
+        raise LabError(f"{samples.path.name} decides nothing: {samples.void}: no verdict")
     if left := len(remaining(samples)):
         raise LabError(f"{samples.path.name}: {left} rounds are missing: no verdict")
     experiment = from_table(samples.plan.experiment)
+    cases = cases_of(samples, experiment)
     verdicts = []
     for variant in (v.name for v in experiment.variants):
-        findings = [finding for case in samples.plan.cells for finding in find_all(samples, experiment, variant, case)]
-        gates = [
-            judge_gate(gate, findings) if gate.is_relative else judge_level(gate, samples, variant)
-            for gate in experiment.gates
-        ]
+        findings = find_all(samples, experiment, variant, cases)
+        gates = [_judge(gate, samples, experiment, variant, cases, findings) for gate in experiment.gates]
         verdicts.append(Verdict(variant, word_of({gate.holds for gate in gates}), gates, findings))
     return verdicts
+
+
+def _judge(
+    gate: Gate, samples: Samples, experiment: Experiment, variant: str, cases: dict[str, Case], findings: list[Finding]
+) -> GateVerdict:
+    if gate.mean is not None:
+        return judge_mean(gate, samples, experiment, variant, cases)
+    if gate.instructions is not None:
+        return judge_instructions(gate, samples, variant)
+    return judge_gate(gate, findings, experiment) if gate.is_relative else judge_level(gate, samples, variant)

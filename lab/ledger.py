@@ -1,16 +1,18 @@
 """Makes docs/results/verdicts.md from experiments/*.toml and the summary of their results."""
 
 import re
+import statistics
 from pathlib import Path
 
-from lab import machine
+from lab import Json, machine
 from lab.experiment import MEMORY, Experiment, files, read
-from lab.judge import NOISY, Finding
+from lab.judge import NOISY, SHORTEST, Finding, log_ratio, percent, signed
 from lab.results import Results, day, run_of, weightiest
-from lab.show import SETTLES, SHORT, floor_of, remarks, signed
+from lab.show import SETTLES, floor_of, remarks
 from lab.summary import Judged, basis
 from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
+WORST = -99.9  # per cent; what prints as -100 has no logarithm
 HEAD = f"""# Verdicts
 
 Made by `hz3 ledger` from `experiments/*.toml` and `results/summary.json`; not to be edited by hand.
@@ -19,7 +21,10 @@ smaller. What is better by -50 % has half the speed, or takes twice the memory; 
 memory. In brackets is the interval that covers 95 %. A change within the noise floor does not count. max/min is the
 ratio of a library's largest to its smallest figure, if it exceeds {NOISY}. For open findings and gates the table has
 the number of blocks that{SETTLES}, 4 times of 5. NO DIFFERENCE means that an improvement was required, no gate is open,
-and no case is better or worse: each is within the required improvement, or within the experiment's margin.
+and no case is better or worse: each is within the required improvement, or within the experiment's margin. GO UNLIKELY
+means that no gate has failed, and that one will hardly be shown to hold by any number of blocks that there is time for.
+Where a row has objects that are touched and others that are not, the touched ones decide, as programs touch what they
+allocate: the table has the geometric means of both.
 {OVERFLOW_NOTE}
 
 """
@@ -76,7 +81,7 @@ def result(run: Judged, experiment: Experiment, history: str = "") -> list[str]:
             lines.append(f"| {' | '.join(row)} |")
     if run.short:
         cells = ", ".join(f"{cell} ({median:.2g} s)" for cell, median in run.short.items())
-        lines += ["", f"Mostly noise, since the median run took less than {SHORT} s: {cells}."]
+        lines += ["", f"No time decides, since the median run took less than {SHORTEST} s: {cells}."]
     for verdict in run.verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
         lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]
@@ -84,7 +89,9 @@ def result(run: Judged, experiment: Experiment, history: str = "") -> list[str]:
     return lines
 
 
-def section(experiment: Experiment, shown: list[Judged], others: list[Judged], history: dict[str, str]) -> list[str]:
+def section(
+    experiment: Experiment, shown: list[Judged], others: list[Judged], history: dict[str, str], void: list[Json]
+) -> list[str]:
     original = experiment.original
     lines = [f"## {experiment.name}", "", experiment.question, ""]
     if original:
@@ -97,6 +104,9 @@ def section(experiment: Experiment, shown: list[Judged], others: list[Judged], h
             words = "; ".join(f"{verdict.variant}: {verdict.word}" for verdict in run.verdicts)
             lines.append(f"- {measured_as(run, history.get(run_of(run.path), ''))}. {words}")
         lines.append("")
+    if void:
+        lines += ["Runs that are kept and decide nothing:", ""]
+        lines += [f"- {line['date']}, {machine.name(line['machine'])}: {line['void']}" for line in void] + [""]
     if not shown:
         lines += ["Not yet run. To hold for a GO:", "", *(f"- {gate}" for gate in experiment.gates), ""]
     return [*lines, f"Why: {experiment.why or 'not yet known.'}", ""]
@@ -108,6 +118,22 @@ def order(file: Path) -> tuple[bool, list[int], str]:
     return not numbers, [int(number) for number in numbers], file.stem
 
 
+def by_touch(shown: list[Judged], variant: str, touch: str) -> str:
+    """The geometric means of speed and peak RSS over the cases whose objects are touched like this, of each run."""
+
+    def mean(run: Judged, figure: str) -> float:
+        findings = [f for verdict in run.verdicts if verdict.variant == variant for f in verdict.findings]
+        printed = (round(percent(f.effect.gain), 1) for f in findings if f.figure == figure and is_of(f.case))
+        return statistics.mean(log_ratio(max(of, WORST)) for of in printed)
+
+    def is_of(case: str) -> bool:
+        return case.endswith(f" touch {touch}")
+
+    having = [run for run in shown if any(is_of(f.case) for verdict in run.verdicts for f in verdict.findings)]
+    said = (f"speed {signed(mean(run, run.figure))}, peak {signed(mean(run, MEMORY[0]))}" for run in having)
+    return "; ".join(said) or "-"
+
+
 def ours(shown: list[Judged], variant: str) -> str:
     words = [verdict.word for run in shown for verdict in run.verdicts if verdict.variant == variant]
     return ", ".join(words) or "not yet run"
@@ -115,7 +141,10 @@ def ours(shown: list[Judged], variant: str) -> str:
 
 def ledger(folder: Path, results: Results) -> str:
     """The page on the experiments in the folder."""
-    lines = ["| experiment | variant | work order | here |", "|---|---|---|---|"]
+    lines = [
+        "| experiment | variant | work order | here | objects touched | objects not touched |",
+        "|---|---|---|---|---|---|",
+    ]
     history = {run: line["history"] for run, line in results.index.items() if "history" in line}
     sections = []
     for file in sorted(files(folder), key=order):
@@ -124,7 +153,9 @@ def ledger(folder: Path, results: Results) -> str:
         others = [run for run in complete if run not in shown]
         anchor = experiment.name.lower().replace(" ", "-")
         for name in (variant.name for variant in experiment.variants):
-            verdicts = f"{theirs(experiment, name)} | {ours(shown, name)}"
+            touches = " | ".join(by_touch(shown, name, touch) for touch in ("ends", "none"))
+            verdicts = f"{theirs(experiment, name)} | {ours(shown, name)} | {touches}"
             lines.append(f"| [{experiment.name}](#{anchor}) | {name} | {verdicts} |")
-        sections += section(experiment, shown, others, history)
+        void = [line for run, line in results.index.items() if "void" in line and run.startswith(f"{file.stem}/")]
+        sections += section(experiment, shown, others, history, void)
     return HEAD + "\n".join([*lines, "", *sections])

@@ -30,6 +30,18 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
+def ticks(stat: str = "/proc/stat") -> tuple[int, int]:
+    """The time that the host gave to others although a processor here wanted it, and all time, of all processors since
+    the start, in ticks (10 ms as a rule).  (0, 0) where the kernel does not say."""
+    line = _text(stat).partition("\n")[0].split()[1:9]  # what follows is in the first two, too
+    return (int(line[7]), sum(map(int, line))) if len(line) == 8 else (0, 0)
+
+
+def stolen_since(before: tuple[int, int], now: tuple[int, int]) -> float:
+    """The share of the time between two readings of ticks() that was stolen, without the tick by which they are off."""
+    return max(0, now[0] - before[0] - 1) / max(1, now[1] - before[1])
+
+
 def describe() -> Json:
     cpu = _fields("/proc/cpuinfo")
     compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True).stdout if _has_cc() else ""

@@ -2,16 +2,21 @@
 
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lab import ROOT, Json, LabError, Unfit
+from lab import ROOT, Json, LabError, NotServed, Unfit, text_of
 from lab.plan import Arm, Cell, check_preloadable, digest
 
+COUNTER = ("valgrind", "-q", "--tool=callgrind")
+FEW = 1000  # iterations of each thread in the shorter of two counts
+OPERATIONS = 8e6  # of all threads in the longer one, if that is three times the shorter
 TIMEOUT = 900  # seconds; only a program that hangs takes longer
 OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # an observation box's line on stderr
 TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_")  # not inherited by any arm
@@ -25,15 +30,34 @@ class Bench:
         self.programs, self.root, self.under = programs, check_preloadable(root), under
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
+        if cell.counted:
+            return self.count(name, arm, cell)
         program, *arguments = cell.argv
         check_program(f"out/{program}", self.root / "out" / program, self.programs.get(program))
         library = check_library(name, arm, self.root)
+        before = cpu_of_children()
         done = execute(
             [*self.under, str(self.root / "out" / program), *arguments],
             environment(arm, cell, [library] if library else None, keep=()),
             f"{shlex.join(cell.argv)} under {name}",
         )
-        return self.read(name, arm, library, done)
+        return {**self.read(name, arm, library, done), "cpu_s": round(cpu_of_children() - before, 6)}
+
+    def count(self, name: str, arm: Arm, cell: Cell) -> Json:
+        """Instructions of the program and of hz3 for each operation of the program, by valgrind at two numbers of
+        iterations: the difference is without the start."""
+        few, some = self._collected(name, arm, cell, FEW)
+        many, more = self._collected(name, arm, cell, round(FEW * max(3, OPERATIONS / some)))
+        return {"instructions_per_op": (many - few) / (more - some)}
+
+    def _collected(self, name: str, arm: Arm, cell: Cell, iterations: int) -> tuple[int, float]:
+        """The instructions of one run, and its operations."""
+        with tempfile.TemporaryDirectory() as folder:
+            counts = Path(folder, "counts")
+            bench = Bench(self.programs, self.root, (*COUNTER, f"--callgrind-out-file={counts}"))
+            figures = bench(name, arm, replace(cell, argv=cell.argv_of(iterations), counted=False))
+            (total,) = re.findall(r"^totals: (\d+)$", text_of(counts), re.MULTILINE)
+        return int(total), figures["ops"]
 
     @staticmethod
     def read(name: str, arm: Arm, library: Path | None, done: subprocess.CompletedProcess[str]) -> Json:
@@ -46,6 +70,12 @@ class Bench:
         check_mode(name, arm, line.get("mode"))
         figures = {key: number(value) for key, value in line.items() if key not in WORDS_OF_PROOF}
         return {**figures, **observed(done.stderr)}
+
+
+def cpu_of_children() -> float:
+    """The seconds, user and system, of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def words(text: str) -> dict[str, str]:
@@ -91,10 +121,10 @@ def check_library(name: str, arm: Arm, root: Path) -> Path | None:
 def check_server(name: str, arm: Arm, library: Path | None, served_by: str, config: str) -> None:
     good = Path(served_by).name.startswith("libc.so") if library is None else Path(served_by).resolve() == library
     if not good:
-        raise LabError(f"{name}: meant to measure {library or 'libc'}, but {served_by} served malloc")
+        raise NotServed(f"{name}: meant to measure {library or 'libc'}, but {served_by} served malloc")
     config = config.partition("hz3-config: ")[2]  # another library may have a function of this name
     if config != arm.config:
-        raise LabError(f"{name}: a flag did not take: built as '{arm.config}', but the process had '{config}'")
+        raise NotServed(f"{name}: a flag did not take: built as '{arm.config}', but the process had '{config}'")
 
 
 def check_mode(name: str, arm: Arm, said: str | None) -> None:

@@ -5,9 +5,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from lab import ROOT, LabError
+from lab import ROOT, LabError, archive
 from lab.plan import Arm, Plan
-from lab.samples import Samples, contents, runs
+from lab.samples import Samples, contents, of_same_build, runs
+from lab.session import remaining
 
 MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all modules that a run needs
 
@@ -42,6 +43,18 @@ def _pack_arm(name: str, arm: Arm, folder: Path, root: Path) -> Arm:
     return replace(arm, file=str(target))
 
 
+def pooled(file: Path) -> Samples:
+    """The run in the file; or, if there is another of the same build on the same machine, that one with its samples."""
+    run = Samples.load(file)
+    known = of_same_build(file.parent, run.plan, run.machine, before=file.stem) if run.plan.kind == "ab" else None
+    if not known or remaining(run):
+        return run
+    one = Samples.load(archive.expand(known))
+    one.absorb(run)
+    file.unlink()
+    return one
+
+
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(source, target)
@@ -58,8 +71,12 @@ def merge(folder: Path, results: Path) -> list[Path]:
             raise LabError(f"{file} is of another kind than its folder says: {kind}")
     merged = []
     for file in files:
+        if any(file.stem in Samples.load(run).absorbed for run in runs(results / file.parent.name)):
+            continue  # merged before
         target = results / file.relative_to(folder / "results")
         here = [path for path in runs(target.parent) if path.name.startswith(file.stem)]
+        if here and Samples.load(here[0]).absorbed and contents(here[0]).startswith(file.read_bytes()):
+            continue
         if here and not file.read_bytes().startswith(contents(here[0])):
             raise LabError(f"{here[0]} is there already, with other samples")
         _copy(file, target)

@@ -72,7 +72,7 @@ def conduct(name: str, run: samples.Samples, taker: session.Measure, deadline: D
     def say(round_: samples.Round, arm: str) -> None:
         deadline.begin_run()
         place = f"{round_.phase} {round_.block + 1}, {round_.cell}, {arm}"
-        print(f"{name}: {next(count)} runs left ({place})", flush=True)
+        print(f"{name}: {next(count, 0)} runs left ({place})", flush=True)
 
     session.run(run, taker, say)
     print(f"{name}: done")

@@ -16,6 +16,7 @@ from lab.build import Builder
 from lab.experiment import Variant, scaled
 from lab.plan import Arm, Cell, Plan, library_arm
 
+REFERENCE = "glibc"  # beside which real programs are told
 LIMIT = "limit"  # out/limit.so, an allocator without sharing: bench/limit.c
 # Every published comparison has these, or names them as missing.  They are the newest version of each peer.
 PEERS = "glibc jemalloc-5.3.1 tcmalloc-minimal tcmalloc-google mimalloc-2.3 mimalloc-3.4 snmalloc rpmalloc"

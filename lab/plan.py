@@ -9,6 +9,9 @@ from pathlib import Path
 from lab import Json, LabError
 
 BASELINE, COPY = "baseline", "baseline's copy"
+ITERS = "{iters}"  # stands for the number of iterations in the argv of such cells
+COUNTS = 3  # runs of each arm in a cell whose instructions are counted: they hardly differ
+UNJUDGED = ("question", "why", "original", "blocks")  # keys of an experiment that no verdict depends on
 FROM_BUILDING = ("arms", "programs", "missing")  # fields that a plan gets only when it is built
 NOT_A_PLAN = (ValueError, LookupError, TypeError, AttributeError)  # raised if something else is read as a plan
 CONFIG = re.compile(rb"hz3-config: (version=[^\0]*)\0")
@@ -34,6 +37,10 @@ class Cell:
     argv: list[str]
     group: str = ""
     env: dict[str, str] = field(default_factory=dict)
+    counted: bool = False  # its instructions are counted, at two numbers of ITERS
+
+    def argv_of(self, iterations: int) -> list[str]:
+        return [word.replace(ITERS, str(iterations)) for word in self.argv]
 
 
 @dataclass(frozen=True)
@@ -50,10 +57,19 @@ class Plan:
     missing: dict[str, str] = field(default_factory=dict)  # peers that were not available, and why
     experiment: Json = field(default_factory=dict)  # the experiment's file when the run began
     commit: str = ""  # what was checked out, with -dirty if a file had changed; empty without git
-    until: str = ""  # "decided": cells get more blocks until every gate is decided; see until.py
+    until: str = ""  # "decided" or "precise": cells get more blocks until they are; see until.py and precise.py
+    beside: str = ""  # the arm beside which every arm ran
 
-    def arms_of(self, phase: str) -> list[str]:
-        return [BASELINE, COPY] if phase == "aa" else list(self.arms)
+    def arms_of(self, phase: str, cell: str) -> list[str]:
+        if phase == "aa":
+            return [BASELINE, COPY]
+        return [arm for arm in self.arms if not (arm == COPY and self.cells[cell].counted)]
+
+    def blocks_of(self, cell: str) -> int:
+        return COUNTS if self.cells[cell].counted else self.blocks
+
+    def timed(self) -> list[str]:
+        return [name for name, cell in self.cells.items() if not cell.counted]
 
     def to_json(self) -> Json:
         return asdict(self)
@@ -63,6 +79,15 @@ class Plan:
         arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
         cells = {name: Cell(**cell) for name, cell in table["cells"].items()}
         return cls(**{**table, "arms": arms, "cells": cells})
+
+    def is_same_build(self, other: "Plan") -> bool:
+        """Whether both measure the same libraries by the same programs and gates, so that their samples may be one
+        run's.  They may differ in how many blocks were asked for."""
+        mine, others = (
+            (p.kind, p.arms, p.cells, p.scale, p.programs, {k: v for k, v in p.experiment.items() if k not in UNJUDGED})
+            for p in (self, other)
+        )
+        return mine == others
 
     def check_same_as(self, other: "Plan", but: tuple[str, ...] = ()) -> None:
         """Raises LabError unless both plans measure the same, by their digests.  Only then their samples belong

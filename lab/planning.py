@@ -7,10 +7,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lab import ROOT, LabError, build, experiment, measure, peers, programs, registry, replay, session, show
+from lab import (
+    ROOT,
+    LabError,
+    build,
+    experiment,
+    instructions,
+    measure,
+    peers,
+    programs,
+    registry,
+    replay,
+    session,
+    show,
+)
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 
 AA_BLOCKS = 6
+PRECISE = "precise"  # until real programs' intervals are narrow: see precise.py
 Check = Callable[[Plan], None]  # called with a plan before anything is built for it
 
 
@@ -29,13 +43,16 @@ def of_experiment(
     known, (asked, table) = registry.read(), experiment.written(file)
     experiment.check(asked, known)
     build.check_relations((asked.baseline, *asked.variants), known)
-    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.cases}
+    cells = {case.name: Cell(case.argv(scale), case.group, case.env) for case in asked.timed()}
+    cells |= {f"{case.name}, counted": case.counted() for case in asked.counted()}
+    if asked.counted():
+        instructions.check_valgrind()
     asked_for = blocks or asked.blocks
     plan = Plan("ab", asked.name, {}, cells, asked_for, aa_blocks=AA_BLOCKS, scale=scale, experiment=table, until=until)
     check(plan)
     builder = build.Builder(known, say=say)
     arms = {BASELINE: builder.variant(asked.baseline)}
-    arms[COPY] = builder.copy(arms[BASELINE])
+    arms[COPY] = replace(builder.copy(arms[BASELINE]), env=asked.baseline.env)
     arms |= {variant.name: builder.variant(variant) for variant in asked.variants}
     programs = builder.benches(sorted({case.program for case in asked.cases}))
     return replace(plan, arms=arms, programs=programs, commit=commit())
@@ -48,21 +65,29 @@ def of_cells(
     blocks: int,
     say: build.Say,
     check: Check = lambda plan: None,
+    until: str = "",
 ) -> Plan:
-    """A plan for lanes, peers and the limit on the cells of a file, or without cells.  Each arm is proved to serve."""
+    """A plan for lanes, peers and the limit on the cells of a file, or without cells.  Each arm is proved to serve.
+    until: "precise", of real programs only."""
     builder = build.Builder(registry.read(), say=say)
     cells = peers.cells(file, scale) if file else {}
     real, names = programs.are_real(cells), sorted({cell.argv[0] for cell in cells.values()})
     digests = programs.check(cells) if real else {}
     if not real:
+        if until:
+            raise LabError("--until precise is for real programs: bench/cells-programs.txt")
         experiment.check_programs(names)
-    plan = Plan("peers", f"peers-{file.stem}" if file else "peers", {}, cells, blocks, scale=scale)
+    beside = peers.REFERENCE if until else ""
+    name = f"peers-{file.stem}" if file else "peers"
+    plan = Plan("peers", name, {}, cells, blocks, scale=scale, until=until, beside=beside)
     check(plan)
     digests = digests or builder.benches(names)
     arms, missing = peers.arms(builder, only)
     if real:
         leave_out_limit(arms, missing)
     arms, missing = _that_take(arms, missing, measure.Command(builder.tools()), say)
+    if beside and beside not in arms:
+        raise LabError(f"all run beside {beside}, which --only leaves out")
     return replace(plan, arms=arms, programs=digests, missing=missing, commit=commit())
 
 

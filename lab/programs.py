@@ -348,6 +348,40 @@ class Taker:
         return {**figures, "processes": float(processes)}
 
 
+BESIDE = "beside_cpu_s"  # the reference's CPU time in the same pairs
+
+
+class SideBySide:
+    """Runs a program on an arm and on a reference at once, on half of the processors each, then with the halves swapped.
+    So whatever else the machine does meets both.  The figures are the means of the arm's two runs."""
+
+    def __init__(self, takers: tuple[Taker, Taker], name: str, reference: Arm):
+        self.takers, self.name, self.reference = takers, name, reference
+        processors = sorted(os.sched_getaffinity(0))
+        self.halves = [set(processors[::2]), set(processors[1::2])]
+        if not all(self.halves):
+            raise LabError("side by side: there is one processor only")
+
+    def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
+        def run(taker: Taker, half: set[int], who: tuple[str, Arm]) -> Json:
+            os.sched_setaffinity(0, half)  # of this thread, and of the processes that it starts
+            return taker(*who, cell)
+
+        both, found = ((name, arm), (self.name, self.reference)), []
+        with ThreadPoolExecutor(2) as pool:
+            for halves in (self.halves, self.halves[::-1]):
+                found.append(list(pool.map(run, self.takers, halves, both)))
+        mine, others = zip(*found, strict=True)
+        figures = {key: (mine[0][key] + mine[1][key]) / 2 for key in mine[0]}
+        return {**figures, BESIDE: sum(of["cpu_s"] for of in others) / 2}
+
+
+@contextmanager
+def side_by_side(name: str, reference: Arm) -> Iterator[SideBySide]:
+    with taker() as one, taker() as other:
+        yield SideBySide((one, other), name, reference)
+
+
 @contextmanager
 def taker(programs: dict[str, Program] | None = None) -> Iterator[Taker]:
     """A Taker for the programs above, or for others."""

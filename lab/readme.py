@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import geometric_mean
 
-from lab import LabError, conform, headline, machine
+from lab import LabError, conform, headline, machine, slowest
 from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
 from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, compared, group, panels, worst
@@ -148,7 +148,8 @@ def write(runs: list[Samples], root: Path) -> None:
     if real:
         panels_of, height = headline.panels(real[0])
         picture = drawn(folder, headline.PICTURE, headline.LABEL, panels_of, height, at=f"{RESULTS}/")
-        block = headline.block(real[0], picture, f"{RESULTS}/")
+        calls = next((said for comparison in comparisons if (said := slowest.said(comparison))), "")
+        block = headline.block(real[0], picture, f"{RESULTS}/", calls)
     else:
         block = figures(overview, folder)
     (root / "README.md").write_text(f"{before}{BEGIN}\n{block}\n{END}{after}")

@@ -16,10 +16,12 @@ from lab.ahead import LANE, Reason, reasons
 from lab.comparison import Comparison, Table, measured, tables, versions
 from lab.experiment import Experiment
 from lab.handovers import kept
+from lab.judge import signed
 from lab.ledger import order
+from lab.peers import REFERENCE
 from lab.plots import COLUMNS, WIDTH, grid
 from lab.results import EXPERIMENTS, Results, day, weightiest
-from lab.show import signed, steps
+from lab.show import steps
 from lab.summary import Judged
 from lab.versus import MEMORY, OVERFLOWED, SPEED, Estimate, Figure, estimate, paired
 
@@ -35,6 +37,7 @@ NO_PICTURE = Markup()
 SHORT, EXPERIMENTS_TITLE, MEASURED = "In short", "Experiments on hz3 itself", "Who was measured"
 WORDS_OF_VERDICTS = (
     "GO: all that was asked for before the run holds. NO-GO: something does not. NO DIFFERENCE: neither better nor worse."
+    " GO UNLIKELY: nothing has failed, but more runs would hardly show that all holds."
     " INCONCLUSIVE: the runs do not decide it."
 )
 FEW = 4  # tests; a program with fewer has no picture of its own
@@ -85,7 +88,7 @@ def real_in_short(comparison: Comparison) -> list[Block]:
     head, rows = headline.compared(comparison)
     panels, height = headline.panels(comparison)
     said = [headline.than(cell, name) for name, cell in zip(head[1:3], rows[0][1:3], strict=True)]
-    beside = " and ".join(f"{words} {headline.REFERENCE}" for words in said)
+    beside = " and ".join(f"{words} {REFERENCE}" for words in said)
     text = f"In {len(comparison.cells)} real programs hz3 takes {beside}"
     return [
         Block(title=text, head=head, rows=rows, note=headline.note(comparison)),

@@ -41,7 +41,7 @@ def counts(run: Samples) -> bool:
         whole = not (trial or wanted - plan.arms.keys() - plan.missing.keys())
     else:
         whole = bool(plan.experiment)
-    return whole and not remaining(run)
+    return whole and not run.void and not remaining(run)
 
 
 def best(every: Iterable[T], key: Callable[[T], Hashable], rank: Callable[[T], Any] = lambda run: 0) -> list[T]:
@@ -149,7 +149,7 @@ class Results:
         return self.folder / f"{run}.jsonl{archive.SUFFIX}"
 
     def add(self, run: Samples) -> None:
-        """Adds a complete run to the index and the summary."""
+        """Adds a complete run to the index and the summary, and one that decides nothing to the index."""
         name = run_of(run.path)
         self.index[name] = self.index.get(name, {}) | {
             "run": name,
@@ -158,6 +158,7 @@ class Results:
             "machine": run.machine,
             "commit": run.plan.commit,
             "sha256": hashlib.sha256(samples.contents(run.path)).hexdigest(),
+            **({"void": run.void} if run.void else {}),
         }
         if not counts(run):
             return
@@ -199,7 +200,7 @@ def renew(folder: Path, say: Say) -> Results:
     """Renews the summary from all samples in the folder.  Entries of runs whose samples are elsewhere are kept."""
     results = Results.read(folder)
     for run in readable(files(folder), say):
-        if not remaining(run):
+        if run.void or not remaining(run):
             results.add(run)
     results.write()
     return results

@@ -14,9 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab import Json, LabError, text_of
+from lab.machine import same
 from lab.plan import NOT_A_PLAN, Plan
 
 Figures = dict[str, Json]  # by arm
+STOLEN = 0.02  # the share of a run's time that the host may take from it
+REPEATS = 2  # of a round that more was stolen from; then it is given up
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ class Samples:
         self.attempts: dict[Round, list[Figures]] = defaultdict(list)  # figures by arm, for each attempt
         self.more: dict[str, list[int]] = defaultdict(list)  # blocks added to a cell at each look
         self.unable: dict[tuple[str, str], str] = {}  # (cell, arm) without result, and why
+        self.stolen: set[tuple[Round, int]] = (
+            set()
+        )  # rounds, each with the attempt, that more than STOLEN was taken from
+        self.void = ""  # why the run decides nothing
+        self.seconds = 0.0  # that all runs together took
+        self.absorbed: set[str] = set()  # names of runs whose samples are in this one
 
     @classmethod
     def create(cls, path: Path, plan: Plan, machine: Json) -> "Samples":
@@ -64,15 +73,23 @@ class Samples:
                     samples.unable[line["cell"], line["arm"]] = line["reason"]
                 elif line["kind"] == "more":
                     samples.more[line["cell"]].append(line["blocks"])
+                elif line["kind"] == "absorbed":
+                    samples.absorbed.add(line["run"])
+                elif line["kind"] == "void":
+                    samples.void = line["reason"]
         except NOT_A_PLAN as error:
             raise LabError(f"{path} is not a file of samples: line {number}: {error!r}") from None
         return samples
 
     def _take(self, line: Json) -> None:
-        attempts = self.attempts[Round(line["phase"], line["block"], line["cell"])]
+        round_ = Round(line["phase"], line["block"], line["cell"])
+        attempts = self.attempts[round_]
         if line["attempt"] == len(attempts):
             attempts.append({})
         attempts[line["attempt"]][line["arm"]] = line["figures"]
+        self.seconds += line.get("took", line["figures"].get("seconds", 0.0))
+        if line.get("stolen", 0.0) > STOLEN and round_.phase != "warmup":  # older files do not say
+            self.stolen.add((round_, line["attempt"]))
 
     def add(self, line: Json) -> None:
         line = {"kind": "sample", **line}
@@ -83,20 +100,42 @@ class Samples:
         self._append({"kind": "unable", "cell": cell, "arm": arm, "reason": reason})
         self.unable[cell, arm] = reason
 
+    def declare_void(self, reason: str) -> None:
+        """The samples stay, and decide nothing."""
+        self._append({"kind": "void", "reason": reason})
+        self.void = reason
+
+    def absorb(self, other: "Samples") -> None:
+        """Adds a whole run of the same build on the same machine: its blocks follow this one's, and are another look."""
+        name = other.path.name.partition(".")[0]
+        before = {"aa": self.plan.aa_blocks, "warmup": 1}
+        of_cell = {cell: self.planned(cell) for cell in self.plan.cells}
+        self._append({"kind": "absorbed", "run": name})
+        self.absorbed.add(name)
+        for cell in self.plan.timed():
+            self.extend(cell, other.planned(cell))
+        for round_, attempts in other.attempts.items():
+            block = round_.block + before.get(round_.phase, of_cell[round_.cell])
+            for attempt, figures in enumerate(attempts):
+                stolen = {"stolen": 1.0} if (round_, attempt) in other.stolen else {}
+                at = {"phase": round_.phase, "block": block, "cell": round_.cell, "attempt": attempt, **stolen}
+                for arm, of in figures.items():
+                    self.add({**at, "arm": arm, "figures": of})
+
     def extend(self, cell: str, blocks: int) -> None:
         self._append({"kind": "more", "cell": cell, "blocks": blocks})
         self.more[cell].append(blocks)
 
     def planned(self, cell: str) -> int:
         """The number of blocks that the cell should have."""
-        return self.plan.blocks + sum(self.more[cell])
+        return self.plan.blocks_of(cell) + sum(self.more[cell])
 
     def looks(self, cell: str) -> int:
-        """How often it was checked whether the cell has enough blocks, or 0 if their number was fixed."""
-        return 1 + len(self.more[cell]) if self.plan.until else 0
+        """How often one looked at the cell's blocks.  Whoever runs it again looks again."""
+        return 1 + len(self.more[cell])
 
     def arms_of(self, round_: Round) -> list[str]:
-        arms = self.plan.arms_of(round_.phase)
+        arms = self.plan.arms_of(round_.phase, round_.cell)
         return [arm for arm in arms if (round_.cell, arm) not in self.unable] if self.unable else arms
 
     def resume(self, machine: Json) -> None:
@@ -113,20 +152,36 @@ class Samples:
             raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
 
     def complete(self, round_: Round) -> Figures | None:
-        """Each arm's figures in the first complete attempt.  Empty if no arm gives a result."""
-        arms = self.arms_of(round_)
+        """Each arm's figures in the first complete attempt that nothing was stolen from.  Empty if no arm gives a
+        result, or if too much was stolen from every attempt; None if the round has to be run."""
+        arms, robbed = self.arms_of(round_), 0
         if not arms:
             return {}
-        for attempt in self.attempts.get(round_, ()):
+        for number, attempt in enumerate(self.attempts.get(round_, ())):
             if attempt.keys() >= set(arms):
-                return {arm: attempt[arm] for arm in arms}
-        return None
+                if (round_, number) not in self.stolen:
+                    return {arm: attempt[arm] for arm in arms}
+                robbed += 1
+        return {} if robbed > REPEATS else None
+
+    def robbed(self, cell: str) -> int:
+        """The blocks of the cell that were given up, as too much was stolen from every attempt."""
+        rounds = (Round("ab", block, cell) for block in range(self.planned(cell)))
+        return sum(self.complete(round_) == {} for round_ in rounds if self.arms_of(round_))
 
     def blocks(self, cell: str, *phases: str) -> list[Figures]:
         """Each arm's figures in each complete block."""
+        return [figures for figures in self._every(cell, phases) if figures]
+
+    def aligned(self, cells: list[str], *phases: str) -> list[dict[str, Figures]]:
+        """The same of several cells, by cell, in each block that is complete in all."""
+        every = ([self._every(cell, (phase,)) for cell in cells] for phase in phases)
+        blocks = (block for phase in every for block in zip(*phase, strict=False))
+        return [dict(zip(cells, block, strict=True)) for block in blocks if all(block)]
+
+    def _every(self, cell: str, phases: tuple[str, ...]) -> list[Figures | None]:
         counts = {"aa": self.plan.aa_blocks, "ab": self.planned(cell)}
-        taken = (self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase]))
-        return [figures for figures in taken if figures]
+        return [self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase])]
 
 
 def contents(path: Path) -> bytes:
@@ -173,11 +228,24 @@ def new_path(folder: Path) -> Path:
 
 
 def runs(folder: Path) -> list[Path]:
-    """One file for each run, the oldest first.  If compressing was interrupted, it is the compressed one."""
+    """One file for each run, the oldest first.  If compressing or expanding was interrupted, it is the compressed one."""
     found = {
         path.name.partition(".")[0]: path for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.zst")])
     }
     return list(found.values())
+
+
+def of_same_build(folder: Path, plan: Plan, machine: Json, before: str = "a") -> Path | None:
+    """The newest run in the folder of the same build on the same machine, if there is one that counts.  before: only of
+    runs whose names are before this one."""
+    for path in reversed([path for path in runs(folder) if path.name.partition(".")[0] < before]):
+        try:
+            run = Samples.load(path)
+        except LabError:  # damaged, or still empty
+            continue
+        if not run.void and run.plan.is_same_build(plan) and same(run.machine, machine):
+            return path
+    return None
 
 
 def newest_path(folder: Path) -> Path:

@@ -4,6 +4,7 @@ A block passes through all cells, so that each cell is spread over the whole ses
 """
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,21 +19,26 @@ Progress = Callable[[Round, str], None]  # called before each run
 
 def rounds(plan: Plan, more: dict[str, list[int]] | None = None) -> Iterator[tuple[Round, list[str]]]:
     """Every round with the order of its arms.  The seed determines the order.  `more` has added blocks of cells."""
-    planned = {cell: plan.blocks + sum((more or {}).get(cell, ())) for cell in plan.cells}
+    planned = {cell: plan.blocks_of(cell) + sum((more or {}).get(cell, ())) for cell in plan.cells}
+    arms = {phase: {cell: tuple(plan.arms_of(phase, cell)) for cell in plan.cells} for phase in ("warmup", "aa", "ab")}
+    counted = frozenset(plan.cells.keys() - plan.timed())
     for phase, blocks in (("warmup", 1), ("aa", plan.aa_blocks), ("ab", max(planned.values(), default=0))):
-        arms = tuple(plan.arms_of(phase))
         for block in range(blocks):
-            left_out = frozenset(cell for cell in planned if phase == "ab" and block >= planned[cell])
-            yield from _block(plan.seed, phase, block, tuple(plan.cells), left_out, arms)
+            over = frozenset(cell for cell in planned if block >= planned[cell])
+            for round_ in _block(plan.seed, phase, block, tuple(plan.cells), over if phase == "ab" else counted):
+                yield round_, _order(plan.seed, round_, arms[phase][round_.cell])
 
 
 @lru_cache(maxsize=10_000)  # who looks after each block asks for all of them again
-def _block(
-    seed: int, phase: str, block: int, cells: tuple[str, ...], left_out: frozenset[str], arms: tuple[str, ...]
-) -> list[tuple[Round, list[str]]]:
+def _block(seed: int, phase: str, block: int, cells: tuple[str, ...], left_out: frozenset[str]) -> list[Round]:
     chance = random.Random(f"{seed}/{phase}/{block}")
-    order = (cell for cell in chance.sample(cells, len(cells)) if cell not in left_out)
-    return [(Round(phase, block, cell), chance.sample(arms, len(arms))) for cell in order]
+    return [Round(phase, block, cell) for cell in chance.sample(cells, len(cells)) if cell not in left_out]
+
+
+@lru_cache(maxsize=100_000)
+def _order(seed: int, round_: Round, arms: tuple[str, ...]) -> list[str]:
+    chance = random.Random(f"{seed}/{round_.phase}/{round_.block}/{round_.cell}")
+    return chance.sample(arms, len(arms))
 
 
 def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
@@ -40,18 +46,21 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    for round_, arms in remaining(samples):
-        attempt = len(samples.attempts[round_])
-        for position, arm in enumerate(arms):
-            if arm in samples.arms_of(round_):
-                progress(round_, arm)
-                _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+    """Runs what remains.  Rounds that the host stole from are repeated at the end (Samples.complete)."""
+    while left := remaining(samples):
+        for round_, arms in left:
+            attempt = len(samples.attempts[round_])
+            for position, arm in enumerate(arms):
+                if arm in samples.arms_of(round_):
+                    progress(round_, arm)
+                    _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
 
 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
     """Takes a sample.  In a comparison, a peer that fails is recorded as giving no result in this cell."""
     plan = samples.plan
-    started, load = datetime.now(UTC), machine.load()
+    started, load, ticks = datetime.now(UTC), machine.load(), machine.ticks()
+    began = time.monotonic()
     try:
         figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
     except LabError as error:
@@ -59,7 +68,12 @@ def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Js
             raise
         samples.give_up(round_.cell, arm, str(error).replace(f"{ROOT}/", ""))
         return
-    when = {"at": started.isoformat(timespec="milliseconds"), "load": load}
+    when = {
+        "at": started.isoformat(timespec="milliseconds"),
+        "load": load,
+        "took": round(time.monotonic() - began, 3),
+        "stolen": round(machine.stolen_since(ticks, machine.ticks()), 4),
+    }
     samples.add(
         {
             "phase": round_.phase,

@@ -12,7 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from lab import Json, machine
-from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, covers, percent
+from lab.interval import covers
+from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, signed
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
@@ -23,12 +24,14 @@ COLOURS = {
     "BETTER": "green",
     "NO-GO": "red",
     "NO DIFFERENCE": "cyan",
+    "GO UNLIKELY": "magenta",
     "WORSE": "red",
     "SAME": "cyan",
     "INCONCLUSIVE": "yellow",
     Holds.YES: "green",
     Holds.SAME: "cyan",
     Holds.NO: "red",
+    Holds.UNLIKELY: "magenta",
     Holds.UNDECIDED: "yellow",
 }
 SETTLES = " would settle it"
@@ -119,10 +122,6 @@ def duration(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
-def signed(log_ratio: float) -> str:
-    return f"{percent(log_ratio):+.1f} %"
-
-
 def floor_of(finding: Finding) -> str:
     """The noise floor in both directions.  It is one distance as a logarithm, but a loss has fewer per cent."""
     return f"{signed(-finding.effect.floor)} {signed(finding.effect.floor)}"
@@ -186,11 +185,23 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
     short_runs(samples)
 
 
+def row(samples: Samples | None, judged: list[Verdict], name: str) -> None:
+    """What the ledger's row is now, and what it would need."""
+    if not samples or not judged:
+        console.print(f"{name}: not measured", style="yellow")
+        return
+    words = "; ".join(f"{verdict.variant}: {verdict.word}" for verdict in judged)
+    most = max(map(samples.planned, samples.plan.timed()), default=0)
+    console.print(f"{name}, {most} blocks in {samples.seconds / 60:.0f} minutes: {words}", style="bold")
+    for answer in (gate for verdict in judged if verdict.word == "INCONCLUSIVE" for gate in verdict.gates):
+        if answer.holds is Holds.UNDECIDED:
+            console.print(f"  {answer.gate}: {answer.reason}")
+
+
 def left_open(needs: dict[str, int]) -> None:
     for cell, blocks in needs.items():
-        console.print(
-            f"the budget ended before it was decided: {cell} needs about {blocks} blocks more", style="yellow"
-        )
+        more = "no number of blocks would decide it" if blocks >= NEVER else f"it needs about {blocks} blocks more"
+        console.print(f"not decided: {cell}: {more}", style="yellow")
 
 
 def short_cells(samples: Samples) -> dict[str, float]:

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from lab import Json, LabError, machine
+from lab import judge as judging
 from lab.comparison import Comparison
 from lab.experiment import MEMORY as FIGURES
 from lab.experiment import Experiment, Gate, from_table
-from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent
+from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent, signed
 from lab.plan import Arm, Cell, Plan
+from lab.programs import BESIDE
 from lab.samples import Round, Samples
-from lab.show import blocks_to_settle, short_cells, signed, spread_said
+from lab.show import blocks_to_settle, short_cells, spread_said
 from lab.versus import MEMORY, SHARES, SPEED, marked
 
 NOT_KEPT = math.nan
@@ -72,7 +74,7 @@ def judged(run: Samples) -> Judged:
     most = max(map(run.planned, plan.cells))
     facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked)
     try:
-        return Judged(run.path, *facts, judge(run), short_cells(run))
+        return Judged(run.path, *facts, judge(run), judging.short_cells(run))
     except LabError as error:
         raise LabError(f"{run.path}: {error}") from None
 
@@ -187,7 +189,8 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
     short = ["seconds"] * (cell in short_cells(comparison.run))
     overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
     speed = [] if comparison.real else [SPEED]  # of a real program it is 1 / cpu_s
-    return list(dict.fromkeys([*short, *speed, MEMORY, *comparison.answers(cell), *overflowed]))
+    beside = [BESIDE] * bool(comparison.run.plan.beside)
+    return list(dict.fromkeys([*short, *speed, MEMORY, *comparison.answers(cell), *beside, *overflowed]))
 
 
 def timed(value: Any) -> Any:
@@ -230,6 +233,7 @@ def comparison_to_json(run: Samples) -> Json:
     }
     cells = {cell: _cell_to_json(comparison, cell) for cell in plan.cells}
     facts = {"name": plan.name, "blocks": plan.blocks, "scale": plan.scale, "missing": plan.missing}
+    facts |= {"beside": plan.beside} if plan.beside else {}
     return {**facts, "arms": arms, "cells": cells}
 
 
@@ -238,11 +242,13 @@ def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
     argvs = {name: shlex.split(cell.get("argv", _command(name))) for name, cell in table["cells"].items()}
     cells = {name: Cell(argv, argv[0]) for name, argv in argvs.items()}
     arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
-    known = {key: table[key] for key in ("blocks", "scale", "missing")}
+    known = {key: table[key] for key in ("blocks", "scale", "missing")} | {"beside": table.get("beside", "")}
     run = Samples(path, Plan("peers", table["name"], arms, cells, seed=0, **known), facts)
     for name, cell in table["cells"].items():
         run.unable |= {(name, arm): reason for arm, reason in cell.get("unable", {}).items()}
         asked = {key: real(value) for key, value in cell.get("asked", {}).items()}
+        if (more := blocks_of(cell) - run.plan.blocks) > 0:
+            run.more[name] = [more]
         for block in range(blocks_of(cell)):
             attempt = {}
             for column, arm in enumerate(run.arms_of(Round("ab", block, name))):

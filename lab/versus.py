@@ -6,7 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from lab.judge import median_interval
+from lab import Json
+from lab.interval import median_interval
 from lab.samples import Samples
 
 SPEED, MEMORY = "ops_per_s", "peak_kib"
@@ -52,13 +53,28 @@ def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[st
     }
 
 
+def pairs(samples: Samples, cell: str, figure: str, arm: str, reference: str) -> np.ndarray | None:
+    """The figure of two arms, in each block.  None if one of them does not have it, or it is 0.  Where each arm ran
+    beside the plan's reference it is relative to that one's."""
+    blocks, beside = samples.blocks(cell, "ab"), f"beside_{figure}"
+    if not samples.plan.beside or not all(beside in block.get(arm, {}) for block in blocks):
+        both = [[block.get(name, {}).get(figure, 0.0) for name in (arm, reference)] for block in blocks]
+    elif reference == samples.plan.beside:
+        both = [[block[arm].get(name, 0.0) for name in (figure, beside)] for block in blocks]
+    else:
+        both = [[relative(block.get(name, {}), figure) for name in (arm, reference)] for block in blocks]
+    found = np.array(both).T
+    return found if found.min() > 0 else None
+
+
+def relative(figures: Json, figure: str) -> float:
+    return float(figures.get(figure, 0.0) / figures.get(f"beside_{figure}", 1.0))
+
+
 def paired(samples: Samples, cell: str, figure: str, arm: str, reference: str) -> np.ndarray | None:
-    """One arm's figure divided by another's, in each block.  None if one of them does not have it, or it is 0."""
-    pairs = [
-        [block.get(name, {}).get(figure, 0.0) for name in (arm, reference)] for block in samples.blocks(cell, "ab")
-    ]
-    mine, others = np.array(pairs).T
-    return mine / others if mine.min() > 0 and others.min() > 0 else None
+    """One arm's figure divided by another's, in each block."""
+    both = pairs(samples, cell, figure, arm, reference)
+    return None if both is None else both[0] / both[1]
 
 
 def multiple(ratio: Estimate | None) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab import session, until
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 from lab.samples import Samples
 from lab.session import rounds
@@ -48,7 +49,7 @@ def samples(
         for block in range(count):
             for cell, effect in zip(cells, gain, strict=True):
                 level = 1e8 * np.exp(mood * chance.standard_normal())
-                for arm in result.plan.arms_of(phase):
+                for arm in result.plan.arms_of(phase, cell):
                     deviation = noise * (chance.standard_t(2) if heavy else chance.standard_normal())
                     true = 1 + effect / 100 if arm == "variant" else 1
                     kib = 5000.0 * (memory if arm == "variant" else 1)
@@ -63,6 +64,58 @@ def samples(
                         }
                     )
     return result
+
+
+class Rig:
+    """A run with simulated measurements.  The variant is faster by `gain` per cent, with noise; both lists have an
+    entry for each case.  Each measurement takes a second of a simulated clock.  `kind`: noise is normal; or heavy, with
+    the tails of Student's t with 2 degrees of freedom; or correlated, as 0.8 of it is that of the run before."""
+
+    def __init__(self, path, gates, gain, noise, seed=0, blocks=10, aa_blocks=6, kind="normal"):
+        table = experiment(gates, cases=len(gain))
+        cells = {case["name"]: Cell([case["name"]], case["group"]) for case in table["cases"]}
+        arms = {name: Arm() for name in (BASELINE, COPY, "variant")}
+        plan = Plan("ab", "x", arms, cells, blocks, seed, aa_blocks, experiment=table, until=until.DECIDED)
+        self.run = Samples.create(path, plan, {}) if path else Memory(plan)
+        self.truth = {cell: (1 + g / 100, n) for cell, g, n in zip(cells, gain, noise, strict=True)}
+        self.chance, self.now, self.kind, self.before = np.random.default_rng(seed), 0.0, kind, 0.0
+        self.others = np.random.default_rng((seed, 1))
+        self.measure()
+        self.now = 0.0
+
+    def deviation(self):
+        fresh = (
+            float(np.clip(self.chance.standard_t(2), -100, 100))
+            if self.kind == "heavy"
+            else self.chance.standard_normal()
+        )
+        self.before = 0.8 * self.before + 0.6 * fresh if self.kind == "correlated" else fresh
+        return self.before
+
+    def take(self, arm, _, cell):
+        self.now += 1
+        faster, noise = self.truth[cell.argv[0]]
+        true = faster if arm == "variant" else 1
+        speed = float(true * np.exp(noise * self.deviation()))
+        ratios = 1 / (true * np.exp(noise * self.others.standard_normal(2)))
+        memory = {"peak_kib": 5000.0, "end_kib": 5000.0, "a_ratio": float(ratios[0]), "b_ratio": float(ratios[1])}
+        return {"seconds": 1.0, "ops_per_s": 1e8 * speed, **memory}
+
+    def measure(self):
+        session.run(self.run, self.take)
+
+    def decide(self, budget=1e9):
+        return until.decide(self.run, self.measure, budget, lambda: self.now)
+
+
+class Memory(Samples):
+    """Samples that are not written to a file."""
+
+    def __init__(self, plan):
+        super().__init__(None, plan, {})
+
+    def _append(self, line):
+        pass
 
 
 def written(run: Samples, path: Path) -> Path:

@@ -41,4 +41,4 @@ def test_what_did_not_serve_is_an_error(plan):
     case = experiment.Case("one thread", "st", "bench_mixed_st {iters} 400 16 2048", 1000000)
     other = replace(plan.arms[BASELINE], config=plan.arms["checked"].config)
     with pytest.raises(LabError, match="a flag did not take"):
-        instructions.collected("r90", other, case, 1000, plan.programs)
+        instructions.an_operation("r90", other, case, plan.programs)

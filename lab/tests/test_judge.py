@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from synthetic import experiment, samples
 
-from lab import LabError, judge, ledger, show, summary
+from lab import LabError, interval, judge, ledger, show, summary
 from lab.experiment import from_table
-from lab.plan import BASELINE, COPY
+from lab.plan import BASELINE, COPY, Cell
 
 TRIALS = 60
 IMPROVES = [{"at_least": 0.0}]
@@ -138,7 +138,7 @@ def test_what_is_the_same_is_no_improvement_and_has_a_verdict_of_its_own():
     assert share("NO-GO", [{"wins": 2}], [8, 0], trials=10, noise=0.005) == 1
     assert share("NO-GO", IMPROVES, [8, 0], trials=10, noise=0.005) == 1  # one case differs
     assert judge.word_of({judge.Holds.SAME, judge.Holds.YES}) == "NO DIFFERENCE"
-    assert judge.word_of({judge.Holds.SAME, judge.Holds.UNDECIDED}) == "NO-GO"  # it cannot become GO
+    assert judge.word_of({judge.Holds.SAME, judge.Holds.UNDECIDED}) == "INCONCLUSIVE"  # nothing has failed
     assert share("GO", [{"at_least": -2.0}], [0], trials=10, noise=0.005) == 1
 
 
@@ -165,17 +165,17 @@ def test_the_intervals_cover_the_truth_as_often_as_they_say(blocks):
     trials, inside = 1000, np.zeros(2)
     chance = np.random.default_rng(blocks)
     for _ in range(trials):
-        low, low90, high90, high = judge.median_interval(0.05 + 0.03 * chance.standard_t(2, blocks))
+        low, low90, high90, high = interval.median_interval(0.05 + 0.03 * chance.standard_t(2, blocks))
         inside += low <= 0.05 <= high, low90 <= 0.05 <= high90
     for share_, nominal in zip(inside / trials, (0.95, 0.9), strict=True):
         assert share_ >= nominal - 2 * math.sqrt(nominal * (1 - nominal) / trials)
 
 
 def test_the_interval_of_six_blocks_is_their_range_and_of_more_is_narrower():
-    assert list(judge.median_interval(np.arange(6.0))) == [0, 0, 5, 5]
-    assert list(judge.median_interval(np.arange(9.0)[::-1])) == [1, 1, 7, 7]
-    assert list(judge.median_interval(np.arange(12.0))) == [2, 2, 9, 9]
-    low, low90, high90, high = judge.median_interval(np.arange(20.0))
+    assert list(interval.median_interval(np.arange(6.0))) == [0, 0, 5, 5]
+    assert list(interval.median_interval(np.arange(9.0)[::-1])) == [1, 1, 7, 7]
+    assert list(interval.median_interval(np.arange(12.0))) == [2, 2, 9, 9]
+    low, low90, high90, high = interval.median_interval(np.arange(20.0))
     assert 4 < low < low90 < 9.5 < high90 < high < 15
 
 
@@ -250,4 +250,102 @@ def test_missing_rounds_give_no_verdict():
     run = samples(experiment(IMPROVES), 1, [0])
     next(reversed(run.attempts.values()))[0].pop("variant")
     with pytest.raises(LabError, match="1 rounds are missing: no verdict"):
+        judge.judge(run)
+
+
+def test_a_group_is_judged_by_the_geometric_mean_of_its_cases():
+    for gain, word in (([20, -5], "GO"), ([-20, 5], "NO-GO"), ([25, -20], "NO DIFFERENCE")):  # +6.8 %, -8.3 %, 0
+        assert words([{"mean": 0.0}], gain, trials=1, noise=0.005) == [word]
+    (verdict,) = judge.judge(samples(experiment([{"mean": 0.0}], cases=2), 1, [20, -5], noise=0.001))
+    assert float(verdict.gates[0].reason.split(" %")[0]) == pytest.approx(100 * (math.sqrt(1.2 * 0.95) - 1), abs=0.1)
+
+
+def test_the_mean_of_six_cases_finds_what_none_of_them_shows():
+    gain = [4] * 6
+    assert share("GO", [{"mean": 0.0}], gain, trials=20, noise=0.05) >= 0.8
+    assert share("GO", [{"wins": 5}], gain, trials=20, noise=0.05) <= 0.2
+
+
+def test_a_part_counts_for_its_share_of_the_time():
+    (verdict,) = judge.judge(samples(experiment([{"mean": 0.0, "share": 0.37}]), 1, [10], noise=0.0001))
+    whole = 1 / (1 - 0.37 + 0.37 / 1.1)  # Amdahl
+    assert float(verdict.gates[0].reason.split(" %")[0]) == pytest.approx(100 * (whole - 1), abs=0.1)
+
+
+def test_what_may_fail_in_many_comparisons_fails_by_a_thinner_tail():
+    gains = np.random.default_rng(1).normal(-0.05, 0.1, 40)
+    alone, one_of_many = judge.effect(gains, 0.0), judge.effect(gains, 0.0, comparisons=20)
+    assert alone.worst == alone.high < one_of_many.worst and alone.low == one_of_many.low
+    table = experiment([{"at_least": -1.0}, {"mean": -1.0}, {"figure": "peak_kib", "at_least": -10.0}], cases=4)
+    assert judge.comparisons(from_table(table)) == 4 + 1 + 4
+    assert judge.effect(np.full(7, -0.05), 0.0, comparisons=9).worst == math.inf  # 7 values have no such tail
+
+
+def test_of_runs_that_are_too_short_no_time_decides_but_memory_does():
+    gates = [{"mean": 0.0}, {"at_least": 0.0}, {"figure": "peak_kib", "mean": -10.0}]
+    for seconds, answers in ((0.29, ["undecided", "undecided", "yes"]), (0.31, ["yes", "yes", "yes"])):
+        run = samples(experiment(gates), 1, [20])
+        for figures in (figures for block in run.blocks("case 0", "ab") for figures in block.values()):
+            figures["seconds"] = seconds
+        (verdict,) = judge.judge(run)
+        assert [gate.holds.value for gate in verdict.gates] == answers
+        assert ("case 0: a run took 0.29 s" in verdict.gates[0].reason) == (seconds < 0.3)
+
+
+def test_a_case_whose_copies_differ_decides_nothing_and_says_so():
+    run = samples(experiment([{"mean": 0.0}], cases=2), 1, [20, 20], noise=0.01)
+    for block in run.blocks("case 1", "aa", "ab"):
+        block[COPY]["ops_per_s"] *= 1.03
+    (verdict,) = judge.judge(run)
+    assert verdict.word == "INCONCLUSIVE"
+    assert "which decides nothing: case 1: its two copies of the baseline differ by +" in verdict.gates[0].reason
+    assert [f.verdict for f in verdict.findings if f.figure == "ops_per_s"] == ["BETTER", "INCONCLUSIVE"]
+
+
+def test_copies_that_are_the_same_are_said_to_differ_in_one_run_of_a_hundred():
+    chance = np.random.default_rng(5)
+    said = [judge.copies_differ(chance.normal(0, 0.05, 30), 0.05) for _ in range(2000)]
+    assert 0.02 <= np.mean(said) <= 0.06
+    assert judge.COPIES_DIFFER == 0.01
+
+
+@pytest.mark.parametrize("more, holds", [(1.005, "yes"), (1.02, "no"), (1.01, "undecided")])
+def test_instructions_are_judged_by_the_most_and_the_least_that_any_two_counts_differ(more, holds):
+    run = samples(experiment([{"mean": 0.0}]), 1, [20])
+    run.plan.cells["case 0, counted"] = Cell(["bench", "{iters}"], "g", counted=True)
+    for block in range(3):
+        for arm, count in ((BASELINE, 100.0 + block / 10), ("variant", 100.0 * more + block / 10)):
+            at = {"phase": "ab", "block": block, "cell": "case 0, counted", "attempt": 0}
+            run._take({**at, "arm": arm, "figures": {"instructions_per_op": count}})
+    gate = from_table(experiment([{"instructions": 1.0}])).gates[0]
+    assert judge.judge_instructions(gate, run, "variant").holds.value == holds
+    assert judge.judge(run)[0].word == "GO"  # a counted cell is in no other gate
+
+
+def test_go_becomes_unlikely_where_no_other_verdict_is_near():
+    def found(gain, half, pairs=40):
+        return judge.Effect(gain, gain - half, gain + half, gain - half, gain + half, 0.0, pairs)
+
+    assert found(0.05, 0.03).chance_of(0.0, 1000) > 0.95 > found(0.0, 0.03).chance_of(0.0, 1000) > 0.2
+    assert found(-0.02, 0.02, pairs=50).is_unlikely(0.0, 0.02)  # a loss needs 50 * 1.6**2 = 128 blocks
+    assert not found(-0.02, 0.02).is_unlikely(0.0, 0.02)  # here it needs 103
+    assert not found(-0.03, 0.02, pairs=50).is_unlikely(0.0, 0.02)  # here 57
+    assert found(0.08, 0.02, pairs=50).is_unlikely(0.1, 0.1)
+    assert not found(0.08, 0.02, pairs=50).is_unlikely(0.06, 0.06)
+
+
+def test_a_case_may_have_a_margin_of_its_own_and_a_group_has_its_widest():
+    table = experiment([{"mean": 0.0}], cases=2)
+    table["cases"][1]["same_within"] = 5.0
+    asked = from_table(table)
+    assert [asked.margin(f"case {i}") for i in range(2)] == [2.0, 5.0] and asked.margin_of("g") == 5.0
+    assert share("NO DIFFERENCE", [{"mean": 0.0}], [0], trials=10, noise=0.03) <= 0.5
+    runs = (samples(table, seed, [0, 0], noise=0.03) for seed in range(10))
+    assert sum(judge.judge(run)[0].word == "NO DIFFERENCE" for run in runs) >= 8
+
+
+def test_what_is_void_gives_no_verdict():
+    run = samples(experiment(IMPROVES), 1, [0])
+    run.void = "another library served"
+    with pytest.raises(LabError, match="decides nothing: another library served: no verdict"):
         judge.judge(run)

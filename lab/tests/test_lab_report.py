@@ -24,7 +24,7 @@ from lab import (
     comparison,
     goals,
     headline,
-    judge,
+    interval,
     overview,
     pack,
     plots,
@@ -145,8 +145,9 @@ def test_the_picture_of_the_readme_has_its_axis_on_top_intervals_and_a_sentence(
     (real,) = (run for run in Results.read().comparisons if run.plan.name == "peers-cells-programs")
     run = comparison.Comparison(real)
     panels, height = headline.panels(run)
-    assert [re.fullmatch(r"hz3 takes \d+ % (more|less) (CPU time|peak memory) than glibc, in the mean of 17 programs", title)
-            is not None for title, _ in panels] == [True, True]  # fmt: skip
+    taken = r"hz3 takes (\d+ % (more|less) FIGURE than|as much FIGURE as) glibc, in the mean of 17 programs"
+    for (title, _), figure in zip(panels, ("CPU time", "peak memory"), strict=True):
+        assert re.fullmatch(taken.replace("FIGURE", figure), title)
     svg = plots.grid(panels[:1], height, "x", columns=1, width=8.5)
     found = dict(texts(svg))
     assert found["CPU time, times that on glibc: less is better"] < found["redis"] < found["git"]
@@ -245,7 +246,7 @@ def test_a_comparison_ends_in_a_sentence(capsys, cpu, said):
 @pytest.mark.parametrize("runs, share", [(1, 0), (2, 50), (3, 75), (4, 87), (5, 93), (6, 95), (30, 95)])
 def test_an_interval_says_what_it_covers(runs, share):
     """Of 2^n ways in which n runs fall on the two sides of the median, two leave it outside of all of them."""
-    assert judge.covers(runs) == share
+    assert interval.covers(runs) == share
 
 
 def test_of_a_comparison_too_runs_that_are_too_short_are_warned_of(capsys, tmp_path, monkeypatch):
@@ -362,7 +363,7 @@ def test_few_blocks_cover_less(blocks, per_cent):
     measured.blocks = blocks
     assert comparison.coverage(measured) == per_cent
     trials, chance = 1000, np.random.default_rng(blocks)
-    ends = (judge.median_interval(chance.standard_t(2, blocks)) for _ in range(trials))
+    ends = (interval.median_interval(chance.standard_t(2, blocks)) for _ in range(trials))
     share = sum(low <= 0 <= high for low, _, _, high in ends) / trials
     assert share >= per_cent / 100 - 2 * (per_cent * (100 - per_cent) / 1e4 / trials) ** 0.5
 

@@ -13,11 +13,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic import experiment
+from synthetic import MACHINE, experiment
 
-from lab import ROOT, LabError, Unfit, build, comparison, judge, measure, pack, plan, session, show, versus
+from lab import (
+    ROOT,
+    LabError,
+    Unfit,
+    archive,
+    build,
+    cli,
+    comparison,
+    judge,
+    ledger,
+    measure,
+    pack,
+    plan,
+    results,
+    session,
+    show,
+    versus,
+)
 from lab.plan import BASELINE, COPY, Cell, Plan, library_arm
-from lab.samples import Samples, alone, new_path
+from lab.samples import Samples, alone, new_path, of_same_build
 
 CONFIG = "hz3-config: version=1 lane=scale HZ3_X={}"
 LINE = (
@@ -62,7 +79,8 @@ class Laboratory:
 
 
 @pytest.fixture
-def lab(tmp_path):
+def lab(tmp_path, monkeypatch):
+    monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: 0.0)  # whatever happens here
     return Laboratory(tmp_path / "lab")
 
 
@@ -223,7 +241,9 @@ def test_what_was_interrupted_resumes_where_it_was(lab):
     assert not session.remaining(Samples.load(lab.path))
     assert len(measured) == 2 * (3 + 6 * 2 + 6 * 3) - 27 + 1  # the interrupted round is repeated whole
     torn = measured[0][0]
-    assert len(samples.attempts[torn]) == 2 and len(samples.complete(torn)) == len(lab.plan.arms_of(torn.phase))
+    assert len(samples.attempts[torn]) == 2 and len(samples.complete(torn)) == len(
+        lab.plan.arms_of(torn.phase, torn.cell)
+    )
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(lab, capsys):
@@ -538,3 +558,89 @@ def test_a_static_program_is_refused(tools, lab):
     subprocess.run(["cc", "-static", "-x", "c", "-", "-o", static], input=source, text=True, check=True)
     with pytest.raises(LabError, match="nobody knows who served malloc"):
         measure.Command(tools, lab.root)("glibc", plan.Arm(), Cell([str(static)]))
+
+
+def test_a_round_that_was_stolen_from_is_repeated_and_kept(lab, monkeypatch):
+    share = iter([0.0, 0.5] + [0.0] * 10_000)
+    monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: next(share))
+    assert not lab.run().stolen, "of the warm-up nothing is asked"
+    lab.path.unlink()
+    share = iter([0.0] * (2 * 3 + 2 * 6 * 2) + [0.0, 0.03, 0.0] + [0.02] * 10_000)
+    again = lab.run()
+    ((round_, attempt),) = again.stolen
+    assert (round_.phase, round_.block, attempt) == ("ab", 0, 0) and len(again.attempts[round_]) == 2
+    assert again.complete(round_) == again.attempts[round_][1] and again.robbed(round_.cell) == 0
+    loaded = Samples.load(lab.path)
+    assert loaded.stolen == again.stolen and loaded.seconds == pytest.approx(again.seconds)
+
+
+def test_a_round_that_is_always_stolen_from_is_given_up_and_its_block_decides_nothing(lab, monkeypatch):
+    monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: 0.5)
+    samples = lab.run()
+    assert {len(of) for round_, of in samples.attempts.items() if round_.phase != "warmup"} == {3}
+    assert not session.remaining(samples) and samples.blocks("one", "aa", "ab") == [] and samples.robbed("one") == 6
+
+
+def test_time_that_is_stolen_is_read_from_the_kernel(tmp_path):
+    """A tick is what two readings may be off."""
+    stat = tmp_path / "stat"
+    readings = []
+    for line in ("cpu 100 0 50 800 10 5 5 30 7 0", "cpu 150 0 60 850 10 5 5 40 7 0"):
+        stat.write_text(f"{line}\ncpu0 1 2 3\n")
+        readings.append(session.machine.ticks(str(stat)))
+    assert readings == [(30, 1000), (40, 1120)]  # a guest's time is in the user's
+    assert session.machine.stolen_since(*readings) == pytest.approx(9 / 120)
+    assert session.machine.ticks(str(tmp_path / "none")) == (0, 0) and session.machine.stolen_since((0, 0), (0, 0)) == 0
+
+
+def test_each_sample_has_its_processor_time_and_how_long_it_took(lab):
+    lab.program("i=0; while ((i < 100000)); do ((i++)); done; sleep 0.2\n" + LINE.format(
+        '$(strings -a "$LD_PRELOAD" | grep hz3-config)'))  # fmt: skip
+    lab.plan = replace(lab.plan, cells={"one": Cell(["fake"], "g")}, blocks=1, aa_blocks=0)
+    lab.run()
+    for line in map(json.loads, lab.path.read_text().splitlines()[1:]):
+        assert 0.01 < line["figures"]["cpu_s"] < line["took"] - 0.15 and 0 <= line["stolen"] <= 1
+
+
+def test_a_run_of_the_same_build_on_this_machine_is_gone_on_with(lab, tmp_path):
+    lab.path = tmp_path / "x/20260101T000000Z.jsonl"
+    lab.path.parent.mkdir()
+    samples = lab.run()
+    same, here = Plan.from_json({**lab.plan.to_json(), "seed": 5, "blocks": 9, "until": "decided"}), {}
+    found = of_same_build(lab.path.parent, same, here)
+    assert found == lab.path
+    assert of_same_build(lab.path.parent, same, {"cpu": "another"}) is None
+    for changed in ({"scale": 0.5}, {"programs": {"fake": "1"}}, {"cells": {}}, {"arms": {}}):
+        assert of_same_build(lab.path.parent, replace(same, **changed), here) is None
+    told = replace(same, experiment={**same.experiment, "why": "Because."})
+    assert of_same_build(lab.path.parent, told, here) == lab.path
+    gates = replace(same, experiment={**same.experiment, "gates": []})
+    assert of_same_build(lab.path.parent, gates, here) is None
+    compressed = archive.compress(lab.path)
+    assert of_same_build(lab.path.parent, same, here) == compressed and archive.expand(compressed) == lab.path
+    assert samples.looks("one") == 1
+    samples.extend("one", 6)  # who runs it again pays for a second look
+    session.run(samples, lab.measure)
+    assert samples.looks("one") == Samples.load(lab.path).looks("one") == 2 and len(samples.blocks("one", "ab")) == 12
+    samples.declare_void("another library served")
+    assert of_same_build(lab.path.parent, same, here) is None
+
+
+def test_what_another_library_served_is_kept_and_decides_nothing(lab, tmp_path, monkeypatch):
+    lab.program(LINE.format(CONFIG.format(0)))
+    monkeypatch.setattr(cli.machine, "describe", lambda: MACHINE | {"cores": 4, "sockets": 1, "last_level_caches": 1,
+                                                                    "governor": "none"})  # fmt: skip
+    with pytest.raises(LabError, match="a flag did not take"):
+        cli.conduct(lab.plan, tmp_path / "results/fake", False, lab.measure)
+    known = results.Results.read(tmp_path / "results")
+    ((run, line),) = known.index.items()
+    assert "a flag did not take" in line["void"] and not known.experiments
+    (tmp_path / "fake.toml").write_text(
+        'name = "x"\nwork_order = "ours"\nquestion = "?"\n[baseline]\nlane = "scale"\n[[variants]]\nname = "variant"\n'
+        'flags = { HZ3_FREE_CHECK = 0 }\n[[cases]]\nname = "c"\ngroup = "g"\ncommand = "bench"\n[[gates]]\ngroup = "g"\n'
+        "mean = 0.0\n"
+    )
+    text = ledger.ledger(tmp_path, known)
+    assert "Runs that are kept and decide nothing:\n\n- " in text and line["void"] in text
+    with pytest.raises(LabError, match="decides nothing: variant: a flag did not take.*: no verdict"):
+        judge.judge(Samples.load(known.path(run)))

@@ -173,6 +173,24 @@ def test_what_is_merged_again_is_compared_with_what_was_compressed(tmp_path):
         pack.merge(folder, ours)
 
 
+def test_what_another_machine_measured_twice_is_one_run_that_pays_for_two_looks(tmp_path):
+    folder, ours = tmp_path / "packed", tmp_path / "results"
+    table = table_of(GATES)
+    for day, blocks in ((1, 20), (2, 12)):
+        written(samples(table, day, [20], blocks=blocks), folder / f"results/x/2026010{day}T000000Z.jsonl")
+        for file in pack.merge(folder, ours):
+            results.keep(pack.pooled(file), ours)
+    (path,) = runs(ours / "x")
+    run = Samples.load(path)
+    assert path.name.startswith("20260101") and run.absorbed == {"20260102T000000Z"}
+    assert run.looks("case 0") == 2 and len(run.blocks("case 0", "ab")) == 32 and len(run.blocks("case 0", "aa")) == 6
+    second = Samples.load(folder / "results/x/20260102T000000Z.jsonl")
+    assert run.blocks("case 0", "ab")[20:] == second.blocks("case 0", "ab")
+    assert list(Results.read(ours).index) == ["x/20260101T000000Z"]
+    (folder / "results/x/20260101T000000Z.jsonl").unlink()
+    assert pack.merge(folder, ours) == [], "merged before"
+
+
 # The project's own results.
 
 
