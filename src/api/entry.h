@@ -1,6 +1,5 @@
 /* What the entry points share: checks of pointers that the program hands in, and the slow paths of malloc and free. */
-#ifndef HZ3_API_ENTRY_H
-#define HZ3_API_ENTRY_H
+#pragma once
 
 #include "api/misuse.h"
 #include "back/large.h"
@@ -50,4 +49,3 @@ void hz3_free_checked(void *p, unsigned cls, const void *from);
 /* Frees a pointer into the first window, in a granule that another heap owns. */
 void hz3_free_home(void *p);
 void *hz3_no_memory(void); /* NULL and ENOMEM */
-#endif

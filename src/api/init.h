@@ -1,6 +1,5 @@
 /* Starts hz3.  A thread's first call, whichever it is, takes a slow path; if hz3 has not started, that starts it. */
-#ifndef HZ3_API_INIT_H
-#define HZ3_API_INIT_H
+#pragma once
 
 #include "base/types.h"
 
@@ -13,4 +12,3 @@ HZ3_INLINE void hz3_ensure_started(void)
 {
     if (unlikely(!hz3_load(hz3_started, memory_order_acquire))) hz3_start();
 }
-#endif

@@ -1,7 +1,6 @@
 /* The message about a bad pointer, before the process ends: one line that names the call, the pointer, the thread in
  * whose cache it lies (if that is known), and where the call came from. */
-#ifndef HZ3_API_MISUSE_H
-#define HZ3_API_MISUSE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -25,4 +24,3 @@ enum hz3_misuse_kind {
 
 /* cls: the class in the tag of p's granule. */
 HZ3_NORETURN void hz3_misuse_by(const struct hz3_call *call, enum hz3_misuse_kind kind, const void *p, unsigned cls);
-#endif

@@ -1,7 +1,6 @@
 /* Options from the environment (options.def), read once with secure_getenv.  For an unknown HZ3_ variable or a bad
  * value there is a warning that names it, and the default stays. */
-#ifndef HZ3_API_OPTIONS_H
-#define HZ3_API_OPTIONS_H
+#pragma once
 
 #include "os/lock.h"
 
@@ -44,4 +43,3 @@ enum { HZ3_PATH_BYTES = 1024 };
 const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES]);
 /* Warns that the file cannot be written; errno says why. */
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file);
-#endif

@@ -1,7 +1,6 @@
 /* The standard names: aliases of functions of the same file, or nothing (HZ3_OVERRIDE=0).  C++ operators are weak,
  * since a program may have its own. */
-#ifndef HZ3_API_OVERRIDE_H
-#define HZ3_API_OVERRIDE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -27,4 +26,3 @@ extern const char hz3_operators, hz3_interpose, hz3_memcheck; /* only to have an
     HZ3_STANDARD_NAME(malloc, void *, (size_t), hz3_malloc) \
     HZ3_STANDARD_NAME(free, void, (void *), hz3_free) \
     HZ3_STANDARD_NAME(malloc_usable_size, size_t, (void *), hz3_malloc_usable_size)
-#endif

@@ -1,6 +1,5 @@
 /* Writes what HZ3_STATS and HZ3_PROFILE ask for when the process ends, and what HZ3_DUMP asks for before that. */
-#ifndef HZ3_API_REPORT_H
-#define HZ3_API_REPORT_H
+#pragma once
 
 #include "os/lock.h"
 
@@ -13,4 +12,3 @@ void hz3_report_stats(void);
 extern HZ3_ATOMIC(bool) hz3_report_watches;
 void hz3_report_visit(void);
 extern struct hz3_lock hz3_report_lock; /* for fork; taken outside the gate */
-#endif

@@ -1,8 +1,7 @@
 /* The arena places windows, their tables and the magazines in the address space, and maps them, each part when it is
  * needed.  Addresses that somebody else has mapped are skipped.  Call with the page pool's lock held, or that of the
  * magazines; hz3_arena_start without. */
-#ifndef HZ3_BACK_ARENA_H
-#define HZ3_BACK_ARENA_H
+#pragma once
 
 #include "back/page_map.h"
 #include "base/layout.h"
@@ -29,4 +28,3 @@ extern size_t hz3_magazine_mapped; /* bytes of it */
 /* Returns the next `bytes` of that range (a multiple of 256, at most 64 KiB), or 0.  The magazines' lock is held. */
 uintptr_t hz3_arena_magazines(size_t bytes);
 extern const struct hz3_place hz3_arena_places[]; /* for readers outside: base/layout */
-#endif

@@ -1,8 +1,7 @@
 /* Memory for threads that the gate turns away during a fork.  Address space is set aside beforehand, and dealt out in
  * whole granules without a lock.  Each block is an ordinary large block, except that the page pool learns of it later,
  * in hz3_fork_reserve_settle; so it does of blocks that are freed meanwhile. */
-#ifndef HZ3_BACK_FORK_RESERVE_H
-#define HZ3_BACK_FORK_RESERVE_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -19,4 +18,3 @@ void hz3_fork_reserve_settle(void);
 void *hz3_fork_reserve_take(size_t size, size_t alignment);
 /* At any time: frees any large block. */
 void hz3_fork_reserve_put(void *p);
-#endif

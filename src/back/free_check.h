@@ -1,7 +1,6 @@
 /* HZ3_FREE_CHECK: whether an object of a size class is live, by its state byte (back/page_map).  A large block has a
  * flag in its descriptor instead. */
-#ifndef HZ3_BACK_FREE_CHECK_H
-#define HZ3_BACK_FREE_CHECK_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -64,4 +63,3 @@ HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)
 {
     return hz3_is_live(p, cls);
 }
-#endif

@@ -1,7 +1,6 @@
 /* Free spans, in lists by size and by age, merged with neighbours of the same kind.  Call with the page pool's lock
  * held.  Keeps the pool's gauges.  Must not know why a span is free, or for how long. */
-#ifndef HZ3_BACK_FREE_SPANS_H
-#define HZ3_BACK_FREE_SPANS_H
+#pragma once
 
 #include "back/page_map.h"
 #include "os/lock.h"
@@ -48,4 +47,3 @@ size_t hz3_spans_count(enum hz3_span_kind kind);
 struct hz3_span *hz3_spans_neighbour(struct hz3_window *window, size_t granule, enum hz3_span_kind kind);
 /* Returns the dirty span that was filed or merged longest ago, or NULL. */
 struct hz3_span *hz3_spans_oldest(void);
-#endif

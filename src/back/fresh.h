@@ -1,9 +1,7 @@
 /* Prepares objects that a run hands out in lane secure: they are wiped and shuffled (secure/wiped_fresh.c). */
-#ifndef HZ3_BACK_FRESH_H
-#define HZ3_BACK_FRESH_H
+#pragma once
 
 #include "back/span.h"
 
 /* There are `taken` objects; the last `fresh` of them were never handed out.  To be called by the run's holder. */
 void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh);
-#endif

@@ -1,7 +1,6 @@
 /* Gauges: how many bytes are in use, free and waiting.  Any thread may read them at any time.  Each is written by one
  * room, and only by the two functions here. */
-#ifndef HZ3_BACK_GAUGES_H
-#define HZ3_BACK_GAUGES_H
+#pragma once
 
 #include "base/layout.h"
 
@@ -39,4 +38,3 @@ HZ3_INLINE void hz3_gauge_add_locked(enum hz3_gauge gauge, size_t change)
     hz3_set(hz3_gauges[gauge], hz3_get(hz3_gauges[gauge]) + change);
 }
 extern const struct hz3_place hz3_gauge_places[]; /* for readers outside: base/layout */
-#endif

@@ -1,7 +1,6 @@
 /* Takes free spans.  If none fits, maps more of a window.  Call with the page pool's lock held.  Must not know what a
  * span is for, beyond its kind. */
-#ifndef HZ3_BACK_GROW_H
-#define HZ3_BACK_GROW_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -22,4 +21,3 @@ int64_t hz3_grow_window(struct hz3_window *window, size_t granules);
 /* Does so in any window; opens a further one if need be.  False: the system has no memory. */
 bool hz3_grow(size_t granules);
 extern size_t hz3_grown; /* bytes of address space ever mapped for spans */
-#endif

@@ -5,8 +5,7 @@
  * Each hole splits a mapping, and a process may have 65,530 mappings by default.  So a hole is at least 2 MiB (1 MiB
  * where mappings count) and at least a 1024th of the heap.  Call without the page pool's lock.  Must not know why
  * memory goes back. */
-#ifndef HZ3_BACK_HOLES_H
-#define HZ3_BACK_HOLES_H
+#pragma once
 
 #include "base/types.h"
 
@@ -14,4 +13,3 @@
 void hz3_holes_make(uint32_t age);
 /* For malloc_trim: unmaps all clean spans of any age, down to an 8192nd of the heap. */
 void hz3_holes_make_all(void);
-#endif

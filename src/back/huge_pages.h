@@ -1,7 +1,6 @@
 /* Huge pages: where hz3 asks the system for them, where it asks for none, and where one may be.  Linux is set to make
  * them unasked or only where it is asked; HZ3_THP says what hz3 asks. */
-#ifndef HZ3_BACK_HUGE_PAGES_H
-#define HZ3_BACK_HUGE_PAGES_H
+#pragma once
 
 #include "back/limits.h"
 #include "back/page_map.h"
@@ -29,4 +28,3 @@ void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, siz
 /* Asks for none in a part of a table, which may be touched here and there only, and is purged in parts.  (Before the
  * system's files were read that is left to hz3_states_advise and hz3_arena_advise.) */
 void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to);
-#endif

@@ -1,7 +1,6 @@
 /* Large blocks: more than 64 KiB in size or alignment.  Each is a span; its usable size is a multiple of the page.
  * A freed block waits in the large cache. */
-#ifndef HZ3_BACK_LARGE_H
-#define HZ3_BACK_LARGE_H
+#pragma once
 
 #include "back/page_map.h"
 #include "base/layout.h"
@@ -41,4 +40,3 @@ uint32_t hz3_large_take_sample(const void *p);
 /* Live blocks, and their usable bytes. */
 extern HZ3_ATOMIC(size_t) hz3_large_blocks, hz3_large_bytes;
 extern const struct hz3_place hz3_large_places[]; /* for readers outside: base/layout */
-#endif

@@ -1,8 +1,7 @@
 /* The large cache: freed large blocks that wait as a whole, still tagged, for the next request of about their size.  So
  * a thread that frees and allocates large buffers in turn needs neither the page pool's lock nor fresh pages.  It has a
  * few shards, none of them private.  Must not know of threads or heaps. */
-#ifndef HZ3_BACK_LARGE_CACHE_H
-#define HZ3_BACK_LARGE_CACHE_H
+#pragma once
 
 #include "back/page_map.h"
 #include "os/lock.h"
@@ -20,4 +19,3 @@ size_t hz3_large_cache_addresses(void);
 /* hz3_pages_make_room for the blocks here: call after taking `bytes` of fresh pages. */
 void hz3_large_cache_make_room(size_t bytes);
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
-#endif

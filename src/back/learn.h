@@ -2,8 +2,7 @@
  * read once, when hz3's memory is about to grow past HZ3_LEARN_FROM, since most small programs never do; or earlier,
  * when the program is about to install a seccomp filter, which may forbid opening files.  If the process has no
  * descriptor left, the next growth tries again.  Takes no lock of its own and leaves errno alone. */
-#ifndef HZ3_BACK_LEARN_H
-#define HZ3_BACK_LEARN_H
+#pragma once
 
 #include "base/types.h"
 
@@ -19,4 +18,3 @@ void hz3_learn(void);
 /* Reads again what the group is charged for beside hz3's memory, if there is a limit and 250 ms have passed.  now: ms.
  */
 void hz3_learn_again(uint32_t now);
-#endif

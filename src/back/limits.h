@@ -1,6 +1,5 @@
 /* How much may be resident, and how much free, before it goes back to the system. */
-#ifndef HZ3_BACK_LIMITS_H
-#define HZ3_BACK_LIMITS_H
+#pragma once
 
 #include "back/gauges.h"
 #include "back/page_map.h"
@@ -91,4 +90,3 @@ HZ3_INLINE size_t hz3_pages_much(void)
     return (size_t)HZ3_POLICY_MUCH << hz3_get(hz3_pages_are_locked);
 }
 extern const struct hz3_place hz3_limits_places[]; /* for readers outside: base/layout */
-#endif

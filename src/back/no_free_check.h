@@ -1,6 +1,5 @@
 /* In the place of free_check.h: objects have no state, and are taken to be live. */
-#ifndef HZ3_BACK_NO_FREE_CHECK_H
-#define HZ3_BACK_NO_FREE_CHECK_H
+#pragma once
 
 #include "back/span.h"
 
@@ -42,4 +41,3 @@ HZ3_INLINE bool hz3_looks_live(const void *p, unsigned cls)
     (void)cls;
     return (uintptr_t)p % HZ3_UNIT == 0;
 }
-#endif

@@ -17,8 +17,7 @@
  * Every fast path uses the first window.  Far windows are opened when it is used up, or could only be made small.  They
  * have the same structure, and a loop on slow paths finds them, so memory has no hard ceiling.  But where the system
  * refuses our addresses windows are reservations, and then state bytes have a place for the first window only. */
-#ifndef HZ3_BACK_PAGE_MAP_H
-#define HZ3_BACK_PAGE_MAP_H
+#pragma once
 
 #include "back/span.h"
 #include "base/layout.h"
@@ -161,4 +160,3 @@ void hz3_map_skip(uintptr_t start, size_t granules);
 /* Clears the tags of a run or a large block that ended. */
 void hz3_map_clear(const struct hz3_span *span);
 extern const struct hz3_place hz3_map_places[]; /* for readers outside: base/layout */
-#endif

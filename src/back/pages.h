@@ -3,8 +3,7 @@
  * where mappings count.  Neighbours in the same state merge (back/free_spans).
  *
  * One lock guards all of it; it is not held during a purge.  Must not know of objects, classes or threads. */
-#ifndef HZ3_BACK_PAGES_H
-#define HZ3_BACK_PAGES_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -27,4 +26,3 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
 /* Whether the span's pages may be moved.  False in a reservation; while the edge table is full; and, if mappings count,
  * for a span of several mappings: mremap could fail after moving some of them. */
 bool hz3_pages_may_move(const struct hz3_span *span);
-#endif

@@ -1,8 +1,7 @@
 /* The constants that decide when memory goes back, and how much of it: a few sizes, shares and times, each with all its
  * uses.  src/reclaim/README.md has the table of who gives memory back.  Options (HZ3_DECAY, HZ3_RETAIN,
  * HZ3_RETAIN_SHARE, HZ3_SOFT_LIMIT) are no constants; how the caches are bounded is each cache's own matter. */
-#ifndef HZ3_BACK_POLICY_H
-#define HZ3_BACK_POLICY_H
+#pragma once
 
 #include "base/types.h"
 
@@ -36,4 +35,3 @@ enum {
 /* With less waiting the background thread ends, and so much may be free in locked memory.  Growth keeps twice as much;
  * giving back at once takes half of it for the price of a pass. */
 #define HZ3_POLICY_LITTLE HZ3_KIB(256)
-#endif

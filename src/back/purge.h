@@ -1,7 +1,6 @@
 /* Purging: free spans give their pages back and keep their addresses.  The oldest go first; what is more than may stay
  * free goes at once.  A span that is being purged is in no list and belongs to nobody, and no lock is held. */
-#ifndef HZ3_BACK_PURGE_H
-#define HZ3_BACK_PURGE_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -34,4 +33,3 @@ void hz3_pages_make_room(size_t bytes);
 extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* written under the page pool's lock */
 /* Waits until another thread has ended a purge, if there is one. */
 void hz3_pages_await_purge(void);
-#endif

@@ -1,7 +1,6 @@
 /* Purges, unmaps and maps ranges of pages, repeats the advice about huge pages for them, and keeps the edge table up to
  * date.  Call without the page pool's lock, unless the function says otherwise.  The caller files the range. */
-#ifndef HZ3_BACK_RANGE_H
-#define HZ3_BACK_RANGE_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -25,4 +24,3 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span);
  * mappings count, except for small ranges, since the number of mappings is limited too.  False in a reservation, where
  * anybody's mapping might come to lie in the gap. */
 bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules);
-#endif

@@ -1,8 +1,7 @@
 /* Rent: what giving memory back may cost.  Pages that went back and are taken again cost a fault each.  For each of two
  * reasons to give back that may be a share of the processor time that the process uses.  This room keeps these
  * accounts, in bytes of pages: os/price says what a page costs on this machine. */
-#ifndef HZ3_BACK_RENT_H
-#define HZ3_BACK_RENT_H
+#pragma once
 
 #include "base/types.h"
 
@@ -23,4 +22,3 @@ void hz3_rent_forgive(enum hz3_rent reason); /* nothing is owed any more */
 /* Growth is charged only for what is taken again: pages went back because of it; pages that went back were taken. */
 void hz3_rent_gave(size_t bytes);
 void hz3_rent_retook(size_t bytes);
-#endif

@@ -1,8 +1,7 @@
 /* A run: a span cut into objects of one class; a bitmap beside it says which are free.  Retired objects are handed out
  * before those that were never used, each lowest address first.  At most one holder takes objects from a run; one other
  * thread may retire into it meanwhile.  Must not know who holds it or why. */
-#ifndef HZ3_BACK_RUN_H
-#define HZ3_BACK_RUN_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -33,4 +32,3 @@ bool hz3_run_is_object(const struct hz3_span *run, const void *p);
 bool hz3_run_is_slot(const struct hz3_span *run, const void *p);
 /* The start of the object that p lies in, handed out or not. */
 const void *hz3_run_slot(const struct hz3_span *run, const void *p);
-#endif

@@ -1,6 +1,5 @@
 /* Takes the span of a new run from the page pool.  In lane secure (secure/run_plot.c) it lies behind a guard. */
-#ifndef HZ3_BACK_RUN_SPAN_H
-#define HZ3_BACK_RUN_SPAN_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -9,4 +8,3 @@ struct hz3_span *hz3_run_span_take(size_t granules);
 
 /* Whether a span whose pages were moved away stays unmapped.  Call without the page pool's lock. */
 bool hz3_moved_stays_hole(const struct hz3_span *from);
-#endif

@@ -4,8 +4,7 @@
  * A part describes at least as much as 64 KiB of its table do, and at least a 128th of what lies before it in the
  * window.  So a table has at most 64 parts for each doubling of memory, and never many mappings.  A part stays mapped;
  * its pages go back with the granules that it describes. */
-#ifndef HZ3_BACK_STATES_H
-#define HZ3_BACK_STATES_H
+#pragma once
 
 #include "back/page_map.h"
 
@@ -18,4 +17,3 @@ void hz3_states_purge(const struct hz3_window *window, size_t first, size_t end)
 /* Asks for no huge pages in the parts that are mapped, since every purge would split one.  Later parts are advised when
  * they are mapped.  The page pool's lock is held. */
 void hz3_states_advise(void);
-#endif

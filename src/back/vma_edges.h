@@ -2,8 +2,7 @@
  * moved pages do not merge with the mapping beside them until the range is mapped anew; and the number of mappings of a
  * process is limited.  Call with the page pool's lock held, except hz3_vma_edges_none.  Addresses are multiples of the
  * granule. */
-#ifndef HZ3_BACK_VMA_EDGES_H
-#define HZ3_BACK_VMA_EDGES_H
+#pragma once
 
 #include "base/types.h"
 
@@ -23,4 +22,3 @@ bool hz3_vma_edges_narrow(uintptr_t *start, size_t *bytes);
 bool hz3_vma_edges_inside(uintptr_t start, size_t bytes);
 /* Call when a range was mapped anew or unmapped: forgets its edges. */
 void hz3_vma_edges_drop(uintptr_t start, size_t bytes);
-#endif

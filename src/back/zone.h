@@ -2,8 +2,7 @@
  * together.  Any thread may use it.  Its lock guards all of it, and is taken before the large cache's.  The tags of its
  * granules have neither class nor heap, so no magazine ever holds one of its objects.  Must not know of threads, heaps
  * or seals. */
-#ifndef HZ3_BACK_ZONE_H
-#define HZ3_BACK_ZONE_H
+#pragma once
 
 #include "back/page_map.h"
 #include "os/lock.h"
@@ -45,4 +44,3 @@ struct hz3_zone_bytes {
 struct hz3_zone_bytes hz3_zones_count(void);
 
 void hz3_zones_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
-#endif

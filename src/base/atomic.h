@@ -1,8 +1,7 @@
 /* The interface that every atomic operation goes through.  This one is C11.  The model checker includes a header of the
  * same name instead (tests/model), and so explores the code that ships.  With HZ3_DELAY a random pause follows each
  * operation; with HZ3_ATOMIC_STATS each thread counts its read-modify-writes. */
-#ifndef HZ3_BASE_ATOMIC_H
-#define HZ3_BASE_ATOMIC_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -61,4 +60,3 @@ static inline void hz3_after_rmw(void)
 #define hz3_set(a, v) hz3_store(a, v, memory_order_relaxed)
 #define hz3_add(a, v) HZ3_THEN(hz3_after_rmw, atomic_fetch_add_explicit(&(a), (v), memory_order_relaxed))
 #define hz3_sub(a, v) HZ3_THEN(hz3_after_rmw, atomic_fetch_sub_explicit(&(a), (v), memory_order_relaxed))
-#endif

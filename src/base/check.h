@@ -1,7 +1,6 @@
 /* Ends the process.  hz3_misuse is for mistakes of the program and always on.  hz3_assert is for ours: it is compiled
  * in every build and executed if HZ3_DEBUG is 1.  Neither allocates; both raise SIGABRT. */
-#ifndef HZ3_BASE_CHECK_H
-#define HZ3_BASE_CHECK_H
+#pragma once
 
 #include "types.h"
 
@@ -15,4 +14,3 @@ HZ3_NORETURN void hz3_assert_failed(const char *text);
     do { \
         if (HZ3_DEBUG && unlikely(!(cond))) hz3_assert_failed(#cond); \
     } while (0)
-#endif

@@ -1,6 +1,5 @@
 /* What differs between compilers and processors, and nothing else. */
-#ifndef HZ3_BASE_COMPILER_H
-#define HZ3_BASE_COMPILER_H
+#pragma once
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -53,4 +52,3 @@ static inline void hz3_pause(void)
     __asm__ volatile("yield");
 #endif
 }
-#endif

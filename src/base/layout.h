@@ -1,8 +1,7 @@
 /* The layout tells a reader outside the process (look/) where hz3's counters and structures lie in its memory.  Each
  * room lists by name what may be read of it; a list ends with an empty row.  The lists are constant.  No thread of the
  * process takes part, so a reader meets values that change while it reads.  It does without names that it misses. */
-#ifndef HZ3_BASE_LAYOUT_H
-#define HZ3_BASE_LAYOUT_H
+#pragma once
 
 #include "base/types.h"
 
@@ -20,4 +19,3 @@ struct hz3_place {
 #define HZ3_FIELD(name, type, field) {name, offsetof(__typeof__(type), field), sizeof(((__typeof__(type) *)0)->field)}
 #define HZ3_NUMBER(name, number)     {name, (number), 0}
 #define HZ3_PLACES_END               {NULL, 0, 0}
-#endif

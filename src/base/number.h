@@ -1,6 +1,5 @@
 /* Reads numbers in text, without locale. */
-#ifndef HZ3_BASE_NUMBER_H
-#define HZ3_BASE_NUMBER_H
+#pragma once
 
 #include "base/types.h"
 
@@ -15,4 +14,3 @@ static inline bool hz3_number(const char *text, const char **end, size_t *value)
     *value = n;
     return true;
 }
-#endif

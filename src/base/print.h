@@ -1,6 +1,5 @@
 /* Formats text into the caller's buffer.  Does not allocate, nor depend on the locale. */
-#ifndef HZ3_BASE_PRINT_H
-#define HZ3_BASE_PRINT_H
+#pragma once
 
 #include "types.h"
 
@@ -13,4 +12,3 @@ struct hz3_text {
 __attribute__((format(printf, 2, 3))) void hz3_print(struct hz3_text *text, const char *format, ...);
 /* Appends a name of any bytes; `but`, and what is not printable ASCII, become "?". */
 void hz3_print_name(struct hz3_text *text, const char *name, char but);
-#endif

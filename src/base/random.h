@@ -1,6 +1,5 @@
 /* A pseudo-random sequence. */
-#ifndef HZ3_BASE_RANDOM_H
-#define HZ3_BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,4 +12,3 @@ HZ3_INLINE uint64_t hz3_random_next(uint64_t random)
     random ^= random >> 7;
     return random ^ random << 17;
 }
-#endif

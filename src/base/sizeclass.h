@@ -1,7 +1,6 @@
 /* Size classes: HZ3_SMALL_NUM_SC steps of 16 bytes, then 8 to each doubling up to 64 KiB; they waste at most 12.5 %.
  * More steps of 16 bytes cost far more memory, in runs that stay half empty, than they save. */
-#ifndef HZ3_BASE_SIZECLASS_H
-#define HZ3_BASE_SIZECLASS_H
+#pragma once
 
 #include "base/layout.h"
 
@@ -48,4 +47,3 @@ HZ3_INLINE size_t hz3_class_size(unsigned cls)
  * KiB); 0: there is none.  A run starts at a granule, so the alignment only has to divide the size. */
 unsigned hz3_class_aligned(size_t size, size_t alignment);
 extern const struct hz3_place hz3_sizeclass_places[]; /* for readers outside: base/layout */
-#endif

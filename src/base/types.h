@@ -38,8 +38,7 @@
  *   account      what giving back may cost, as a share of the processor time (back/rent)
  *   pass         one round of reclaim through all that may go back
  *   epoch        a quarter of the decay time, at least 10 ms; there is one pass in each */
-#ifndef HZ3_BASE_TYPES_H
-#define HZ3_BASE_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,4 +77,3 @@ HZ3_INLINE size_t hz3_round_up(size_t n, size_t power_of_two)
 {
     return (n + power_of_two - 1) & ~(power_of_two - 1);
 }
-#endif

@@ -1,8 +1,7 @@
 /* How much a thread's magazines may hold.  A class earns capacity.  It starts with small magazines (large classes with
  * none), and doubles them when it misses, as far as the byte budgets of thread and process allow
  * (docs/design/front.md). A class that has not missed for an epoch gives half back. */
-#ifndef HZ3_FRONT_BUDGET_H
-#define HZ3_FRONT_BUDGET_H
+#pragma once
 
 #include "front/roll.h"
 
@@ -58,4 +57,3 @@ HZ3_INLINE void hz3_budget_forget(struct hz3_roll_entry *entry)
 }
 /* After a fork this thread is the only one, if it `counts`. */
 void hz3_budget_after_fork(struct hz3_thread *self, bool counts);
-#endif

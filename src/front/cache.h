@@ -2,8 +2,7 @@
  * swap the two magazines of a class, or else refill (front/refill) or leave a full magazine to others (front/evict).
  *
  * Must not know of the API's error rules, nor of reclaim: a slow path sets `due`, and the API calls reclaim. */
-#ifndef HZ3_FRONT_CACHE_H
-#define HZ3_FRONT_CACHE_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -45,4 +44,3 @@ bool hz3_cache_free_during_fork(void *p, unsigned cls);
  * has no cache yet, or no longer. */
 bool hz3_cache_enter(void);
 void hz3_cache_leave(void);
-#endif

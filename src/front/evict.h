@@ -1,6 +1,5 @@
 /* Magazines and objects leave a thread: home to their owner, to the transfer cache, to central, or into their runs. */
-#ifndef HZ3_FRONT_EVICT_H
-#define HZ3_FRONT_EVICT_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -28,4 +27,3 @@ void hz3_cache_flush(void);
 /* Whether that may leave a run without a live object, because of what is in this thread's magazines, or ends the
  * quarantine of an object. */
 bool hz3_cache_flush_may_help(void);
-#endif

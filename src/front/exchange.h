@@ -4,8 +4,7 @@
  *
  * What holds for a class for a while is not decided at each exchange: one in 32 takes the whole slow path, which sets
  * the class's capacity and route and makes reclaim due; and so does one in 256 magazines loaded of those stored. */
-#ifndef HZ3_FRONT_EXCHANGE_H
-#define HZ3_FRONT_EXCHANGE_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -15,4 +14,3 @@ void *hz3_exchange_malloc(unsigned cls);
 /* For a free that found the loaded magazine full.  p is a live object of the class that this thread may cache; it is
  * marked as freed.  False: p was not taken, and the slow path is needed. */
 bool hz3_exchange_free(void *p, unsigned cls);
-#endif

@@ -3,8 +3,7 @@
  * less.  Reclaim empties slots that nobody takes.  Every HZ3_HANDOFFS-th heap shares a slot.
  *
  * Call with hz3_threads_lock held, except in a forked child. */
-#ifndef HZ3_FRONT_HANDOFF_H
-#define HZ3_FRONT_HANDOFF_H
+#pragma once
 
 #include "base/layout.h"
 #include "front/thread.h"
@@ -27,4 +26,3 @@ void hz3_handoff_vacate(unsigned handoff);
  * `whole`. */
 void hz3_handoff_after_fork(bool whole);
 extern const struct hz3_place hz3_handoff_places[]; /* for readers outside: base/layout */
-#endif

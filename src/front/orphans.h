@@ -3,8 +3,7 @@
  * execs. Later its refills take them one by one, and passes retire what no refill wanted.
  *
  * The notes are the child's, and so are those of the child before it that it has not come to. */
-#ifndef HZ3_FRONT_ORPHANS_H
-#define HZ3_FRONT_ORPHANS_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -22,4 +21,3 @@ size_t hz3_orphans_objects(unsigned cls);           /* in magazines, and in outb
 size_t hz3_orphans_waiting(void);                   /* bytes, each magazine counted as full */
 extern struct hz3_lock hz3_orphans_lock;            /* for fork */
 extern const struct hz3_place hz3_orphans_places[]; /* for readers outside: base/layout */
-#endif

@@ -1,7 +1,6 @@
 /* Objects that go home wait with the sender, in an outgoing magazine for each owner and class in use, until they are
  * worth a push to the owner's stash.  Magazines that the stash refuses go to the transfer cache, or are taken apart. */
-#ifndef HZ3_FRONT_OUTGOING_H
-#define HZ3_FRONT_OUTGOING_H
+#pragma once
 
 #include "middle/outbox.h"
 
@@ -24,4 +23,3 @@ enum { HZ3_NO_OWNER = -1 };
 bool hz3_outgoing_send(int owner, unsigned cls, struct hz3_magazine *magazine);
 bool hz3_outgoing_send_chain(int owner, unsigned cls, struct hz3_stack_chain chain); /* the same for all of a chain */
 size_t hz3_outgoing_objects(const struct hz3_outbox *outbox, unsigned cls);          /* that wait */
-#endif

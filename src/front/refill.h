@@ -1,7 +1,6 @@
 /* Refill: gets objects when both magazines of a class are empty.  In this order: the stash of the thread's heap, the
  * transfer cache, a run with room, the stashes of other heaps, a new run. */
-#ifndef HZ3_FRONT_REFILL_H
-#define HZ3_FRONT_REFILL_H
+#pragma once
 
 #include "front/spares.h"
 
@@ -19,4 +18,3 @@ HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz
 bool hz3_refill(struct hz3_thread *self, unsigned cls);
 /* Fills it without a lock, for a thread that the gate turned away.  False: there is nothing without one. */
 bool hz3_refill_during_fork(struct hz3_thread *self, unsigned cls);
-#endif

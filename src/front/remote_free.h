@@ -1,7 +1,6 @@
 /* A free of another heap's object: decides whether it goes home or is adopted (HZ3_ADOPT_MIN), and sends it home
  * (front/outgoing). */
-#ifndef HZ3_FRONT_REMOTE_FREE_H
-#define HZ3_FRONT_REMOTE_FREE_H
+#pragma once
 
 #include "front/outgoing.h"
 #include "front/thread.h"
@@ -37,4 +36,3 @@ HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
 
 /* Frees p in every case: by a slow path, which may send the outgoing magazine. */
 void hz3_remote_free(void *p, unsigned cls, unsigned owner);
-#endif

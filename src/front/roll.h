@@ -4,8 +4,7 @@
  *
  * Must not know what a thread caches.  Everything here but hz3_roll_open is under hz3_threads_lock, so an entry that is
  * found is either held by its thread, or its thread is gone. */
-#ifndef HZ3_FRONT_ROLL_H
-#define HZ3_FRONT_ROLL_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -39,4 +38,3 @@ void *hz3_roll_memory(struct hz3_roll_entry *entry);
 void hz3_roll_keep(struct hz3_roll_entry *own);
 /* Its thread has a new number, and so has to take its entry's mutex anew. */
 void hz3_roll_hold(struct hz3_roll_entry *own);
-#endif

@@ -6,8 +6,7 @@
  * which fast paths use at any time, only the part below the topmost object is taken, from the floor upward.  Each word
  * is exchanged for NULL, as which a malloc that comes down to it knows the floor.  A fast path is at work at `top`
  * alone; so if `top` is above a word after the barrier, and the word still NULL, no malloc has taken what was there. */
-#ifndef HZ3_FRONT_SLEEPERS_H
-#define HZ3_FRONT_SLEEPERS_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -24,4 +23,3 @@ size_t hz3_cache_held(void);
 bool hz3_sleeper_empty(struct hz3_thread *sleeper);
 /* False: the processor or the system does not allow it. */
 bool hz3_sleepers_can_be_emptied(void);
-#endif

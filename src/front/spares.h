@@ -1,6 +1,5 @@
 /* Empty magazines that a thread keeps, so that most slow paths do not use the shared stacks. */
-#ifndef HZ3_FRONT_SPARES_H
-#define HZ3_FRONT_SPARES_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -29,4 +28,3 @@ HZ3_INLINE void hz3_spares_put(struct hz3_cache *cache, unsigned cls, struct hz3
     cache->spare = magazine;
     cache->spares++;
 }
-#endif

@@ -1,7 +1,6 @@
 /* What hz3 keeps for a thread, in thread-local storage: for each class a loaded and a previous magazine (Bonwick &
  * Adams), and how much they may hold. */
-#ifndef HZ3_FRONT_THREAD_H
-#define HZ3_FRONT_THREAD_H
+#pragma once
 
 #include "base/check.h"
 #include "base/sizeclass.h"
@@ -235,4 +234,3 @@ HZ3_INLINE void hz3_thread_go_outside(struct hz3_thread *self)
 {
     hz3_store(self->inside, false, memory_order_release);
 }
-#endif

@@ -1,6 +1,5 @@
 /* The list of threads: joining, leaving, forks, and sums over all threads. */
-#ifndef HZ3_FRONT_THREADS_H
-#define HZ3_FRONT_THREADS_H
+#pragma once
 
 #include "base/layout.h"
 #include "front/thread.h"
@@ -48,4 +47,3 @@ size_t hz3_cache_objects(unsigned cls);
 /* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
 extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */
-#endif

@@ -5,8 +5,7 @@
  * heaps; sharing one costs one short lock for each refill.
  *
  * Locks, in order: heap, class, page pool. */
-#ifndef HZ3_MIDDLE_CENTRAL_H
-#define HZ3_MIDDLE_CENTRAL_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -65,4 +64,3 @@ uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
 extern const struct hz3_place hz3_central_places[];               /* for readers outside: base/layout */
-#endif

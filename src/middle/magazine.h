@@ -11,8 +11,7 @@
  * that is empty and full at once.  It stands in where a thread has no magazine, so no path asks whether there is one.
  *
  * While a magazine is in a stack, header.top and header.floor say what it holds. */
-#ifndef HZ3_MIDDLE_MAGAZINE_H
-#define HZ3_MIDDLE_MAGAZINE_H
+#pragma once
 
 #include "back/arena.h"
 #include "base/layout.h"
@@ -161,4 +160,3 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock;            /* for fork */
 extern const struct hz3_place hz3_magazine_places[]; /* for readers outside: base/layout */
-#endif

@@ -1,8 +1,7 @@
 /* The outbox has what a thread holds beside its loaded and previous magazines: objects that go home (front/outgoing)
  * and, in lane secure, those it freed last.  It is made at first need, in the magazines' area, and reused after the
  * thread ends. */
-#ifndef HZ3_MIDDLE_OUTBOX_H
-#define HZ3_MIDDLE_OUTBOX_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -29,4 +28,3 @@ struct hz3_outbox *hz3_outbox_get(void);
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
 extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */
-#endif

@@ -5,8 +5,7 @@
  * A bin holds at most HZ3_S44_STASH_MAX_OBJS objects; all bins of an owner hold at most 1/8 of its live bytes, or 1 MiB
  * if that is more.  A push beyond a bound is refused; the caller then uses the transfer cache.  Without
  * HZ3_S44_OWNER_STASH every push is refused, and there is nothing to pop (no_owner_stash.c). */
-#ifndef HZ3_MIDDLE_OWNER_STASH_H
-#define HZ3_MIDDLE_OWNER_STASH_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -33,4 +32,3 @@ size_t hz3_owner_stash_objects(unsigned cls);
 size_t hz3_owner_stash_in_flight(unsigned owner);
 size_t hz3_owner_stash_waiting(void);
 extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */
-#endif

@@ -7,8 +7,7 @@
  * each push and each pop makes them together a larger number.  Reading the link of a node that has left the stack is
  * harmless, since nodes are never unmapped.  Numbers start at 1; 0 is none.  The including file says what a node is, by
  * defining hz3_stack_link. */
-#ifndef HZ3_MIDDLE_STACK_H
-#define HZ3_MIDDLE_STACK_H
+#pragma once
 
 #include "base/types.h"
 
@@ -100,4 +99,3 @@ HZ3_INLINE uint32_t hz3_stack_take_all(struct hz3_stack *stack, uint64_t *replac
     *replaced = hz3_exchange(stack->head, 0, memory_order_acquire);
     return (uint32_t)(*replaced & HZ3_STACK_NUMBER_MASK);
 }
-#endif

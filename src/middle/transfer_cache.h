@@ -1,7 +1,6 @@
 /* The transfer cache (work order S42): for each class a bounded stack of magazines that any thread pushes and any
  * thread pops.  A pass of reclaim retires the magazines that a class did not need.  Takes no lock, except in trims. */
-#ifndef HZ3_MIDDLE_TRANSFER_CACHE_H
-#define HZ3_MIDDLE_TRANSFER_CACHE_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -29,4 +28,3 @@ void hz3_transfer_settle(void);                      /* adds this thread's unset
 void hz3_transfer_recount(void);                     /* counts all magazines anew: after trims */
 size_t hz3_transfer_objects(unsigned cls);           /* exact when nobody is inside */
 extern const struct hz3_place hz3_transfer_places[]; /* for readers outside: base/layout */
-#endif

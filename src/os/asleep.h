@@ -1,6 +1,5 @@
 /* Whether another thread sleeps, and is in the middle of none of hz3's code.  Must not know what hz3 does with it. */
-#ifndef HZ3_OS_ASLEEP_H
-#define HZ3_OS_ASLEEP_H
+#pragma once
 
 #include "base/types.h"
 
@@ -10,4 +9,3 @@
  * where the system does not say, on another stack, and in a static program, where hz3's code is the program's.
  * Any thread may ask of any other that runs; reads files: only while not hz3_sandboxed. */
 bool hz3_os_is_asleep(int thread, const void *stack_end);
-#endif

@@ -1,6 +1,5 @@
 /* The return addresses of the calls that led here. */
-#ifndef HZ3_OS_BACKTRACE_H
-#define HZ3_OS_BACKTRACE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -19,4 +18,3 @@ void hz3_os_stack_start(void);
  * there is no unwinder (musl, static programs), they are found by frame pointers, if the code keeps such.  Allocates
  * nothing; to be called without locks. */
 void hz3_os_stack(struct hz3_calls *now, const struct hz3_calls *before);
-#endif

@@ -1,6 +1,5 @@
 /* The memory limit of this process's control group, and what counts towards it. */
-#ifndef HZ3_OS_CGROUP_H
-#define HZ3_OS_CGROUP_H
+#pragma once
 
 #include "base/types.h"
 
@@ -16,4 +15,3 @@ size_t hz3_cgroup_limit(const char *membership, const char *root);
 /* Bytes that count towards that limit and that the system cannot reclaim: those of all processes in the group that has
  * it, without the page cache.  0: there is no limit, or it cannot be read. */
 size_t hz3_cgroup_charged(void);
-#endif

@@ -12,8 +12,7 @@
  *
  * Each thread that joined has a slot that only it writes; all others share one.  Must not know what is behind the gate.
  */
-#ifndef HZ3_OS_GATE_H
-#define HZ3_OS_GATE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -53,4 +52,3 @@ void hz3_gate_open(void);
 bool hz3_gate_drain(void);
 /* In the child: forgets the other threads.  False: one of them was inside, or ended there, and its locks are taken. */
 bool hz3_gate_after_fork(void);
-#endif

@@ -1,6 +1,5 @@
 /* What glibc (2.33 and later) has and other C libraries may not have. */
-#ifndef HZ3_OS_LIBC_H
-#define HZ3_OS_LIBC_H
+#pragma once
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -74,5 +73,4 @@ struct mallinfo {
 struct mallinfo2 {
     size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* A mutex for slow paths.  Its word names the holder, so that fork can tell whether its own thread holds it.  A signal
  * handler may fork inside a critical section: then parent and child each finish the section and release the lock. */
-#ifndef HZ3_OS_LOCK_H
-#define HZ3_OS_LOCK_H
+#pragma once
 
 #include "os/os.h"
 
@@ -42,4 +41,3 @@ HZ3_INLINE bool hz3_lock_is_mine(struct hz3_lock *lock)
 
 /* In a forked child: a lock that another thread held is free. */
 void hz3_lock_forget_others(struct hz3_lock *lock);
-#endif

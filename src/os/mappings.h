@@ -1,6 +1,5 @@
 /* What the process has mapped, by the system's lists, and how much of it is in memory. */
-#ifndef HZ3_OS_MAPPINGS_H
-#define HZ3_OS_MAPPINGS_H
+#pragma once
 
 #include "base/types.h"
 
@@ -25,4 +24,3 @@ void hz3_os_in_memory(uintptr_t at, size_t count, unsigned char *pages);
  * take for a shared library or a position-independent program.  False: the list cannot be read, or the program has
  * locked itself in. */
 bool hz3_os_module_of(const void *code, char *name, size_t size, size_t *offset);
-#endif

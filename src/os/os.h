@@ -1,8 +1,7 @@
 /* Everything hz3 asks of the system.  Common contract: errno stays as it was, and nothing here allocates.  Where a
  * seccomp filter binds the thread (os/sandbox.h) the calls are mmap, munmap, madvise, mprotect, mremap and futex;
  * clock_gettime where there is no vDSO; and write, to stderr, in a process that is about to end. */
-#ifndef HZ3_OS_OS_H
-#define HZ3_OS_OS_H
+#pragma once
 
 #include "base/types.h"
 
@@ -120,4 +119,3 @@ void hz3_os_keep_stderr(void);
 /* Whether stderr is a file, which nobody reads until its end as one reads a pipe, a socket or a terminal. */
 bool hz3_os_stderr_is_file(void);
 void hz3_os_forget_stderr(void); /* closes the copy, if there is one */
-#endif

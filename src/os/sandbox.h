@@ -1,7 +1,6 @@
 /* Which threads a seccomp filter binds, as far as hz3 sees it (api/interpose).  A bound thread makes only the calls
  * that os.h lists: it opens no files and starts no thread.  Must not know what hz3 does instead. */
-#ifndef HZ3_OS_SANDBOX_H
-#define HZ3_OS_SANDBOX_H
+#pragma once
 
 #include "base/types.h"
 
@@ -18,4 +17,3 @@ bool hz3_sandbox_enter(bool all_threads);
 void hz3_sandbox_join(void); /* by a thread that joins */
 /* In the child of a fork; hz3_os.pid is the child's by then.  bound: hz3_sandboxed() before it was. */
 void hz3_sandbox_after_fork(bool bound);
-#endif

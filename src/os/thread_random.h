@@ -1,7 +1,6 @@
 /* Cheap random numbers: a stream for each thread, from a seed that no two processes share.  Not for keys: the next
  * number can be computed from earlier ones. */
-#ifndef HZ3_OS_THREAD_RANDOM_H
-#define HZ3_OS_THREAD_RANDOM_H
+#pragma once
 
 #include "base/random.h"
 #include "base/types.h"
@@ -25,4 +24,3 @@ HZ3_INLINE uint32_t hz3_random_below(uint32_t n)
     hz3_random_state = state = hz3_random_next(state);
     return (uint32_t)((state >> 32) * n >> 32);
 }
-#endif

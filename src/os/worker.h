@@ -1,6 +1,5 @@
 /* Makes the background thread run with the settings of the process, not with those of the thread that started it. */
-#ifndef HZ3_OS_WORKER_H
-#define HZ3_OS_WORKER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -14,4 +13,3 @@ void hz3_os_become_worker(void);
 /* The same, but for the nice value, for a thread that the calling one just made and did not detach yet: until a thread
  * first runs, which may take long where others do, it has its maker's policy and processors. */
 void hz3_os_made_worker(pthread_t worker);
-#endif

@@ -3,11 +3,9 @@
  * beyond that, 1 % of the processor time.
  *
  * Must not know which thread calls, nor why no other may be started. */
-#ifndef HZ3_RECLAIM_AT_ONCE_H
-#define HZ3_RECLAIM_AT_ONCE_H
+#pragma once
 
 #include "base/types.h"
 
 /* Call after frees, inside the gate, with no lock held. now: ms, as hz3_os_now_ms. */
 void hz3_reclaim_at_once(uint32_t now);
-#endif

@@ -1,7 +1,6 @@
 /* The background thread makes passes where the program's threads may never call again.  It starts when much memory
  * waits to go back, and ends when that is done. */
-#ifndef HZ3_RECLAIM_BACKGROUND_H
-#define HZ3_RECLAIM_BACKGROUND_H
+#pragma once
 
 #include "base/types.h"
 
@@ -13,4 +12,3 @@ bool hz3_reclaim_in_background(void); /* the thread is at work */
 /* Starts the thread if much memory waits.  In a program with one thread gives back at once instead.  now: ms. */
 void hz3_reclaim_nudge(uint32_t now);
 void hz3_reclaim_after_fork(void); /* in the child */
-#endif

@@ -1,7 +1,6 @@
 /* A pass gives memory back.  It retires what the owner stashes and the transfer cache did not need, and purges what has
  * waited for the decay time: idle pages of runs, large blocks in their cache, dirty spans. */
-#ifndef HZ3_RECLAIM_PASS_H
-#define HZ3_RECLAIM_PASS_H
+#pragma once
 
 #include "back/policy.h"
 #include "os/lock.h"
@@ -31,4 +30,3 @@ bool hz3_reclaim_in_vain(size_t bytes, unsigned slices);
 /* To be called when `grown` bytes of new pages were taken: retires so many bytes of objects from the transfer cache,
  * and purges so many bytes of idle pages of runs. */
 void hz3_reclaim_as_many(size_t grown);
-#endif

@@ -1,6 +1,5 @@
 /* How much reclaim could give back, and whether it must do so at once. */
-#ifndef HZ3_RECLAIM_PRESSURE_H
-#define HZ3_RECLAIM_PRESSURE_H
+#pragma once
 
 #include "base/types.h"
 
@@ -15,4 +14,3 @@ bool hz3_reclaim_pressed(void);
 /* Whether growth should retire cached objects and purge runs: more of them is free than the growth bound allows, and
  * purging runs would not break huge pages. */
 bool hz3_reclaim_grows_in_vain(void);
-#endif

@@ -1,7 +1,6 @@
 /* The search for memory before a request is refused: everything that is cached goes back to the system.  A program that
  * repeats an impossible request must not pay for a search each time. */
-#ifndef HZ3_RECLAIM_SEARCH_H
-#define HZ3_RECLAIM_SEARCH_H
+#pragma once
 
 #include "base/types.h"
 
@@ -12,4 +11,3 @@
 bool hz3_reclaim_search(size_t bytes);
 /* Call when the request failed again after a search. */
 void hz3_reclaim_search_failed(void);
-#endif

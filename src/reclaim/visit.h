@@ -1,6 +1,5 @@
 /* Reclaim by the program's own threads: after a slow path they make the slices of a pass that are due. */
-#ifndef HZ3_RECLAIM_VISIT_H
-#define HZ3_RECLAIM_VISIT_H
+#pragma once
 
 #include "front/threads.h"
 
@@ -17,4 +16,3 @@ void hz3_reclaim_visit_slow(void);
 void hz3_reclaim_grew(size_t bytes);
 /* Call after hz3_cache_depart: gives back what the thread's end leaves nobody to give back. */
 void hz3_reclaim_departed(const struct hz3_departure *departure);
-#endif

@@ -1,7 +1,6 @@
 /* HZ3_SECURE: what malloc(0) and its like return: pointers into an area that cannot be accessed, each with a bit that
  * says whether it is live.  They are handed out in turn, so one is used again after many others only. */
-#ifndef HZ3_SECURE_EMPTY_H
-#define HZ3_SECURE_EMPTY_H
+#pragma once
 
 #include "base/types.h"
 
@@ -15,4 +14,3 @@ enum hz3_empty_state { HZ3_EMPTY_ELSEWHERE, HZ3_EMPTY_LIVE, HZ3_EMPTY_FREED, HZ3
 enum hz3_empty_state hz3_empty_look(const void *p);
 /* Frees p if it is a pointer of the area; ends the process if it is not live.  False: it lies elsewhere. */
 bool hz3_empty_free(void *p);
-#endif

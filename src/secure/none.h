@@ -1,7 +1,6 @@
 /* In the place of secure/secure.h, in all other lanes: objects have no seals, none waits after its free, and a request
  * of 0 bytes gets an object as any other. */
-#ifndef HZ3_SECURE_NONE_H
-#define HZ3_SECURE_NONE_H
+#pragma once
 
 #include "back/large.h"
 #include "base/sizeclass.h"
@@ -110,4 +109,3 @@ HZ3_INLINE bool hz3_empty_free(void *p)
     (void)p;
     return false;
 }
-#endif

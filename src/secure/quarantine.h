@@ -1,7 +1,6 @@
 /* HZ3_SECURE: a freed object waits in a ring of its thread's outbox until the thread has freed 64 more, of any class.
  * Only then may it be used again. */
-#ifndef HZ3_SECURE_QUARANTINE_H
-#define HZ3_SECURE_QUARANTINE_H
+#pragma once
 
 #include "middle/outbox.h"
 
@@ -22,4 +21,3 @@ void hz3_quarantine_flush(struct hz3_outbox *outbox);
 size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls);
 /* Whether p waits there.  The outbox may be NULL. */
 bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p);
-#endif

@@ -10,8 +10,7 @@
  *
  * What is freed is zeroed, and must still be zero when it is handed out.  Of an object above HZ3_PREPARED bytes malloc
  * looks at the first HZ3_GLIMPSE: its other pages may never have been touched.  The quarantine looks at all of it. */
-#ifndef HZ3_SECURE_SEAL_H
-#define HZ3_SECURE_SEAL_H
+#pragma once
 
 #include "back/large.h"
 #include "base/sizeclass.h"
@@ -188,4 +187,3 @@ HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)
 {
     return cls == HZ3_CLASS_LARGE ? usable : hz3_class_size(cls) - HZ3_SEAL_BYTES;
 }
-#endif

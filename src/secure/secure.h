@@ -1,8 +1,6 @@
 /* What lane secure adds on the way of a block. */
-#ifndef HZ3_SECURE_SECURE_H
-#define HZ3_SECURE_SECURE_H
+#pragma once
 
 #include "secure/empty.h"
 #include "secure/quarantine.h"
 #include "secure/seal.h"
-#endif

@@ -2,8 +2,7 @@
  * two inaccessible ones, and after its free its own page is inaccessible too.  An access before its start, beyond its
  * end or after its free ends the process, with a message that names the block, and who accessed, allocated and freed
  * it. */
-#ifndef HZ3_WATCH_GUARD_H
-#define HZ3_WATCH_GUARD_H
+#pragma once
 
 #include "os/lock.h"
 
@@ -25,4 +24,3 @@ HZ3_INLINE bool hz3_guard_has(const void *p)
 void hz3_guard_free(void *p, const char *call);
 size_t hz3_guard_size(const void *p, const char *call);
 extern struct hz3_lock hz3_guard_lock; /* for fork */
-#endif

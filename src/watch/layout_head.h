@@ -1,6 +1,5 @@
 /* The head of the layout.  A reader finds it by its magic, in what the process has mapped of files. */
-#ifndef HZ3_WATCH_LAYOUT_HEAD_H
-#define HZ3_WATCH_LAYOUT_HEAD_H
+#pragma once
 
 #include "base/layout.h"
 
@@ -15,4 +14,3 @@ struct hz3_layout {
 };
 extern const struct hz3_layout hz3_layout;
 extern const char hz3_config_text[]; /* config.c */
-#endif

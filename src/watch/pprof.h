@@ -1,9 +1,7 @@
 /* The heap profile as pprof has it, made inside the process. */
-#ifndef HZ3_WATCH_PPROF_H
-#define HZ3_WATCH_PPROF_H
+#pragma once
 
 #include "base/types.h"
 
 /* hz3_profile_pprof of hz3.h.  Takes hz3_profile_setting; call outside the gate. */
 size_t hz3_pprof_write(void *buf, size_t size);
-#endif

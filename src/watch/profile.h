@@ -4,8 +4,7 @@
  *
  * The reader computes the weight of a sample: at a rate of r bytes one of s bytes was chosen with a probability of
  * 1 - exp(-s / r). */
-#ifndef HZ3_WATCH_PROFILE_H
-#define HZ3_WATCH_PROFILE_H
+#pragma once
 
 #include "base/layout.h"
 #include "os/lock.h"
@@ -25,4 +24,3 @@ void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t by
 void hz3_profile_write(void (*put)(const char *text, size_t length));
 extern struct hz3_lock hz3_profile_lock, hz3_profile_setting; /* for fork */
 extern const struct hz3_place hz3_profile_places[];           /* for readers outside: base/layout */
-#endif

@@ -1,6 +1,5 @@
 /* The tables of the heap profile, for watch/profile, which fills them, and watch/pprof, which adds them up. */
-#ifndef HZ3_WATCH_PROFILE_TABLES_H
-#define HZ3_WATCH_PROFILE_TABLES_H
+#pragma once
 
 #include "os/backtrace.h"
 
@@ -48,4 +47,3 @@ struct hz3_profile_tables {
 
 /* Calls look under the lock, inside the gate, with frees counted.  False: there is no profile. */
 bool hz3_profile_look(void (*look)(const struct hz3_profile_tables *tables, void *to), void *to);
-#endif

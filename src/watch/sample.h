@@ -1,8 +1,7 @@
 /* Chooses the allocations that the heap profile and the guard pages sample.  While it is off it costs nothing on the
  * fast paths.  While it is on, the class table of malloc's fast path is empty, so every malloc takes the slow path and
  * is counted there.  free's fast path does not change. */
-#ifndef HZ3_WATCH_SAMPLE_H
-#define HZ3_WATCH_SAMPLE_H
+#pragma once
 
 #include "front/thread.h"
 
@@ -55,4 +54,3 @@ bool hz3_sample_chance(double probability);
 /* Call around the work for a sample: nothing that this thread allocates meanwhile is counted. */
 void hz3_sample_pause(void);
 void hz3_sample_go_on(void);
-#endif

@@ -2,8 +2,7 @@
  * process has ended.  The file begins with five lines: "hz3 memory 1"; the process's number, the bytes of a page and
  * the ms of the monotonic clock; the program's name; its file; an empty line.  Records follow: what it is (below), an
  * address, how many bytes follow, each of 8 bytes as the machine has them; and these bytes. */
-#ifndef HZ3_WATCH_SNAPSHOT_H
-#define HZ3_WATCH_SNAPSHOT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,4 +15,3 @@ enum hz3_snapshot {
 /* Writes it to the file.  Allocates nothing.  Other threads may run meanwhile.  False: it is not whole; errno may say
  * why.  Only where the program may open files. */
 bool hz3_snapshot_write(int file);
-#endif

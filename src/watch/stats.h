@@ -1,6 +1,5 @@
 /* The statistics.  They are added up on demand from counters that exist for other reasons. */
-#ifndef HZ3_WATCH_STATS_H
-#define HZ3_WATCH_STATS_H
+#pragma once
 
 #include "base/print.h"
 #include "front/thread.h"
@@ -38,4 +37,3 @@ void hz3_stats_print_json(struct hz3_text *text);
 /* Stores the figure of this name: "threads", a name of figures.def, or "refills." and one of those.  False: there is
  * none. */
 bool hz3_stats_find(const char *name, size_t *value);
-#endif
