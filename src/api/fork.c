@@ -44,7 +44,7 @@ void hz3_fork_prepare(void)
 {
     if (depth++) return;
     if (!hz3_libc_single_threaded() && !hz3_gate_is_inside() && hz3_gate_enter()) {
-        hz3_threads_call_roll();
+        hz3_threads_reap();
         hz3_fork_reserve_fill();
         hz3_magazine_stock_up();
         hz3_gate_leave();

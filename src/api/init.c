@@ -30,7 +30,7 @@ static bool options_read;
 static void set_retain(void)
 {
     hz3_set(hz3_pages_retain_learns, hz3_options.retain_learns);
-    hz3_set(hz3_pages_elastic, hz3_options.retain_auto && hz3_options.DECAY <= 1000);
+    hz3_set(hz3_pages_adaptive, hz3_options.retain_auto && hz3_options.DECAY <= 1000);
     hz3_set(hz3_pages_dirty_max, hz3_options.RETAIN);
     hz3_set(hz3_rent_share, (uint32_t)hz3_options.RETAIN_SHARE);
     if (hz3_get(hz3_pages_are_locked)) hz3_pages_locked();
@@ -70,8 +70,8 @@ static void apply_options(void)
 static void thread_ends(void *unused)
 {
     (void)unused;
-    struct hz3_departure departure = hz3_cache_depart();
-    hz3_reclaim_departed(&departure);
+    struct hz3_departure departure = hz3_threads_leave();
+    hz3_reclaim_thread_left(&departure);
 }
 
 HZ3_COLD void hz3_start(void)

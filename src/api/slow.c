@@ -60,7 +60,7 @@ static void *large(size_t size, size_t alignment, bool zero)
 
 /* Applies the wanted rate, and dumps what is due.  To be called without locks.  Does nothing in a call by the loader,
  * which may hold locks. */
-static void heed_wishes(void)
+static void apply_wishes(void)
 {
     size_t rate = hz3_get(hz3_profile_wanted);
     if (unlikely(rate != hz3_sample_rate()) && !hz3_thread.by_loader) hz3_profile_set(rate);
@@ -72,7 +72,7 @@ static void visit(void)
 {
     if (likely(!hz3_thread.due)) return;
     hz3_reclaim_visit_slow();
-    heed_wishes();
+    apply_wishes();
 }
 
 /* A chosen allocation gets a large block of its own, so that its free is recognised. */
@@ -86,7 +86,7 @@ static HZ3_NOINLINE void *sampled(size_t size, size_t alignment, bool zero)
 static void *large_or_sampled(size_t size, size_t alignment, bool zero)
 {
     hz3_ensure_started();
-    heed_wishes();
+    apply_wishes();
     bool chosen = unlikely(hz3_get(hz3_sampling)) && hz3_sample_chooses(size);
     return chosen ? sampled(size, alignment, zero) : large(size, alignment, zero);
 }
@@ -121,7 +121,7 @@ static void *unwatched(unsigned cls, size_t size)
 /* malloc_usable_size returns the same for a chosen allocation as for others of its class. */
 static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
 {
-    heed_wishes();
+    apply_wishes();
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
     if (p) return p;
     if (!hz3_sample_chooses(size)) return unwatched(cls, size);

@@ -81,8 +81,8 @@ static bool has_room(size_t bytes)
 
 void hz3_large_cache_put(struct hz3_span *span)
 {
-    if (hz3_pages_pressed()) hz3_large_cache_trim(0, true);
-    if (hz3_pages_pressed() || !has_room(hz3_span_bytes(span))) {
+    if (hz3_pages_over_limit()) hz3_large_cache_trim(0, true);
+    if (hz3_pages_over_limit() || !has_room(hz3_span_bytes(span))) {
         hz3_pages_free(span);
         return;
     }
@@ -135,7 +135,7 @@ void hz3_large_cache_make_room(size_t bytes)
 {
     size_t cached = hz3_gauge(HZ3_GAUGE_LARGE_CACHED), keep = hz3_pages_growth_bound(cached);
     if (likely(cached <= keep) || hz3_pages_refused()) return;
-    hz3_rent_gave(trim(0, hz3_max(keep, cached - hz3_min(bytes, cached)), true));
+    hz3_rent_purged(trim(0, hz3_max(keep, cached - hz3_min(bytes, cached)), true));
 }
 
 void hz3_large_cache_each_lock(void (*visit)(struct hz3_lock *lock))

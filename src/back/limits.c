@@ -37,9 +37,9 @@ size_t hz3_pages_retained(size_t free)
     return most + (free > most && hz3_get(hz3_pages_retain_learns) && !hz3_pages_near_limit() ? unpaid(in_use()) : 0);
 }
 
-HZ3_ATOMIC(bool) hz3_pages_retain_learns, hz3_pages_elastic;
+HZ3_ATOMIC(bool) hz3_pages_retain_learns, hz3_pages_adaptive;
 HZ3_ATOMIC(size_t) hz3_pages_soft_limit = SIZE_MAX, hz3_pages_charged_to_others;
-HZ3_ATOMIC(bool) hz3_pages_attended;
+HZ3_ATOMIC(bool) hz3_pages_purger_runs;
 HZ3_ATOMIC(bool) hz3_pages_are_locked;
 
 bool hz3_pages_exceed_memory(size_t bytes)
@@ -66,7 +66,7 @@ const struct hz3_place hz3_limits_places[] = {
     HZ3_PLACE("retain", hz3_pages_dirty_max),
     HZ3_PLACE("soft_limit", hz3_pages_soft_limit),
     HZ3_PLACE("charged_to_others", hz3_pages_charged_to_others),
-    HZ3_PLACE("attended", hz3_pages_attended),
+    HZ3_PLACE("attended", hz3_pages_purger_runs),
     HZ3_PLACE("locked", hz3_pages_are_locked),
     HZ3_PLACE("broken", hz3_os_broken),
     HZ3_PLACES_END,

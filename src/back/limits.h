@@ -11,7 +11,7 @@
 extern HZ3_ATOMIC(uint32_t) hz3_pages_decay;     /* ms: how long freed memory stays */
 extern HZ3_ATOMIC(size_t) hz3_pages_dirty_max;   /* bytes kept dirty at most, whatever their age; */
 extern HZ3_ATOMIC(bool) hz3_pages_retain_learns; /* more may be, where less would cost too much; */
-extern HZ3_ATOMIC(bool) hz3_pages_elastic;       /* and while the background thread runs and nothing grows */
+extern HZ3_ATOMIC(bool) hz3_pages_adaptive;      /* and while the background thread runs and nothing grows */
 extern HZ3_ATOMIC(size_t) hz3_pages_soft_limit;  /* resident bytes above which all that waits goes back at once */
 /* Bytes that the control group with the limit is charged for beside these: the program's own mappings, other processes.
  */
@@ -24,7 +24,7 @@ size_t hz3_pages_growth_bound(size_t free);
 size_t hz3_pages_retained(size_t free);
 
 /* The background thread runs, and will purge what grows old; set by reclaim. */
-extern HZ3_ATOMIC(bool) hz3_pages_attended;
+extern HZ3_ATOMIC(bool) hz3_pages_purger_runs;
 
 /* Bytes that may be resident, without tables. */
 HZ3_INLINE size_t hz3_pages_resident(void)
@@ -63,7 +63,7 @@ HZ3_INLINE bool hz3_pages_near_limit(void)
 }
 
 /* Above the limit, with memory to give back.  Without that condition, memory in use would press for ever. */
-HZ3_INLINE bool hz3_pages_pressed(void)
+HZ3_INLINE bool hz3_pages_over_limit(void)
 {
     return hz3_pages_above_limit() && hz3_pages_waiting() > hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE;
 }

@@ -28,7 +28,7 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING);
         if (!again) waits = hz3_get(hz3_pages_being_purged);
         hz3_unlock(&hz3_pages_lock);
-        if (span && span->zeroed && !fresh) hz3_rent_retook(hz3_span_bytes(span));
+        if (span && span->zeroed && !fresh) hz3_rent_refaulted(hz3_span_bytes(span));
         /* Growth makes room.  (Not for a run of one granule: it would have taken any dirty span.) */
         if (span && span->zeroed && !(kind == HZ3_SPAN_RUN && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
@@ -63,7 +63,7 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
 void hz3_pages_free(struct hz3_span *span)
 {
     give_up(span, HZ3_SPAN_DIRTY);
-    hz3_pages_heed_limits();
+    hz3_pages_enforce_limits();
 }
 
 void hz3_pages_leave(struct hz3_span *span)
@@ -88,7 +88,7 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
     hz3_spans_make(window, first, granules, kind);
     hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
     hz3_unlock(&hz3_pages_lock);
-    hz3_pages_heed_limits();
+    hz3_pages_enforce_limits();
 }
 
 /* The free span that starts at a granule and has room for `more` granules, or NULL. */

@@ -291,10 +291,10 @@ static size_t free_bytes(void)
 static void purge_excess(size_t keep, size_t most)
 {
     size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
-    if (hz3_pages_pressed()) keep = 0;
+    if (hz3_pages_over_limit()) keep = 0;
     keep -= hz3_min(keep, hz3_gauge(HZ3_GAUGE_LARGE_CACHED));
     if (likely(dirty <= keep) || hz3_pages_refused()) return;
-    hz3_rent_gave(purge_oldest(0, keep, hz3_min(most, dirty), true));
+    hz3_rent_purged(purge_oldest(0, keep, hz3_min(most, dirty), true));
     /* If much is kept the background thread will call hz3_pages_stay_broken.  If the program is too busy for that, it
      * is to have its huge pages. */
     if (keep < hz3_pages_much())
@@ -312,11 +312,11 @@ void hz3_pages_make_room(size_t bytes)
  * something: locked pages, or mappings of moved pages, which purging mends. */
 static bool may_wait(void)
 {
-    return hz3_get(hz3_pages_elastic) && !hz3_get(hz3_os.counts_mapped) && hz3_get(hz3_pages_attended) &&
+    return hz3_get(hz3_pages_adaptive) && !hz3_get(hz3_os.counts_mapped) && hz3_get(hz3_pages_purger_runs) &&
            !hz3_get(hz3_pages_are_locked) && hz3_vma_edges_none() && !hz3_pages_near_limit();
 }
 
-void hz3_pages_heed_limits(void)
+void hz3_pages_enforce_limits(void)
 {
     if (!may_wait()) purge_excess(hz3_pages_retained(free_bytes()), SIZE_MAX);
 }

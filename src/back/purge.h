@@ -19,7 +19,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 void hz3_pages_stay_broken(void);
 
 /* Purges what is more than may stay free; called after each free. */
-void hz3_pages_heed_limits(void);
+void hz3_pages_enforce_limits(void);
 
 /* Whether the system refused, a short while ago, to take pages back (they are locked, say). */
 bool hz3_pages_refused(void);

@@ -50,12 +50,12 @@ void hz3_rent_forgive(enum hz3_rent reason)
     if (hz3_get(left[reason]) < 0) hz3_set(left[reason], 0);
 }
 
-void hz3_rent_gave(size_t bytes)
+void hz3_rent_purged(size_t bytes)
 {
     if (bytes) hz3_add(given, bytes);
 }
 
-void hz3_rent_retook(size_t bytes)
+void hz3_rent_refaulted(size_t bytes)
 {
     size_t before = hz3_get(given), again = hz3_min(bytes, before);
     if (likely(!again)) return;

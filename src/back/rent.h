@@ -20,5 +20,5 @@ void hz3_rent_charge(enum hz3_rent reason, size_t bytes);
 void hz3_rent_forgive(enum hz3_rent reason); /* nothing is owed any more */
 
 /* Growth is charged only for what is taken again: pages went back because of it; pages that went back were taken. */
-void hz3_rent_gave(size_t bytes);
-void hz3_rent_retook(size_t bytes);
+void hz3_rent_purged(size_t bytes);
+void hz3_rent_refaulted(size_t bytes);

@@ -3,7 +3,7 @@
  * (docs/design/front.md). A class that has not missed for an epoch gives half back. */
 #pragma once
 
-#include "front/roll.h"
+#include "front/registry.h"
 
 /* thread_bytes: the most one thread earns; total_bytes: all of them together. */
 void hz3_cache_budgets(size_t thread_bytes, size_t total_bytes);
@@ -37,7 +37,7 @@ HZ3_INLINE size_t hz3_budget_claimed(void)
     return (size_t)hz3_max(hz3_budget_total - hz3_get(hz3_budget_unclaimed), (intptr_t)0);
 }
 /* A thread claims so much less, or more if it is negative. */
-HZ3_INLINE void hz3_budget_give(struct hz3_roll_entry *entry, intptr_t bytes)
+HZ3_INLINE void hz3_budget_give(struct hz3_registry_entry *entry, intptr_t bytes)
 {
     hz3_add(hz3_budget_unclaimed, bytes);
     hz3_sub(entry->claimed, bytes);
@@ -51,7 +51,7 @@ HZ3_INLINE void hz3_budget_take_back(struct hz3_thread *thread)
         hz3_budget_give(thread->entry, -(intptr_t)hz3_exchange(thread->lent, 0, memory_order_relaxed));
 }
 /* A thread has ended, of which only this is left.  hz3_threads_lock is held. */
-HZ3_INLINE void hz3_budget_forget(struct hz3_roll_entry *entry)
+HZ3_INLINE void hz3_budget_forget(struct hz3_registry_entry *entry)
 {
     hz3_budget_give(entry, hz3_get(entry->claimed));
 }

@@ -25,7 +25,7 @@ void hz3_evict_magazine(struct hz3_cache *cache, unsigned cls, void **top)
     int owner = count ? owner_of(cache, magazine) : HZ3_NO_OWNER;
     cache->route[cls] = (uint16_t)(owner + 2);
     /* An emptier magazine would give the next thread little. */
-    if (count && 2 * count >= usual && !hz3_pages_pressed() && hz3_outgoing_send(owner, cls, magazine)) {
+    if (count && 2 * count >= usual && !hz3_pages_over_limit() && hz3_outgoing_send(owner, cls, magazine)) {
         cache->stats.overflow++;
         return;
     }

@@ -2,7 +2,7 @@
 
 #include "front/evict.h"
 #include "front/outgoing.h"
-#include "front/roll.h"
+#include "front/registry.h"
 #include HZ3_SECURE_H
 
 enum {
@@ -77,7 +77,7 @@ void hz3_orphans_note(const struct hz3_thread *gone)
     }
     if (gone->cache.spare) note(NO_CLASS, gone->cache.spare, gone->cache.spares);
     if (*gone->outbox) note(NO_CLASS, *gone->outbox, 0);
-    note(NO_CLASS, hz3_roll_memory(gone->entry), 1);
+    note(NO_CLASS, hz3_registry_memory(gone->entry), 1);
 }
 
 void hz3_orphans_noted(void)

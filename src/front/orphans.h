@@ -7,7 +7,7 @@
 
 #include "front/thread.h"
 
-/* In a forked child, which has one thread: notes all that the thread had, and its entry of the roll.  Writes to
+/* In a forked child, which has one thread: notes all that the thread had, and its entry of the registry.  Writes to
  * neither. Where there is no memory for notes it forgets the rest. */
 void hz3_orphans_note(const struct hz3_thread *gone);
 void hz3_orphans_noted(void); /* after the last of them */

@@ -1,7 +1,7 @@
 #include "front/sleepers.h"
 
 #include "front/budget.h"
-#include "front/roll.h"
+#include "front/registry.h"
 #include "front/threads.h"
 #include "os/asleep.h"
 #include "os/sandbox.h"
@@ -117,16 +117,16 @@ bool hz3_sleeper_empty(struct hz3_thread *sleeper)
 void hz3_cache_lend(void)
 {
     if (!hz3_trylock(&hz3_threads_lock)) return;
-    hz3_threads_call_roll_locked();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) hz3_budget_lend(entry->thread);
+    hz3_threads_reap_locked();
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next) hz3_budget_lend(entry->thread);
     hz3_unlock(&hz3_threads_lock);
 }
 
 void hz3_cache_empty_sleepers(unsigned most)
 {
     if (!hz3_sleepers_can_be_emptied() || !hz3_trylock(&hz3_threads_lock)) return;
-    hz3_threads_call_roll_locked();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry && most; entry = entry->next) {
+    hz3_threads_reap_locked();
+    for (struct hz3_registry_entry *entry = hz3_registry; entry && most; entry = entry->next) {
         struct hz3_thread *thread = entry->thread;
         bool due = thread->asleep >= LOOKS_ASLEEP && thread->asleep < HZ3_ASLEEP_EMPTIED;
         if (!due || thread == &hz3_thread || !thread->reserved) continue;

@@ -59,13 +59,13 @@ struct hz3_thread {
     uint8_t asleep;        /* for how many looks; HZ3_ASLEEP_EMPTIED: it was emptied since; under the same lock */
     struct hz3_heap *heap;
     pthread_t self;
-    int tid;                      /* the system's number of it */
-    struct hz3_outbox **outbox;   /* lets other threads find this thread's outbox: statistics, and a forked child */
-    int64_t unsampled;            /* units that it may allocate before it asks watch/sample; below 0: it asks */
-    size_t allocated, freed;      /* bytes, ever, but for what the loaded magazines changed since they were counted */
-    size_t reserved;              /* bytes that its classes earned; they count in both budgets */
-    HZ3_ATOMIC(size_t) lent;      /* the part of these that hz3_cache_lend lent; the thread takes it back */
-    struct hz3_roll_entry *entry; /* its entry in the list of threads (front/roll), while it has joined */
+    int tid;                    /* the system's number of it */
+    struct hz3_outbox **outbox; /* lets other threads find this thread's outbox: statistics, and a forked child */
+    int64_t unsampled;          /* units that it may allocate before it asks watch/sample; below 0: it asks */
+    size_t allocated, freed;    /* bytes, ever, but for what the loaded magazines changed since they were counted */
+    size_t reserved;            /* bytes that its classes earned; they count in both budgets */
+    HZ3_ATOMIC(size_t) lent;    /* the part of these that hz3_cache_lend lent; the thread takes it back */
+    struct hz3_registry_entry *entry; /* its entry in the list of threads (front/registry), while it has joined */
 };
 
 extern HZ3_HIDDEN _Thread_local struct hz3_thread hz3_thread;

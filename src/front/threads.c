@@ -8,7 +8,7 @@
 #include "front/heap.h"
 #include "front/orphans.h"
 #include "front/outgoing.h"
-#include "front/roll.h"
+#include "front/registry.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
@@ -59,43 +59,43 @@ static void set_nobody_left(bool nobody)
 }
 
 /* For a thread that ended without its destructors: its memory must not be read, and what it had cached is lost. */
-static void strike_off_lost(struct hz3_roll_entry *entry)
+static void unregister_lost(struct hz3_registry_entry *entry)
 {
     hz3_budget_forget(entry);
     hz3_set(hz3_heap_lost_thread, true);
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
-    hz3_roll_strike(entry);
+    hz3_registry_remove(entry);
     joined--;
 }
 
 /* Removes threads that are gone.  To be called before all threads are walked; hz3_threads_lock is held. */
-void hz3_threads_call_roll_locked(void)
+void hz3_threads_reap_locked(void)
 {
     unsigned before = joined;
-    for (struct hz3_roll_entry *entry = hz3_roll, *next; entry; entry = next) {
+    for (struct hz3_registry_entry *entry = hz3_registry, *next; entry; entry = next) {
         next = entry->next;
-        if (hz3_roll_is_gone(entry)) strike_off_lost(entry);
+        if (hz3_registry_is_gone(entry)) unregister_lost(entry);
     }
     if (joined != before && !joined) set_nobody_left(true);
 }
 
-void hz3_threads_call_roll(void)
+void hz3_threads_reap(void)
 {
     if (!hz3_trylock(&hz3_threads_lock)) return;
-    hz3_threads_call_roll_locked();
+    hz3_threads_reap_locked();
     hz3_unlock(&hz3_threads_lock);
 }
 
 /* Strikes a thread off whose magazines were left to others already. */
-static void strike_off(struct hz3_thread *thread)
+static void unregister(struct hz3_thread *thread)
 {
     close_cache(&thread->cache);
     if (*thread->outbox) hz3_outbox_put(*thread->outbox);
     *thread->outbox = NULL;
     hz3_budget_forget(thread->entry);
     hz3_heap_leave(thread->heap);
-    hz3_roll_strike(thread->entry);
+    hz3_registry_remove(thread->entry);
     joined--;
 }
 
@@ -106,7 +106,7 @@ static bool leave_handoff(struct hz3_thread *self)
     add_stats(&dead, &self->cache.stats);
     self->cache.stats = (struct hz3_cache_stats){.swap = 0};
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_thread_count(self, cls);
-    if (joined == 1 || hz3_pages_pressed() || !hz3_handoff_leave(&self->cache)) return false;
+    if (joined == 1 || hz3_pages_over_limit() || !hz3_handoff_leave(&self->cache)) return false;
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) self->cache.top[cls] = self->cache.previous[cls] = HZ3_STUB_TOP;
     memset(self->cache.counted, 0, sizeof self->cache.counted);
     self->cache.spare = NULL;
@@ -147,7 +147,7 @@ static bool stays(struct hz3_thread *self)
     return early && pthread_setspecific(exit_key, self) == 0;
 }
 
-struct hz3_departure hz3_cache_depart(void)
+struct hz3_departure hz3_threads_leave(void)
 {
     struct hz3_thread *self = &hz3_thread;
     struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED && !stays(self)};
@@ -163,8 +163,8 @@ struct hz3_departure hz3_cache_depart(void)
     hz3_transfer_settle();
     self->state = HZ3_THREAD_BUSY;
     hz3_lock(&hz3_threads_lock);
-    hz3_roll_close(self->entry);
-    strike_off(self);
+    hz3_registry_close(self->entry);
+    unregister(self);
     departure.dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
     departure.last = !joined;
     if (departure.dispersed) crowd = joined;
@@ -191,7 +191,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         self->state = HZ3_THREAD_LEFT;
         return;
     }
-    self->entry = hz3_roll_open();
+    self->entry = hz3_registry_open();
     if (!self->entry) {
         self->state = HZ3_THREAD_NEW; /* there may be memory the next time */
         return;
@@ -203,8 +203,8 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     self->self = pthread_self();
     self->tid = number_of(self->self);
     self->outbox = &hz3_outbox;
-    struct hz3_roll_entry *lost = hz3_roll_enter(self->entry, self, heap);
-    if (lost) strike_off_lost(lost);
+    struct hz3_registry_entry *lost = hz3_registry_add(self->entry, self, heap);
+    if (lost) unregister_lost(lost);
     if (joined++ == 0) set_nobody_left(false);
     hz3_set(hz3_threads_several, joined > 1);
     crowd = hz3_max(crowd, joined);
@@ -221,9 +221,9 @@ void hz3_cache_start(void (*at_end)(void *))
 /* Forgets all threads but this one.  Writes nothing that a gone thread had, since each page would be copied. */
 static void forget_others(struct hz3_thread *self, bool whole)
 {
-    struct hz3_roll_entry *own = NULL;
-    hz3_threads_call_roll_locked();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
+    struct hz3_registry_entry *own = NULL;
+    hz3_threads_reap_locked();
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next) {
         struct hz3_thread *gone = entry->thread;
         if (gone == self) {
             own = entry;
@@ -233,7 +233,7 @@ static void forget_others(struct hz3_thread *self, bool whole)
         add_stats(&dead, &gone->cache.stats);
     }
     hz3_orphans_noted();
-    hz3_roll_keep(own);
+    hz3_registry_keep(own);
     joined = own != NULL;
     crowd = joined;
 }
@@ -245,7 +245,7 @@ void hz3_cache_after_fork(bool whole)
     if (state == HZ3_THREAD_JOINED) self->tid = hz3_os.pid;
     self->state = HZ3_THREAD_BUSY; /* its own magazines may be half changed */
     hz3_thread_lose_visitor(self);
-    if (hz3_roll && (hz3_roll->next || hz3_roll->thread != self)) forget_others(self, whole);
+    if (hz3_registry && (hz3_registry->next || hz3_registry->thread != self)) forget_others(self, whole);
     hz3_handoff_after_fork(whole);
     self->state = state;
     self->has_to_answer = state == HZ3_THREAD_JOINED; /* not now: a child of few calls ends as its only thread */
@@ -261,7 +261,7 @@ void hz3_cache_after_fork(bool whole)
 void hz3_threads_answer(struct hz3_thread *self)
 {
     self->has_to_answer = false;
-    if (self->state == HZ3_THREAD_JOINED) hz3_roll_hold(self->entry);
+    if (self->state == HZ3_THREAD_JOINED) hz3_registry_hold(self->entry);
 }
 
 /* ---- observation ---- */
@@ -278,8 +278,8 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
 {
     int found = 0;
     if (!hz3_trylock(&hz3_threads_lock)) return 0;
-    hz3_threads_call_roll_locked();
-    for (struct hz3_roll_entry *entry = hz3_roll; entry && !found; entry = entry->next) {
+    hz3_threads_reap_locked();
+    for (struct hz3_registry_entry *entry = hz3_registry; entry && !found; entry = entry->next) {
         const struct hz3_thread *thread = entry->thread;
         bool here = holds(thread->cache.top[cls], p) || hz3_quarantine_has(*thread->outbox, p);
         void **previous = thread->cache.previous[cls];
@@ -294,9 +294,9 @@ HZ3_RACY int hz3_threads_find(const void *p, unsigned cls)
 HZ3_RACY unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 {
     hz3_lock(&hz3_threads_lock);
-    hz3_threads_call_roll_locked();
+    hz3_threads_reap_locked();
     *sum = dead;
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
         add_stats(sum, &entry->thread->cache.stats);
     unsigned threads = joined;
     hz3_unlock(&hz3_threads_lock);
@@ -313,9 +313,9 @@ HZ3_RACY static size_t count(const struct hz3_cache *cache, const struct hz3_out
 HZ3_RACY size_t hz3_cache_objects(unsigned cls)
 {
     hz3_lock(&hz3_threads_lock);
-    hz3_threads_call_roll_locked();
+    hz3_threads_reap_locked();
     size_t objects = hz3_orphans_objects(cls);
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
         objects += count(&entry->thread->cache, *entry->thread->outbox, cls);
     for (unsigned i = 0; i < HZ3_HANDOFFS; i++) objects += count(hz3_handoff_look(i), NULL, cls);
     hz3_unlock(&hz3_threads_lock);
@@ -331,10 +331,10 @@ size_t hz3_cache_bytes(void)
 }
 
 const struct hz3_place hz3_threads_places[] = {
-    HZ3_PLACE("threads", hz3_roll),
-    HZ3_FIELD("entry.next", struct hz3_roll_entry, next),
-    HZ3_FIELD("entry.thread", struct hz3_roll_entry, thread),
-    HZ3_NUMBER("entry.size", sizeof(struct hz3_roll_entry)),
+    HZ3_PLACE("threads", hz3_registry),
+    HZ3_FIELD("entry.next", struct hz3_registry_entry, next),
+    HZ3_FIELD("entry.thread", struct hz3_registry_entry, thread),
+    HZ3_NUMBER("entry.size", sizeof(struct hz3_registry_entry)),
     HZ3_PLACE("joined", joined),
     HZ3_NUMBER("cache.free_bytes", HZ3_CACHE_FREE_BYTES),
     HZ3_PLACE("dead", dead),

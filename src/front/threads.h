@@ -17,14 +17,14 @@ struct hz3_departure {
     bool last;      /* no other thread is left */
     bool dispersed; /* few threads are left of a crowd: later there may be none to give back what it left */
 };
-struct hz3_departure hz3_cache_depart(void);
+struct hz3_departure hz3_threads_leave(void);
 /* Gives a new thread a heap, and what a predecessor left there; or its state says why not. */
 void hz3_threads_join(struct hz3_thread *self);
 
 /* Removes threads that ended without their destructors, so that no fork waits for them.  Does nothing while another
  * thread has the list. */
-void hz3_threads_call_roll(void);
-void hz3_threads_call_roll_locked(void);     /* the same, for a thread that has the list */
+void hz3_threads_reap(void);
+void hz3_threads_reap_locked(void);          /* the same, for a thread that has the list */
 extern HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had when the last one did */
 
 /* Empties every `step`th handoff from `first` on (front/handoff), except those that were left since the last call; with

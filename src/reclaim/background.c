@@ -30,15 +30,15 @@ enum {
     FORBIDDEN, /* it must not be started any more; if it is there it sleeps for ever */
 };
 static HZ3_ATOMIC(uint32_t) state;
-static HZ3_ATOMIC(bool) allowed;        /* by the option */
-static HZ3_ATOMIC(bool) rests;          /* the thread waits for longer than an interval */
-static HZ3_ATOMIC(uint32_t) not_before; /* ms: when the thread may be tried again; 0: now */
-static HZ3_ATOMIC(size_t) hopeless;     /* bytes that waited when the thread ended, and could not go back */
-static sigset_t program_signals;        /* of the thread that started it */
+static HZ3_ATOMIC(bool) allowed;         /* by the option */
+static HZ3_ATOMIC(bool) rests;           /* the thread waits for longer than an interval */
+static HZ3_ATOMIC(uint32_t) not_before;  /* ms: when the thread may be tried again; 0: now */
+static HZ3_ATOMIC(size_t) unreclaimable; /* bytes that waited when the thread ended, and could not go back */
+static sigset_t program_signals;         /* of the thread that started it */
 
 static bool is_worth_it(void)
 {
-    return hz3_reclaim_waiting() + hz3_cache_held() >= hz3_pages_much() + hz3_get(hopeless);
+    return hz3_reclaim_waiting() + hz3_cache_held() >= hz3_pages_much() + hz3_get(unreclaimable);
 }
 
 /* Changes the state to `to` if it was `from`. */
@@ -56,7 +56,7 @@ static int make_pass(bool all, int futile)
     size_t bytes = hz3_reclaim_whole(all, futile > HZ3_PASSES_PER_DECAY);
     hz3_unlock(&hz3_reclaim_lock);
     hz3_gate_leave();
-    return hz3_reclaim_in_vain(bytes, 1) ? futile + 1 : 0;
+    return hz3_reclaim_made_no_progress(bytes, 1) ? futile + 1 : 0;
 }
 
 /* Waits for an interval; for a decay time where it stays for what threads hold, none has gone to sleep, and nothing
@@ -83,7 +83,7 @@ static void work(void)
     int futile = 0;
     size_t held = 0;
     bool refused = false, alone = false;
-    hz3_set(hz3_pages_attended, true);
+    hz3_set(hz3_pages_purger_runs, true);
     while (!alone && hz3_get(allowed) && there_is_work() && !(refused && futile >= FUTILE_MAX) &&
            hz3_get(state) != FORBIDDEN) {
         wait_for_work(&held, futile);
@@ -92,8 +92,8 @@ static void work(void)
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
-    hz3_set(hopeless, refused || alone ? hz3_reclaim_waiting() + hz3_cache_held() : 0);
-    hz3_set(hz3_pages_attended, false);
+    hz3_set(unreclaimable, refused || alone ? hz3_reclaim_waiting() + hz3_cache_held() : 0);
+    hz3_set(hz3_pages_purger_runs, false);
 }
 
 static void *background(void *unused)
@@ -104,7 +104,7 @@ static void *background(void *unused)
         work();
         change(RUNNING, hz3_get(allowed) ? IDLE : OFF);
         /* This thread changes the state, then reads what waits; others add to what waits, then read the state
-         * (hz3_reclaim_nudge).  So at least one of the two sees the other. */
+         * (hz3_reclaim_wake_purger).  So at least one of the two sees the other. */
         hz3_fence(memory_order_seq_cst);
     } while (is_worth_it() && change(IDLE, RUNNING));
     /* In a sandbox even the end of a thread may be forbidden. */
@@ -166,10 +166,10 @@ static bool is_alone(void)
  * thread itself. */
 static void attend_alone(bool alone)
 {
-    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_attended) != alone) hz3_set(hz3_pages_attended, alone);
+    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_purger_runs) != alone) hz3_set(hz3_pages_purger_runs, alone);
 }
 
-void hz3_reclaim_nudge(uint32_t now)
+void hz3_reclaim_wake_purger(uint32_t now)
 {
     bool alone = is_alone();
     attend_alone(alone);
@@ -197,20 +197,20 @@ void hz3_reclaim_allow_background(bool allow)
     if (allow)
         change(OFF, IDLE);
     else if (change(IDLE, OFF))
-        hz3_set(hz3_pages_attended, false);
+        hz3_set(hz3_pages_purger_runs, false);
 }
 
 void hz3_reclaim_forbid_background(void)
 {
     hz3_set(state, FORBIDDEN);
-    hz3_set(hz3_pages_attended, false); /* the thread, if it is there, stops working */
+    hz3_set(hz3_pages_purger_runs, false); /* the thread, if it is there, stops working */
     hz3_gate_enter_at_last();
-    hz3_pages_heed_limits();
+    hz3_pages_enforce_limits();
     hz3_gate_leave();
 }
 
 void hz3_reclaim_after_fork(void)
 {
-    if (hz3_get(hz3_pages_attended)) hz3_set(hz3_pages_attended, false);
+    if (hz3_get(hz3_pages_purger_runs)) hz3_set(hz3_pages_purger_runs, false);
     if (hz3_get(state) == RUNNING) change(RUNNING, IDLE);
 }

@@ -10,5 +10,5 @@ void hz3_reclaim_allow_background(bool allow);
 void hz3_reclaim_forbid_background(void);
 bool hz3_reclaim_in_background(void); /* the thread is at work */
 /* Starts the thread if much memory waits.  In a program with one thread gives back at once instead.  now: ms. */
-void hz3_reclaim_nudge(uint32_t now);
+void hz3_reclaim_wake_purger(uint32_t now);
 void hz3_reclaim_after_fork(void); /* in the child */

@@ -66,11 +66,11 @@ static size_t pass(uint32_t age, unsigned slice, unsigned slices, bool break_hug
 
 size_t hz3_reclaim_run(bool force)
 {
-    bool all = force || hz3_reclaim_pressed();
+    bool all = force || hz3_reclaim_over_limit();
     return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all);
 }
 
-bool hz3_reclaim_in_vain(size_t bytes, unsigned slices)
+bool hz3_reclaim_made_no_progress(size_t bytes, unsigned slices)
 {
     return bytes <= hz3_reclaim_waiting() / HZ3_POLICY_WORTH / slices;
 }
@@ -92,13 +92,13 @@ void hz3_reclaim_slice(uint32_t slice)
     const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
     bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
     size_t bytes = pass(hz3_get(hz3_pages_decay), slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
-    bool worth = !hz3_reclaim_in_vain(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
+    bool worth = !hz3_reclaim_made_no_progress(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
     vain = worth || vain + 1 == decay + HZ3_PASS_SLICES ? 0 : vain + 1;
 }
 
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
 {
-    all |= hz3_reclaim_pressed();
+    all |= hz3_reclaim_over_limit();
     hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
     vain = 0;
     return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all || break_huge_pages);
@@ -119,7 +119,7 @@ size_t hz3_reclaim_purge_all_spans(bool break_huge_pages)
     return hz3_large_cache_trim(0, break_huge_pages) + purge_spans(0, 1, break_huge_pages);
 }
 
-void hz3_reclaim_as_many(size_t grown)
+void hz3_reclaim_for_growth(size_t grown)
 {
     static uint32_t trims, purges; /* how many so far; the classes take turns */
     uint32_t age = hz3_max(hz3_get(hz3_pages_decay) / HZ3_POLICY_STEPS, (uint32_t)HZ3_POLICY_SOON_MS);

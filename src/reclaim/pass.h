@@ -26,7 +26,7 @@ void hz3_reclaim_retire_all(void);
 size_t hz3_reclaim_purge_all_runs(bool break_huge_pages);
 size_t hz3_reclaim_purge_all_spans(bool break_huge_pages);
 /* Whether a pass (slices: 1), or a slice, that gave back so many bytes was in vain. */
-bool hz3_reclaim_in_vain(size_t bytes, unsigned slices);
+bool hz3_reclaim_made_no_progress(size_t bytes, unsigned slices);
 /* To be called when `grown` bytes of new pages were taken: retires so many bytes of objects from the transfer cache,
  * and purges so many bytes of idle pages of runs. */
-void hz3_reclaim_as_many(size_t grown);
+void hz3_reclaim_for_growth(size_t grown);

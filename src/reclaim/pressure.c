@@ -23,13 +23,13 @@ size_t hz3_reclaim_at_most(void)
     return used - live + free;
 }
 
-bool hz3_reclaim_pressed(void)
+bool hz3_reclaim_over_limit(void)
 {
     return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE &&
            !hz3_pages_refused();
 }
 
-bool hz3_reclaim_grows_in_vain(void)
+bool hz3_reclaim_grows_beside_free(void)
 {
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
     size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();

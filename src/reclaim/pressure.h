@@ -9,8 +9,8 @@ size_t hz3_reclaim_waiting(void);
  * counts as free, such as objects in magazines. */
 size_t hz3_reclaim_at_most(void);
 /* Whether memory is above the soft limit and more than a 32nd of the limit could go back.  Counts all that waits, where
- * hz3_pages_pressed counts pages only. */
-bool hz3_reclaim_pressed(void);
+ * hz3_pages_over_limit counts pages only. */
+bool hz3_reclaim_over_limit(void);
 /* Whether growth should retire cached objects and purge runs: more of them is free than the growth bound allows, and
  * purging runs would not break huge pages. */
-bool hz3_reclaim_grows_in_vain(void);
+bool hz3_reclaim_grows_beside_free(void);

@@ -31,7 +31,7 @@ uint32_t hz3_reclaim_tick(void)
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
     uint32_t slice_ms = hz3_max(hz3_get(hz3_reclaim_interval) / HZ3_PASS_SLICES, 1u);
     hz3_learn_again(now);
-    bool pressed = hz3_reclaim_pressed();
+    bool pressed = hz3_reclaim_over_limit();
     if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {
         uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
         slices = hz3_min(slices, (uint32_t)HZ3_PASS_SLICES);
@@ -42,7 +42,7 @@ uint32_t hz3_reclaim_tick(void)
         for (uint32_t i = 0; i < slices && !pressed && !hz3_reclaim_in_background(); i++) hz3_reclaim_slice(first + i);
         hz3_unlock(&hz3_reclaim_lock);
     }
-    hz3_reclaim_nudge(now);
+    hz3_reclaim_wake_purger(now);
     return hz3_get(turn) / HZ3_PASS_SLICES;
 }
 
@@ -50,8 +50,8 @@ static void make_up(size_t grown)
 {
     hz3_large_cache_make_room(grown);
     if (hz3_pages_above_limit()) hz3_thread.due = true;
-    if (!hz3_reclaim_grows_in_vain() || !hz3_trylock(&hz3_reclaim_lock)) return;
-    hz3_reclaim_as_many(grown);
+    if (!hz3_reclaim_grows_beside_free() || !hz3_trylock(&hz3_reclaim_lock)) return;
+    hz3_reclaim_for_growth(grown);
     hz3_unlock(&hz3_reclaim_lock);
 }
 
@@ -83,7 +83,7 @@ void hz3_reclaim_visit_slow(void)
     hz3_gate_leave();
 }
 
-void hz3_reclaim_departed(const struct hz3_departure *departure)
+void hz3_reclaim_thread_left(const struct hz3_departure *departure)
 {
     if (!departure->left) return;
     hz3_gate_enter_at_last();

@@ -14,5 +14,5 @@ void hz3_reclaim_visit_slow(void);
 /* Reports `bytes` of fresh (never resident) pages that this thread just took outside its cache.  May purge as many.
  * Call inside the gate. */
 void hz3_reclaim_grew(size_t bytes);
-/* Call after hz3_cache_depart: gives back what the thread's end leaves nobody to give back. */
-void hz3_reclaim_departed(const struct hz3_departure *departure);
+/* Call after hz3_threads_leave: gives back what the thread's end leaves nobody to give back. */
+void hz3_reclaim_thread_left(const struct hz3_departure *departure);

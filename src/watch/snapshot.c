@@ -2,7 +2,7 @@
 
 #include "back/arena.h"
 #include "base/print.h"
-#include "front/roll.h"
+#include "front/registry.h"
 #include "front/threads.h"
 #include "os/gate.h"
 #include "os/mappings.h"
@@ -98,8 +98,8 @@ HZ3_RACY static void put_windows(struct snapshot *to)
 HZ3_RACY static void put_threads(struct snapshot *to)
 {
     hz3_lock(&hz3_threads_lock);
-    hz3_threads_call_roll_locked();
-    for (const struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next) {
+    hz3_threads_reap_locked();
+    for (const struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next) {
         put_memory(to, entry->thread, sizeof *entry->thread);
         put_memory(to, entry->thread->outbox, sizeof *entry->thread->outbox);
     }

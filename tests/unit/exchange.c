@@ -158,7 +158,7 @@ static void a_sleeper_stores_nothing_for_long(void **state)
     assert_true(held > 2u * hz3_class_info[cls].load);
     hz3_gate_enter_at_last();
     hz3_lock(&hz3_threads_lock);
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
         if (entry->thread != &hz3_thread) assert_true(hz3_sleeper_empty(entry->thread));
     hz3_unlock(&hz3_threads_lock);
     hz3_gate_leave();

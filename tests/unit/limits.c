@@ -91,13 +91,13 @@ static void what_the_user_allows_is_not_exceeded(void **state)
 static void only_pages_that_went_back_are_charged_for(void **state)
 {
     (void)state;
-    hz3_rent_retook(HZ3_MIB(64));
+    hz3_rent_refaulted(HZ3_MIB(64));
     assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);
-    hz3_rent_gave(HZ3_MIB(32));
+    hz3_rent_purged(HZ3_MIB(32));
     assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);
-    hz3_rent_retook(HZ3_MIB(24));
+    hz3_rent_refaulted(HZ3_MIB(24));
     expect_about((size_t)-hz3_rent_left(HZ3_RENT_GROWTH), HZ3_MIB(24));
-    hz3_rent_retook(HZ3_MIB(64));
+    hz3_rent_refaulted(HZ3_MIB(64));
     expect_about((size_t)-hz3_rent_left(HZ3_RENT_GROWTH), HZ3_MIB(32));
     hz3_rent_forgive(HZ3_RENT_GROWTH);
     assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);

@@ -56,11 +56,11 @@ static void only_what_waits_presses(void **state)
     hz3_reclaim_run(true);
     hz3_pages_soft_limit = GRANULES / 2 * HZ3_GRANULE;
     assert_true(hz3_pages_resident() > hz3_pages_soft_limit);
-    assert_false(hz3_pages_pressed());
+    assert_false(hz3_pages_over_limit());
     memset((void *)freed->start, 1, 64 * HZ3_GRANULE);
     hz3_pages_free(freed);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), 0);
-    assert_false(hz3_pages_pressed());
+    assert_false(hz3_pages_over_limit());
     hz3_pages_free(used);
     hz3_pages_soft_limit = limit;
 }

@@ -122,7 +122,7 @@ static void *free_after_the_end(void *objects)
 {
     unsigned cls = hz3_class_of(64);
     join(cls);
-    CHECK(hz3_cache_depart().left);
+    CHECK(hz3_threads_leave().left);
     free_all(objects);
     allocate_and_free(cls);
     return NULL;

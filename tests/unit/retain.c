@@ -15,9 +15,9 @@ enum { MANY = 2000 }; /* more granules than are free in one place */
 static void bound(bool elastic, bool attended)
 {
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(4));
-    hz3_pages_retain_learns = hz3_pages_elastic = elastic;
+    hz3_pages_retain_learns = hz3_pages_adaptive = elastic;
     hz3_rent_forgive(HZ3_RENT_GROWTH);
-    hz3_set(hz3_pages_attended, attended);
+    hz3_set(hz3_pages_purger_runs, attended);
     hz3_pages_purge(0, 0, true);
 }
 

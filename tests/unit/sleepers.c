@@ -6,7 +6,7 @@
 #include "front/budget.h"
 #include "front/cache.h"
 #include "front/evict.h"
-#include "front/roll.h"
+#include "front/registry.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
@@ -40,7 +40,7 @@ static unsigned visit_all(void)
     looks = 0;
     hz3_gate_enter_at_last();
     hz3_lock(&hz3_threads_lock);
-    for (struct hz3_roll_entry *entry = hz3_roll; entry; entry = entry->next)
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
         if (entry->thread != &hz3_thread) emptied += hz3_sleeper_empty(entry->thread);
     hz3_unlock(&hz3_threads_lock);
     hz3_gate_leave();
@@ -143,7 +143,7 @@ static void what_a_thread_claimed_is_given_back_if_it_ends_without_destructors(v
         assert_true(lends ? hz3_budget_claimed() < claimed : hz3_budget_claimed() == claimed);
         pthread_barrier_wait(&barrier);
         join_thread(thread);
-        hz3_threads_call_roll();
+        hz3_threads_reap();
         assert_int_equal(hz3_budget_claimed(), before);
     }
 }
@@ -315,7 +315,8 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
     unsigned emptied = 0;
     if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
     for (uintptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(churn, (void *)(i + 1));
-    for (double begun = now(); now() < begun + 1 || (emptied <= LEAST_VISITS && now() < begun + 20);) emptied += visit_all();
+    for (double begun = now(); now() < begun + 1 || (emptied <= LEAST_VISITS && now() < begun + 20);)
+        emptied += visit_all();
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (uintptr_t i = 0; i < THREADS; i++) join_thread(threads[i]);
     assert_true(emptied > LEAST_VISITS);
