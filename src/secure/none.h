@@ -4,6 +4,7 @@
 
 #include "back/large.h"
 #include "base/sizeclass.h"
+#include "secure/no_quarantine.h"
 
 /* ---- seals ---- */
 
@@ -61,26 +62,6 @@ HZ3_INLINE size_t hz3_seal_usable(const void *p, unsigned cls)
 HZ3_INLINE size_t hz3_seal_usable_at_most(unsigned cls, size_t usable)
 {
     return cls == HZ3_CLASS_LARGE ? usable : hz3_class_size(cls);
-}
-
-/* ---- the quarantine ---- */
-
-struct hz3_outbox;
-HZ3_INLINE void hz3_quarantine_flush(struct hz3_outbox *outbox)
-{
-    (void)outbox;
-}
-
-HZ3_INLINE size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)
-{
-    (void)outbox, (void)cls;
-    return 0;
-}
-
-HZ3_INLINE bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *p)
-{
-    (void)outbox, (void)p;
-    return false;
 }
 
 /* ---- requests of 0 bytes ---- */

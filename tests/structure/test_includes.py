@@ -118,9 +118,16 @@ def test_no_experiment_stands_in_the_product():
     """What the work orders name is in classic/.  A file that does nothing in another's place is lane secure's, the free
     check's, or the stash's in lane fast."""
     stand_ins = {path.name for path in FILES if path.name.startswith("no")}
-    assert stand_ins <= {"none.h", "no_free_check.h", "no_owner_stash.c"}
+    assert stand_ins <= {"none.h", "no_quarantine.h", "no_free_check.h", "no_owner_stash.c"}
     assert len(REGISTRY.of("scale")) <= FLAGS
     assert len((SRC / "base/relations.c").read_text().splitlines()) <= 40
+
+
+def test_a_file_of_classic_is_a_variant_or_in_the_place_of_one_of_src():
+    """If the one of src is renamed, the one of classic is built in no more, and nothing says so."""
+    classic = SRC.parent / "classic"
+    files = {str(path.relative_to(classic)) for path in classic.rglob("*.*")}
+    assert {file for file in files if not file.startswith("variants/") and not (SRC / file).is_file()} <= {"flags.def"}
 
 
 def test_one_room_has_the_constants_of_policy():
