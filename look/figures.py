@@ -309,6 +309,10 @@ class Figures:
                 base = at.at("outbox.spill") + cls * at.at("spill.size")
                 kept = at.field("spill.in_array", data, base) + at.field("spill.in_list", data, base)
                 self._class(cls).cached["thread"] += kept
+        if at.has("outbox.central"):
+            for cls, magazine in enumerate(at.fields("outbox.central", data, at.size("outbox.central") // 8)):
+                number = (magazine - self.area) // at.at("magazine.size") + 1
+                self._class(cls).cached["thread"] += self._chain(number, 1)
         if at.has("outbox.waiting"):
             for p in filter(None, at.fields("outbox.waiting", data, at.size("outbox.waiting") // 8)):
                 self._class(self._class_at(p)).cached["thread"] += 1
