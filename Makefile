@@ -27,13 +27,14 @@ QUIETLY = mkdir -p build && { [ ! -t 2 ] || echo "$(1) ... (build/$(1).log has t
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
 # Of the flags that were given, those that only lane classic has.
-ORDERS := $(shell grep -o '^HZ3_FLAG.HZ3_[A-Z0-9_]*' classic/flags.def | cut -c 10-)
+ORDERS := $(if $(HZ3_LDPRELOAD_DEFS_EXTRA),$(shell cmake -DHZ3_ROWS=classic/flags.def -P cmake/registry.cmake | awk '/^HZ3_FLAG/ {print $$2}'))
 ASKED := $(filter $(ORDERS),$(foreach given,$(patsubst -D%,%,$(HZ3_LDPRELOAD_DEFS_EXTRA)),$(firstword $(subst =, ,$(given)))))
 # $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET[,NAME,WHAT]): leaves the lane's library here, by the name of lane NAME, and the
-# recorder, and says WHAT it is.  install, unlike cp, makes a new file: programs may be running on the old one.
+# recorder, and says WHAT it is, and how large lane classic's stash is (S144).  install, unlike cp, makes a new file:
+# programs may be running on the old one.
 LIBRARY = $(call QUIETLY,$(1),$(call CONFIGURE,$(1)) $(2) && cmake --build build/$(1) -j$(JOBS) --target $(3) hz3_record) && \
     install build/$(1)/hz3-record.so . && install build/$(1)/libhakozuna_hz3_$(1).so libhakozuna_hz3_$(or $(4),$(1)).so && \
-    echo "built libhakozuna_hz3_$(or $(4),$(1)).so$(5)"
+    echo "built libhakozuna_hz3_$(or $(4),$(1)).so$(5)"$(if $(filter classic,$(1)), && cat build/classic/footprint.txt)
 # $(call ORDER,NAME,WHAT): lane classic by the name that an order's next line uses.
 ORDER = $(call LIBRARY,classic,$(call KEEP_TESTS,classic),hz3,$(1),: it is lane classic with $(2); compare it with all_ldpreload_classic)
 # $(call TESTS,LANE): with what runs preloaded from lane scale's tests, since it is the same in all lanes; what they try

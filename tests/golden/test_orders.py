@@ -105,6 +105,14 @@ def config(library):
     return lane.decode(), dict(re.findall(r" (HZ3_\w+)=(\d+)", flags.decode()))
 
 
+def check_footprint(lines, instances):
+    """S144:42 and 236: 128 bins of 63 shards, here of 8 bytes each, and less than 2.5 MB."""
+    (line,) = (line for line in lines if line.startswith("owner stash: "))
+    kb, shards, said = map(int, re.fullmatch(r".*: (\d+) KB, for (\d+) shards and (\d+) instances", line).groups())
+    assert (shards, said) == (63, instances)
+    assert 63 * 128 * instances * 8 / 1000 < kb < 2500
+
+
 def builds(tree, text, name="scale"):
     """Runs the lines, and checks the library that they leave last."""
     done = sh(tree, text)
@@ -112,11 +120,15 @@ def builds(tree, text, name="scale"):
     given = dict(re.findall(r"-D(HZ3_\w+)=(\d+)", text))
     flags = " ".join(f"-D{name}={value}" for name, value in given.items())
     what = f": it is lane classic with {flags}; compare it with all_ldpreload_classic" * (name != "classic" and bool(given))
-    ours = [line for line in done.stdout.splitlines() if not line.startswith("make: ")]
-    assert (ours, done.stderr) == (["built out/", f"built libhakozuna_hz3_{name}.so{what}"], "")
     kept = re.search(r"^cp \S+ /(\S+)$", text, re.M)
     lane, values = config(tree / (kept[1] if kept else f"libhakozuna_hz3_{name}.so"))
     assert lane == ("classic" if given or name == "classic" else "scale")
+    ours = [line for line in done.stdout.splitlines() if not line.startswith("make: ")]
+    assert (ours[:2], done.stderr) == (["built out/", f"built libhakozuna_hz3_{name}.so{what}"], "")
+    if lane == "classic":
+        check_footprint(ours[2:], instances=int(values["HZ3_OWNER_STASH_INSTANCES"]))
+    else:
+        assert not ours[2:]
     assert given.items() <= values.items()
     return values
 
@@ -158,6 +170,16 @@ def test_the_lane_that_s144_asks_for(tree):
     assert "built libhakozuna_hz3_scale_r50_s144.so: it is lane classic with " in done.stdout, done.stderr
     lane, values = config(tree / "hakozuna/hz3/libhakozuna_hz3_scale_r50_s144.so")
     assert lane == "classic" and values["HZ3_OWNER_STASH_INSTANCES"] == "2"
+    check_footprint(done.stdout.splitlines(), instances=2)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(600)
+def test_a_stash_that_the_environment_sets_is_as_large_as_it_may_be_set(tree):
+    """S144:195"""
+    done = sh(tree, "make all_ldpreload_classic HZ3_LDPRELOAD_DEFS_EXTRA=-DHZ3_S144_SETTABLE=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    check_footprint(done.stdout.splitlines(), instances=16)
 
 
 @pytest.mark.parametrize("target, flag, complaint", [
