@@ -1,6 +1,5 @@
 /* The descriptor of a span: what one granule, or several in a row, is used for. */
-#ifndef HZ3_BACK_SPAN_H
-#define HZ3_BACK_SPAN_H
+#pragma once
 
 #include "base/types.h"
 
@@ -92,4 +91,3 @@ HZ3_INLINE size_t hz3_span_bytes(const struct hz3_span *span)
 {
     return (size_t)span->granules << HZ3_GRANULE_SHIFT;
 }
-#endif

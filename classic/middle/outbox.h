@@ -2,8 +2,7 @@
  * (front/outgoing) or were refused there (variants/onward), the rest of what it drained (variants/linked), and what it
  * took from central for next time (variants/central_local).  It is made at first need, in the magazines' area, and
  * recycled when the thread ends. */
-#ifndef HZ3_MIDDLE_OUTBOX_H
-#define HZ3_MIDDLE_OUTBOX_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -36,4 +35,3 @@ struct hz3_outbox *hz3_outbox_get(void);
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
 extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */
-#endif

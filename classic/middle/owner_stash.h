@@ -4,8 +4,7 @@
  *
  * A bin holds HZ3_S44_STASH_MAX_OBJS objects at most, and that is its only bound: a push beyond it is refused, and the
  * caller takes the objects to the transfer cache (S42). */
-#ifndef HZ3_MIDDLE_OWNER_STASH_H
-#define HZ3_MIDDLE_OWNER_STASH_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -41,4 +40,3 @@ size_t hz3_owner_stash_objects(unsigned cls);
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls);
 size_t hz3_owner_stash_waiting(void);             /* bytes in all bins, in announced runs and at central */
 extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */
-#endif

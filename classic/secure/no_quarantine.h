@@ -1,8 +1,7 @@
 /* In the place of src/secure/no_quarantine.h.  Free objects that a thread keeps beside its magazines, and that only its
  * end or a trim takes from it: the rest of what it drained (S48), and what it took from central for next time (S145-A).
  * No object is quarantined. */
-#ifndef HZ3_SECURE_NO_QUARANTINE_H
-#define HZ3_SECURE_NO_QUARANTINE_H
+#pragma once
 
 #include "middle/owner_stash.h"
 #include HZ3_CENTRAL_LOCAL_H
@@ -24,4 +23,3 @@ HZ3_INLINE bool hz3_quarantine_has(const struct hz3_outbox *outbox, const void *
     (void)outbox, (void)p;
     return false;
 }
-#endif

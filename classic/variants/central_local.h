@@ -1,7 +1,6 @@
 /* Local cache before central (work order S145-A): a thread that takes objects from central takes more than it needs.
  * The rest waits in its outbox for next time, as one magazine for each class. */
-#ifndef HZ3_VARIANTS_CENTRAL_LOCAL_H
-#define HZ3_VARIANTS_CENTRAL_LOCAL_H
+#pragma once
 
 #include "middle/central.h"
 #include "middle/outbox.h"
@@ -16,4 +15,3 @@ void hz3_kept_put(unsigned cls, void **objects, unsigned n);
 /* Gives what was kept back to central, but of classes for which `used` says so; NULL: of none. */
 void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used);
 size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls);
-#endif

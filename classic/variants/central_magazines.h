@@ -1,7 +1,6 @@
 /* Central keeps whole magazines, which serve before its runs: under a lock for each class, or without one (work order
  * S142).  A pop takes one of them. */
-#ifndef HZ3_VARIANTS_CENTRAL_MAGAZINES_H
-#define HZ3_VARIANTS_CENTRAL_MAGAZINES_H
+#pragma once
 
 #include "base/layout.h"
 #include "middle/magazine.h"
@@ -20,5 +19,3 @@ struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
 void hz3_central_trim(unsigned cls, bool all);
 size_t hz3_central_cached(unsigned cls); /* objects in them */
 size_t hz3_central_waiting(void);        /* bytes of all classes, magazines counted as full */
-
-#endif

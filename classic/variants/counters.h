@@ -1,8 +1,7 @@
 /* Observation: what the boxes count, one line each on stderr when the process ends.  Each thread counts in a structure
  * of its own, which the next thread goes on with when it ends.  So no path that is being measured writes a cache line
  * that other threads write.  A box that is off leaves no code. */
-#ifndef HZ3_VARIANTS_COUNTERS_H
-#define HZ3_VARIANTS_COUNTERS_H
+#pragma once
 
 #include "base/print.h"
 #include "base/types.h"
@@ -83,4 +82,3 @@ HZ3_INLINE struct hz3_counters *hz3_counters(void)
 
 /* To be called by a thread that ends: another may go on with its counts. */
 void hz3_counters_leave(void);
-#endif

@@ -1,8 +1,7 @@
 /* Instances (work order S144): several bins for each owner and class.  Senders spread over them by a hash of their
  * number, so that fewer meet at one head.  A pop looks into one bin, the next pop of the class into the next bin.
  * Without it there is one. */
-#ifndef HZ3_VARIANTS_INSTANCES_H
-#define HZ3_VARIANTS_INSTANCES_H
+#pragma once
 
 #include "os/lock.h"
 
@@ -30,4 +29,3 @@ HZ3_INLINE unsigned hz3_instance_to_pop(unsigned cls)
 {
     return HZ3_INSTANCES_MAX == 1 ? 0 : hz3_instances_turn[cls]++ & (hz3_instances() - 1);
 }
-#endif

@@ -1,7 +1,6 @@
 /* How a shard's bins hold objects, and how they are drained: free objects linked through their first word.  A pop walks
  * the links, with a cache miss for each; the flags HZ3_S44_4_* are about that. */
-#ifndef HZ3_VARIANTS_LINKED_H
-#define HZ3_VARIANTS_LINKED_H
+#pragma once
 
 #include "middle/outbox.h"
 #include "variants/instances.h"
@@ -35,4 +34,3 @@ size_t hz3_linked_retire(struct hz3_stash *stash, struct hz3_list *list, unsigne
 /* Counts the objects of a bin: takes them out, and puts them back. */
 size_t hz3_linked_objects(struct hz3_stash *stash, struct hz3_list *list, unsigned cls);
 size_t hz3_linked_flush_spill(struct hz3_spill *spill, unsigned cls); /* retires it; objects */
-#endif

@@ -6,8 +6,7 @@
  * instead, which follows the head and is approximate.  Objects leave by an exchange of the whole list, or some of them
  * by one taker at a time, which the caller ensures: if many popped at once, one might read the link of an object that
  * is in use again.  The including file says before where a link is, by hz3_link_get and hz3_link_set. */
-#ifndef HZ3_VARIANTS_LIST_H
-#define HZ3_VARIANTS_LIST_H
+#pragma once
 
 #include "base/types.h"
 
@@ -79,4 +78,3 @@ HZ3_INLINE bool hz3_list_restore(struct hz3_list *list, void *first, unsigned n)
     if (HZ3_S44_OWNER_STASH_COUNT) hz3_add(list->count[0], n);
     return true;
 }
-#endif

@@ -1,6 +1,5 @@
 /* In the place of central_local.h: nothing is kept. */
-#ifndef HZ3_VARIANTS_NO_CENTRAL_LOCAL_H
-#define HZ3_VARIANTS_NO_CENTRAL_LOCAL_H
+#pragma once
 
 #include "middle/outbox.h"
 
@@ -27,4 +26,3 @@ HZ3_INLINE size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls
     (void)outbox, (void)cls;
     return 0;
 }
-#endif

@@ -1,6 +1,5 @@
 /* In the place of counters.h: no box is built in. */
-#ifndef HZ3_VARIANTS_NO_COUNTERS_H
-#define HZ3_VARIANTS_NO_COUNTERS_H
+#pragma once
 
 #include "base/types.h"
 
@@ -12,4 +11,3 @@
 #define HZ3_COUNT_LENGTH(length)  HZ3_COUNT(, length)
 
 HZ3_INLINE void hz3_counters_leave(void) {}
-#endif

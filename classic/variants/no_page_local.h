@@ -1,6 +1,5 @@
 /* In the place of page_local.h: nothing is noted in runs. */
-#ifndef HZ3_VARIANTS_NO_PAGE_LOCAL_H
-#define HZ3_VARIANTS_NO_PAGE_LOCAL_H
+#pragma once
 
 #include "base/types.h"
 
@@ -26,4 +25,3 @@ HZ3_INLINE size_t hz3_page_remote_collect_all(unsigned cls)
     (void)cls;
     return 0;
 }
-#endif

@@ -1,7 +1,6 @@
 /* What the owner stash refused goes on to the transfer cache (S42), and from there to central.  Both hold magazines, so
  * single objects wait with the sender until there are enough of their class. */
-#ifndef HZ3_VARIANTS_ONWARD_H
-#define HZ3_VARIANTS_ONWARD_H
+#pragma once
 
 #include "middle/outbox.h"
 
@@ -10,4 +9,3 @@ bool hz3_onward_send(unsigned cls, struct hz3_magazine *magazine);
 void hz3_onward_put(struct hz3_outbox *outbox, unsigned cls, void *p);
 void hz3_onward_flush(struct hz3_outbox *outbox); /* sends all that wait */
 size_t hz3_onward_objects(const struct hz3_outbox *outbox, unsigned cls);
-#endif

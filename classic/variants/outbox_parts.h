@@ -1,6 +1,5 @@
 /* How many entries each part of an outbox has (middle/outbox.h); 0 if the build does without the part. */
-#ifndef HZ3_VARIANTS_OUTBOX_PARTS_H
-#define HZ3_VARIANTS_OUTBOX_PARTS_H
+#pragma once
 
 #include "base/types.h"
 
@@ -13,4 +12,3 @@ enum {
     HZ3_OUTBOX_SPILL = HZ3_S48_OWNER_STASH_SPILL * HZ3_STASH_CLASSES,
     HZ3_OUTBOX_CENTRAL = HZ3_S145_CENTRAL_LOCAL_CACHE * HZ3_CLASS_VALUES,
 };
-#endif

@@ -2,8 +2,7 @@
  * a second bitmap of its run.  The first one also announces the run to its owner, which retires what was noted when it
  * next runs out of objects.  This takes one or two read-modify-writes for each object, and nothing ever waits with the
  * sender. */
-#ifndef HZ3_VARIANTS_PAGE_LOCAL_H
-#define HZ3_VARIANTS_PAGE_LOCAL_H
+#pragma once
 
 #include "base/types.h"
 
@@ -20,4 +19,3 @@ size_t hz3_page_remote_waiting(void);
 /* Retires what was noted in the owner's runs of the class, or in those of all owners.  Any thread; returns how many. */
 size_t hz3_page_remote_collect(unsigned owner, unsigned cls);
 size_t hz3_page_remote_collect_all(unsigned cls);
-#endif

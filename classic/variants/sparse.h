@@ -1,7 +1,6 @@
 /* The sparse outbox (HZ3_REMOTE_STASH_SPARSE), as in the work orders: objects that go home wait in one ring for all
  * owners and classes, oldest first. */
-#ifndef HZ3_VARIANTS_SPARSE_H
-#define HZ3_VARIANTS_SPARSE_H
+#pragma once
 
 #include "middle/outbox.h"
 
@@ -18,4 +17,3 @@ HZ3_INLINE void *hz3_ring_overflow(struct hz3_outbox *outbox)
 /* Sends up to `budget` entries home; returns how many. */
 unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget);
 size_t hz3_ring_objects(const struct hz3_outbox *outbox, unsigned cls); /* that wait */
-#endif
