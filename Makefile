@@ -106,7 +106,7 @@ test_matrix: $(BRIEF:%=test_%) all
 test_portable: setup-test
 	@$(PYTEST) tests/portable
 # Of the unit tests those that start threads run under ThreadSanitizer, which takes most addresses for itself.
-SANITIZED_thread := ^unit\.(lock|magazine|cache|handoff|large_cache|profile|refill|remote_free)$$|^stress\.sanitized$$
+SANITIZED_thread := ^unit\.(lock|magazine|cache|exchange|handoff|large_cache|profile|refill|remote_free)$$|^stress\.sanitized$$
 SANITIZED_address := ^(unit|fuzz)\.|^stress\.sanitized$$
 SANITIZED_undefined := $(SANITIZED_address)
 # For root the kernel maps address 0, which clang's ThreadSanitizer asks for where hz3 asks for what it keeps for itself.

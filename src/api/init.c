@@ -44,7 +44,10 @@ static void set_profile(void)
 
 void hz3_option_changed(const size_t *option)
 {
-    if (option == &hz3_options.DECAY) hz3_reclaim_start((uint32_t)hz3_options.DECAY);
+    if (option == &hz3_options.DECAY) {
+        hz3_reclaim_start((uint32_t)hz3_options.DECAY);
+        hz3_os_wake(&hz3_threads_none); /* the background thread may have begun to wait for the decay time before */
+    }
     set_retain();
     if (option == &hz3_options.BACKGROUND) hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     if (option == &hz3_options.PROFILE) set_profile();

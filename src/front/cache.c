@@ -113,7 +113,8 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     if (!hz3_is_empty(self->cache.top[cls])) return pop(self, cls); /* joining may have allocated and freed */
     self->cache.freed_only[cls] = false;
     if (!hz3_is_empty(self->cache.previous[cls])) {
-        if (++self->cache.stats.swap % HZ3_SWAPS_PER_MISS == 0) hz3_budget_earn(self, cls);
+        /* Few of those of a class that stores come here. */
+        if (++self->cache.stats.swap % HZ3_SWAPS_PER_MISS == 0 || self->cache.stored[cls]) hz3_budget_earn(self, cls);
         swap(self, cls);
         return pop(self, cls);
     }

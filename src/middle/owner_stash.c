@@ -75,11 +75,14 @@ size_t hz3_owner_stash_waiting(void)
 
 /* ---- pushes and pops ---- */
 
-/* Beyond the bound, but not beyond what the head can count. */
-HZ3_INLINE void put(struct hz3_stash *stash, unsigned cls, struct hz3_stack_chain chain)
+/* False: the bin would hold more than `most` magazines. */
+HZ3_INLINE bool put(struct hz3_stash *stash, unsigned cls, struct hz3_stack_chain chain, unsigned most)
 {
-    unsigned retries, before = hz3_stack_count_of(hz3_stack_put_chain(&stash->bin[cls].stack, chain, &retries));
+    uint64_t replaced;
+    if (!hz3_stack_put_chain(&stash->bin[cls].stack, chain, most, &replaced)) return false;
+    unsigned before = hz3_stack_count_of(replaced);
     book(stash, cls, before, before + chain.nodes);
+    return true;
 }
 
 HZ3_INLINE struct hz3_magazine *take_chain(struct hz3_stash *stash, unsigned cls, uint32_t *magazines)
@@ -106,11 +109,8 @@ static unsigned count(unsigned owner, unsigned cls)
 HZ3_INLINE bool push(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);
-    /* Several threads may see room at the same time, and each use it. */
-    if (!has_room(owner, chain.nodes * booking[cls].bytes) || count(owner, cls) + chain.nodes > hz3_max(max, 1u))
-        return false;
-    put(&stashes[owner], cls, chain);
-    return true;
+    /* Several threads may see room for their bytes at the same time, and each use it. */
+    return has_room(owner, chain.nodes * booking[cls].bytes) && put(&stashes[owner], cls, chain, hz3_max(max, 1u));
 }
 
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
@@ -181,9 +181,7 @@ static size_t count_objects(unsigned owner, unsigned cls)
     }
     while ((magazine = taken)) {
         taken = hz3_magazine_below(magazine);
-        if (count(owner, cls) < HZ3_STACK_MAX)
-            put(&stashes[owner], cls, hz3_magazine_alone(magazine));
-        else
+        if (!put(&stashes[owner], cls, hz3_magazine_alone(magazine), HZ3_STACK_MAX))
             hz3_central_take_apart(cls, magazine);
     }
     if (unused) hz3_set(seen[owner][cls], hash_of_head(owner, cls));

@@ -11,6 +11,8 @@
 
 #include "base/types.h"
 
+#include <limits.h>
+
 struct hz3_stack {
     HZ3_ATOMIC(uint64_t) head;
 };
@@ -19,7 +21,7 @@ enum {
     HZ3_STACK_NUMBER_BITS = 26,
     HZ3_STACK_COUNT_BITS = 10,
     HZ3_STACK_COUNT_MASK = (1 << HZ3_STACK_COUNT_BITS) - 1,
-    HZ3_STACK_MAX = 700, /* bound of a stack whose count is used; pushes at the same time may each pass it */
+    HZ3_STACK_MAX = 700, /* bound of a stack whose count is used */
 };
 #define HZ3_STACK_NUMBER_MASK (((uint64_t)1 << HZ3_STACK_NUMBER_BITS) - 1)
 #define HZ3_STACK_ONE         ((uint64_t)1 << HZ3_STACK_NUMBER_BITS)
@@ -38,29 +40,27 @@ struct hz3_stack_chain {
     uint32_t top, bottom, nodes;
 };
 
-/* Returns the head that it replaced; *retries: how many compare-and-swaps failed. */
-HZ3_INLINE uint64_t hz3_stack_put_chain(struct hz3_stack *stack, struct hz3_stack_chain chain, unsigned *retries)
+/* Puts the chain on top, if the stack counts no more than `most` nodes then.  *replaced: the head before. */
+HZ3_INLINE bool hz3_stack_put_chain(struct hz3_stack *stack, struct hz3_stack_chain chain, unsigned most,
+                                    uint64_t *replaced)
 {
     uint64_t old = hz3_get(stack->head), now;
-    *retries = UINT32_MAX;
     do {
-        ++*retries;
+        if (hz3_stack_count_of(old) + chain.nodes > most) return false;
         hz3_set(*hz3_stack_link(chain.bottom), (uint32_t)(old & HZ3_STACK_NUMBER_MASK));
         now = (old & ~HZ3_STACK_NUMBER_MASK) + chain.nodes * HZ3_STACK_ONE + chain.top;
         /* Release: a thread that takes the nodes sees the links, and what the nodes hold. */
     } while (!hz3_cas_weak(stack->head, &old, now, memory_order_release, memory_order_relaxed));
-    return old;
+    *replaced = old;
+    return true;
 }
 
-HZ3_INLINE uint64_t hz3_stack_put_counted(struct hz3_stack *stack, uint32_t number, unsigned *retries)
-{
-    return hz3_stack_put_chain(stack, (struct hz3_stack_chain){number, number, 1}, retries);
-}
-
+/* Puts a node on top, whatever the count; returns the head that it replaced. */
 HZ3_INLINE uint64_t hz3_stack_put(struct hz3_stack *stack, uint32_t number)
 {
-    unsigned retries;
-    return hz3_stack_put_counted(stack, number, &retries);
+    uint64_t replaced;
+    hz3_stack_put_chain(stack, (struct hz3_stack_chain){number, number, 1}, UINT_MAX, &replaced);
+    return replaced;
 }
 
 /* Takes *nodes from the top, 1 at least, or as many as there are; returns the top one, with the others linked below it,

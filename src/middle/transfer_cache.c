@@ -58,12 +58,10 @@ size_t hz3_transfer_waiting(void)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Several threads may see room at the same time, and each use it. */
 HZ3_INLINE bool push(unsigned cls, struct hz3_stack_chain chain, unsigned max)
 {
-    unsigned retries;
-    if (hz3_stack_count(&cache[cls].stack) + chain.nodes > max) return false;
-    hz3_stack_put_chain(&cache[cls].stack, chain, &retries);
+    uint64_t replaced;
+    if (!hz3_stack_put_chain(&cache[cls].stack, chain, max, &replaced)) return false;
     book((ptrdiff_t)(chain.nodes * magazine_bytes(cls)));
     return true;
 }

@@ -29,13 +29,13 @@ uint32_t model_take(unsigned *before)
     return number;
 }
 
-/* A chain of two, the top linked to the bottom. */
-void model_put_two(uint32_t top, uint32_t bottom)
+/* A chain of two, the top linked to the bottom, if there are no more than `most` then. */
+unsigned model_put_two(uint32_t top, uint32_t bottom, unsigned most)
 {
-    unsigned retries;
+    uint64_t replaced;
     struct hz3_stack_chain chain = {top, bottom, 2};
     hz3_set(*hz3_stack_link(top), bottom);
-    hz3_stack_put_chain(&stack, chain, &retries);
+    return hz3_stack_put_chain(&stack, chain, most, &replaced);
 }
 
 uint32_t model_take_some(uint32_t *nodes)

@@ -4,7 +4,7 @@
 unsigned model_count(void);
 unsigned model_put(uint32_t number);
 uint32_t model_take(unsigned *before);
-void model_put_two(uint32_t top, uint32_t bottom);
+unsigned model_put_two(uint32_t top, uint32_t bottom, unsigned most);
 uint32_t model_take_some(uint32_t *nodes);
 uint32_t model_take_all(unsigned *before);
 uint32_t model_below(uint32_t number);
@@ -120,7 +120,7 @@ template <unsigned threads, unsigned steps> struct chains : model::suite<chains<
             if (second) node[second].take(self), node[second].drop(self);
             node[first].drop(self);
             if (second && rl::rand(2)) {
-                model_put_two(second, first);
+                RL_ASSERT(model_put_two(second, first, NODES));
                 continue;
             }
             model_put(first);
@@ -134,6 +134,27 @@ template <unsigned threads, unsigned steps> struct chains : model::suite<chains<
         RL_ASSERT(nodes == NODES);
         for (; nodes--; number = model_below(number)) node[number].take(threads);
         RL_ASSERT(number == 0);
+    }
+};
+
+/* Two threads put a chain of two each where there is room for one of them. */
+struct bounded : model::suite<bounded, 2> {
+    unsigned put[2];
+
+    void before()
+    {
+        model_put(5);
+    }
+
+    void run(unsigned self)
+    {
+        put[self] = model_put_two(2 * self + 2, 2 * self + 1, 4);
+    }
+
+    void after()
+    {
+        RL_ASSERT(put[0] + put[1] == 1);
+        RL_ASSERT(model_count() == 3);
     }
 };
 
@@ -190,5 +211,5 @@ struct whole : model::suite<whole, 3> {
 
 int main(int argc, char **argv)
 {
-    return model::main<singles<2, 8>, singles<3, 4>, chains<2, 4>, chains<3, 2>, again, whole>(argc, argv);
+    return model::main<singles<2, 8>, singles<3, 4>, chains<2, 4>, chains<3, 2>, bounded, again, whole>(argc, argv);
 }

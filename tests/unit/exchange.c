@@ -129,6 +129,24 @@ static void what_it_stores_is_given_back_when_it_no_longer_misses(void **state)
     hz3_cache_flush();
 }
 
+/* Even by a class that uses all of it. */
+static void what_it_stores_is_given_back_when_the_budget_falls(void **state)
+{
+    (void)state;
+    unsigned cls = hz3_class_of(64), n = 9u * hz3_class_info[cls].load;
+    assert_int_equal(store_earned(cls), 8);
+    hz3_cache_budgets(PLENTY, 0);
+    for (uint64_t until = hz3_os_now_ms() + 10000; hz3_thread.cache.store[cls] && hz3_os_now_ms() < until;) {
+        waves(cls, n);
+        if (hz3_thread.due) hz3_reclaim_visit_slow();
+    }
+    unsigned store = hz3_thread.cache.store[cls], stored = hz3_thread.cache.stored[cls];
+    hz3_cache_budgets(PLENTY, PLENTY);
+    assert_int_equal(store, 0);
+    assert_int_equal(stored, 0);
+    hz3_cache_flush();
+}
+
 static void *store_and_wait(void *arg)
 {
     unsigned cls = (unsigned)(uintptr_t)arg;
@@ -289,6 +307,7 @@ static void a_thread_that_has_left_loads_nothing(void **state)
 RUN(cmocka_unit_test(a_wave_that_fits_changes_magazines_only), cmocka_unit_test(few_of_the_others_need_the_slow_path),
     cmocka_unit_test(a_class_that_gets_back_what_it_left_stores_magazines), cmocka_unit_test(what_it_stores_is_bounded),
     cmocka_unit_test(what_it_stores_is_given_back_when_it_no_longer_misses),
+    cmocka_unit_test(what_it_stores_is_given_back_when_the_budget_falls),
     cmocka_unit_test(a_sleeper_stores_nothing_for_long),
     cmocka_unit_test(a_child_takes_over_what_another_thread_stored),
     cmocka_unit_test(nothing_is_exchanged_while_the_gate_is_closed),

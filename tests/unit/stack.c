@@ -34,10 +34,13 @@ static void a_chain_comes_and_goes_whole(void **state)
     struct hz3_stack stack = {0};
     uint64_t replaced = 0;
     uint32_t nodes = 3;
-    unsigned retries;
     hz3_stack_put(&stack, 1);
     for (uint32_t n = 3; n <= 5; n++) hz3_set(link[n], n - 1);
-    hz3_stack_put_chain(&stack, (struct hz3_stack_chain){.top = 5, .bottom = 2, .nodes = 4}, &retries);
+    struct hz3_stack_chain chain = {.top = 5, .bottom = 2, .nodes = 4};
+    assert_false(hz3_stack_put_chain(&stack, chain, 4, &replaced));
+    assert_int_equal(hz3_stack_count_of(hz3_get(stack.head)), 1);
+    assert_true(hz3_stack_put_chain(&stack, chain, 5, &replaced));
+    assert_int_equal(hz3_stack_count_of(replaced), 1);
     assert_int_equal(hz3_stack_count_of(hz3_get(stack.head)), 5);
     assert_int_equal(hz3_stack_take_chain(&stack, &nodes, &replaced), 5);
     assert_int_equal(nodes, 3);
