@@ -7,6 +7,7 @@
 #include "front/spares.h"
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
+#include "os/asleep.h"
 #include "os/gate.h"
 
 enum {
@@ -24,6 +25,7 @@ static bool enter(struct hz3_thread *self, bool may_join)
         if (self->state != HZ3_THREAD_JOINED && self->state != HZ3_THREAD_LEFT) return false;
     }
     hz3_budget_take_back(self);
+    if (unlikely(!hz3_os_is_on_stack(self))) hz3_set(self->was_elsewhere, true);
     if (++self->slow_calls % SLOW_CALLS_PER_VISIT == 0) {
         self->due = true;
         if (unlikely(self->has_to_answer)) hz3_threads_answer(self);

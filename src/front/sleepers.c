@@ -88,7 +88,8 @@ static bool barrier(void)
 
 static bool is_asleep(const struct hz3_thread *sleeper)
 {
-    return hz3_os_is_asleep(sleeper->tid, sleeper); /* thread-local storage lies at the end of the stack */
+    /* Thread-local storage lies at the end of the stack. */
+    return !hz3_get(sleeper->was_elsewhere) && hz3_os_is_asleep(sleeper->tid, sleeper);
 }
 
 bool hz3_sleeper_empty(struct hz3_thread *sleeper)

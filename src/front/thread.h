@@ -48,12 +48,13 @@ struct hz3_cache {
 struct hz3_thread {
     struct hz3_cache cache;
     enum hz3_thread_state state;
-    bool by_loader;               /* the dynamic loader called free, and may hold locks of libc */
-    bool due;                     /* it is time to call reclaim/visit */
-    uint8_t ending;               /* how often the destructor of its end has run */
-    bool has_to_answer;           /* since a fork it does not hold its entry in the list of threads */
-    HZ3_ATOMIC(bool) inside;      /* its magazines may be half changed: a child forked now must not touch them */
-    HZ3_ATOMIC(uint32_t) visited; /* a bool: another thread is emptying its magazines (front/sleepers) */
+    bool by_loader;                 /* the dynamic loader called free, and may hold locks of libc */
+    bool due;                       /* it is time to call reclaim/visit */
+    uint8_t ending;                 /* how often the destructor of its end has run */
+    HZ3_ATOMIC(bool) was_elsewhere; /* it made a slow call on another stack than its own, as coroutines do */
+    bool has_to_answer;             /* since a fork it does not hold its entry in the list of threads */
+    HZ3_ATOMIC(bool) inside;        /* its magazines may be half changed: a child forked now must not touch them */
+    HZ3_ATOMIC(uint32_t) visited;   /* a bool: another thread is emptying its magazines (front/sleepers) */
     uint32_t slow_calls;
     uint32_t calls_before; /* slow_calls when hz3_cache_lend last looked, under hz3_threads_lock */
     uint8_t asleep;        /* for how many looks; HZ3_ASLEEP_EMPTIED: it was emptied since; under the same lock */

@@ -8,18 +8,22 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #ifndef SYS_clone3
 #define SYS_clone3 435 /* for every processor that hz3 is built for */
 #endif
 
 enum {
-    STACK_MAX = 64 << 10, /* bytes that are looked through */
-    COPIED = 512,         /* words of it at a time */
+    COPIED = 512, /* words of the stack at a time */
     ARGUMENTS = 6,
 };
-extern HZ3_HIDDEN const char __ehdr_start[], etext[]; /* by the linker: where this library's code begins and ends */
+extern HZ3_HIDDEN const char __ehdr_start[], _etext[]; /* by the linker: where this library's code begins and ends */
+
+static bool is_our_code(uintptr_t address)
+{
+    return address - (uintptr_t)__ehdr_start < (size_t)(_etext - __ehdr_start);
+}
 
 /* /proc may be mounted for another namespace, in which threads have other numbers. */
 static bool numbers_are_ours(void)
@@ -31,13 +35,17 @@ static bool numbers_are_ours(void)
            number == (size_t)hz3_os_thread();
 }
 
-/* A child of vfork has its parent's memory, thread-local storage included, and runs while the parent waits. */
-static bool may_wait_for_a_child(size_t call)
+/* A child of vfork or clone may have its parent's memory, thread-local storage included, and be at work while the
+ * parent waits.  `call` is for one that clone made a child of the parent's parent. */
+static bool may_have_a_child_in_its_place(int thread, size_t call)
 {
+    char path[64], text[32];
 #ifdef SYS_vfork
     if (call == SYS_vfork) return true;
 #endif
-    return call == SYS_clone || call == SYS_clone3;
+    if (call == SYS_clone || call == SYS_clone3) return true;
+    hz3_print(&(struct hz3_text){path, sizeof path, 0}, "/proc/self/task/%d/children", thread);
+    return hz3_os_read_file(path, text, sizeof text) != 0; /* empty */
 }
 
 static uintptr_t hex(const char *text)
@@ -48,40 +56,44 @@ static uintptr_t hex(const char *text)
     return value;
 }
 
-/* The stack pointer with which the thread waits in a system call; 0: it does not, or the system does not say. */
+/* The stack pointer with which the thread waits in a system call of the program's; 0: it does not, or the system does
+ * not say. */
 static uintptr_t stack_of(int thread)
 {
     char path[64], line[256];
-    const char *at;
+    const char *at, *stack = NULL;
     size_t call;
     hz3_print(&(struct hz3_text){path, sizeof path, 0}, "/proc/self/task/%d/syscall", thread);
     if (hz3_os_read_file(path, line, sizeof line) <= 0) return 0;
-    if (!hz3_number(line, &at, &call) || may_wait_for_a_child(call)) return 0; /* it says "running", or -1 */
-    for (int i = 0; i < ARGUMENTS && at; i++) at = strstr(at + 1, " 0x");
-    return at ? hex(at + strlen(" 0x")) : 0;
+    if (!hz3_number(line, &at, &call)) return 0; /* it says "running", or -1 */
+    for (int i = 0; i <= ARGUMENTS && (at = strstr(at, " 0x")); i++) stack = at += strlen(" 0x");
+    const char *code = at ? strstr(at, " 0x") : NULL;
+    if (!code || is_our_code(hex(code + strlen(" 0x"))) || may_have_a_child_in_its_place(thread, call)) return 0;
+    return hex(stack);
 }
 
 /* Addresses of code, left by a call or by a signal, are aligned, as the stack is.  The system copies it: if the thread
- * is on another stack there may be pages between that cannot be read. */
+ * is on another stack there may be pages between that cannot be read.  Not by process_vm_readv, for which a filter that
+ * the process began with may kill. */
 static bool may_have_our_code(uintptr_t from, uintptr_t to)
 {
     uintptr_t words[COPIED];
-    for (size_t bytes; from < to; from += bytes) {
+    int memory = hz3_os_open("/proc/self/mem");
+    bool found = memory < 0;
+    int saved = errno;
+    for (size_t bytes; from < to && !found; from += bytes) {
         bytes = hz3_min(to - from, sizeof words);
-        struct iovec here = {words, bytes}, there = {(void *)from, bytes};
-        int saved = errno;
-        bool done = process_vm_readv(hz3_os.pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
-        errno = saved;
-        if (!done) return true;
-        for (size_t i = 0; i < bytes / sizeof *words; i++)
-            if (words[i] - (uintptr_t)__ehdr_start < (size_t)(etext - __ehdr_start)) return true;
+        found = syscall(SYS_pread64, memory, words, bytes, from) != (long)bytes;
+        for (size_t i = 0; i < bytes / sizeof *words && !found; i++) found = is_our_code(words[i]);
     }
-    return false;
+    errno = saved;
+    if (memory >= 0) hz3_os_close(memory);
+    return found;
 }
 
 bool hz3_os_is_asleep(int thread, const void *stack_end)
 {
     uintptr_t end = (uintptr_t)stack_end / sizeof(uintptr_t) * sizeof(uintptr_t), stack = stack_of(thread);
-    if (stack % sizeof(uintptr_t) || end - stack > STACK_MAX || !numbers_are_ours()) return false;
+    if (stack % sizeof(uintptr_t) || end - stack > HZ3_STACK_LOOKED_THROUGH || !numbers_are_ours()) return false;
     return !may_have_our_code(stack, end) && stack_of(thread) == stack;
 }

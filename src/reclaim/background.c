@@ -34,6 +34,7 @@ static HZ3_ATOMIC(bool) allowed;         /* by the option */
 static HZ3_ATOMIC(bool) rests;           /* the thread waits for longer than an interval */
 static HZ3_ATOMIC(uint32_t) not_before;  /* ms: when the thread may be tried again; 0: now */
 static HZ3_ATOMIC(size_t) unreclaimable; /* bytes that waited when the thread ended, and could not go back */
+static HZ3_ATOMIC(uint32_t) made;        /* a bool: the maker is done with the thread, which may end */
 static sigset_t program_signals;         /* of the thread that started it */
 
 static bool is_worth_it(void)
@@ -111,6 +112,7 @@ static void *background(void *unused)
     while (hz3_get(state) == FORBIDDEN && !hz3_get(hz3_threads_none)) hz3_os_wait(&hz3_threads_none, 0, 0);
     /* If the process ends with this thread, the program's exit handlers run here, with the program's signals. */
     if (hz3_get(hz3_threads_none)) pthread_sigmask(SIG_SETMASK, &signals, NULL);
+    while (!hz3_load(made, memory_order_acquire)) hz3_os_wait(&made, 0, 0);
     return unused;
 }
 
@@ -119,6 +121,7 @@ static int create(void)
     pthread_t thread;
     pthread_attr_t attributes;
     size_t usual = 0;
+    hz3_set(made, 0);
     pthread_attr_init(&attributes);
     pthread_attr_getstacksize(&attributes, &usual);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -126,10 +129,11 @@ static int create(void)
     if (error == EINVAL && pthread_attr_setstacksize(&attributes, usual) == 0) /* too small for the static TLS */
         error = pthread_create(&thread, &attributes, background, NULL);
     pthread_attr_destroy(&attributes);
-    if (error) return error;
-    hz3_os_made_worker(thread);
-    pthread_detach(thread);
-    return 0;
+    if (!error) hz3_os_made_worker(thread); /* had it ended, libc would give the caller those processors */
+    hz3_store(made, 1, memory_order_release);
+    hz3_os_wake(&made);
+    if (!error) pthread_detach(thread);
+    return error;
 }
 
 static HZ3_COLD void start(uint32_t now)
