@@ -90,12 +90,3 @@ HZ3_INLINE uint32_t hz3_stack_take(struct hz3_stack *stack, uint64_t *replaced)
     uint32_t nodes = 1;
     return hz3_stack_take_chain(stack, &nodes, replaced);
 }
-
-/* Takes all nodes: returns the top one, with the others linked below it, or 0.  Only for a stack from which nobody
- * takes single nodes, since the count of pops starts again. */
-HZ3_INLINE uint32_t hz3_stack_take_all(struct hz3_stack *stack, uint64_t *replaced)
-{
-    if (!(hz3_get(stack->head) & HZ3_STACK_NUMBER_MASK)) return 0;
-    *replaced = hz3_exchange(stack->head, 0, memory_order_acquire);
-    return (uint32_t)(*replaced & HZ3_STACK_NUMBER_MASK);
-}

@@ -108,7 +108,7 @@ def config(library):
 def check_footprint(lines, instances):
     """S144:42 and 236: 128 bins of 63 shards, here of 8 bytes each, and less than 2.5 MB."""
     (line,) = (line for line in lines if line.startswith("owner stash: "))
-    kb, shards, said = map(int, re.fullmatch(r".*: (\d+) KB, for (\d+) shards and (\d+) instances", line).groups())
+    kb, shards, said = map(int, re.fullmatch(r".*: (\d+) KB, shards: (\d+), instances: (\d+)", line).groups())
     assert (shards, said) == (63, instances)
     assert 63 * 128 * instances * 8 / 1000 < kb < 2500
 

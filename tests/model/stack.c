@@ -44,14 +44,6 @@ uint32_t model_take_some(uint32_t *nodes)
     return hz3_stack_take_chain(&stack, nodes, &replaced);
 }
 
-uint32_t model_take_all(unsigned *before)
-{
-    uint64_t replaced = 0;
-    uint32_t number = hz3_stack_take_all(&stack, &replaced);
-    *before = hz3_stack_count_of(replaced);
-    return number;
-}
-
 uint32_t model_below(uint32_t number)
 {
     return hz3_get(*hz3_stack_link(number));

@@ -6,7 +6,6 @@ unsigned model_put(uint32_t number);
 uint32_t model_take(unsigned *before);
 unsigned model_put_two(uint32_t top, uint32_t bottom, unsigned most);
 uint32_t model_take_some(uint32_t *nodes);
-uint32_t model_take_all(unsigned *before);
 uint32_t model_below(uint32_t number);
 
 namespace
@@ -158,58 +157,9 @@ struct bounded : model::suite<bounded, 2> {
     }
 };
 
-/* Two threads push.  One takes all nodes, and puts the first back. */
-struct whole : model::suite<whole, 3> {
-    model::property node[2 * 2 + 1];
-    unsigned taken = 0;
-
-    void before()
-    {
-        model_put(1), drain(2, false);
-    }
-
-    void drain(unsigned self, bool put_back)
-    {
-        unsigned before, n = 0;
-        uint32_t first = model_take_all(&before), below;
-        for (uint32_t number = first; number; number = below, n++) {
-            below = model_below(number);
-            node[number].take(self);
-            if (number == first && put_back) continue;
-            node[number].drop(self);
-        }
-        RL_ASSERT(n == before);
-        taken += n;
-        if (!first || !put_back) return;
-        node[first].drop(self);
-        model_put(first);
-        taken--;
-    }
-
-    void run(unsigned self)
-    {
-        if (self == 2) {
-            drain(self, true);
-            drain(self, false);
-            return;
-        }
-        for (uint32_t number = 1 + 2 * self; number <= 2 + 2 * self; number++) {
-            node[number].take(self);
-            node[number].drop(self);
-            model_put(number);
-        }
-    }
-
-    void after()
-    {
-        drain(3, false);
-        RL_ASSERT(taken == 1 + 2 * 2);
-    }
-};
-
 } // namespace
 
 int main(int argc, char **argv)
 {
-    return model::main<singles<2, 8>, singles<3, 4>, chains<2, 4>, chains<3, 2>, bounded, again, whole>(argc, argv);
+    return model::main<singles<2, 8>, singles<3, 4>, chains<2, 4>, chains<3, 2>, bounded, again>(argc, argv);
 }

@@ -52,20 +52,6 @@ static void a_chain_comes_and_goes_whole(void **state)
     assert_int_equal(hz3_stack_take_chain(&stack, &nodes, &replaced), 0);
 }
 
-static void all_of_it_is_linked_in_the_order_of_taking(void **state)
-{
-    (void)state;
-    struct hz3_stack stack = {0};
-    uint64_t replaced = 0;
-    assert_int_equal(hz3_stack_take_all(&stack, &replaced), 0);
-    for (uint32_t n = 1; n <= 5; n++) hz3_stack_put(&stack, n);
-    uint32_t n = hz3_stack_take_all(&stack, &replaced);
-    assert_int_equal(hz3_stack_count_of(replaced), 5);
-    for (uint32_t expected = 5; expected; expected--, n = hz3_get(link[n])) assert_int_equal(n, expected);
-    assert_int_equal(n, 0);
-    assert_int_equal(hz3_get(stack.head), 0);
-}
-
 /* A tag of 12 bits, as other allocators have, would repeat after 4096 pops. */
 static void a_head_does_not_come_back(void **state)
 {
@@ -109,5 +95,5 @@ static void the_largest_number_fits(void **state)
 }
 
 RUN(cmocka_unit_test(it_counts_and_returns_what_it_replaced), cmocka_unit_test(a_chain_comes_and_goes_whole),
-    cmocka_unit_test(all_of_it_is_linked_in_the_order_of_taking), cmocka_unit_test(a_head_does_not_come_back),
-    cmocka_unit_test(more_nodes_than_it_counts_keep_their_order), cmocka_unit_test(the_largest_number_fits))
+    cmocka_unit_test(a_head_does_not_come_back), cmocka_unit_test(more_nodes_than_it_counts_keep_their_order),
+    cmocka_unit_test(the_largest_number_fits))
