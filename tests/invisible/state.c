@@ -25,8 +25,8 @@ static unsigned long long mask(const char *task, const char *line)
     char path[300], text[300];
     snprintf(path, sizeof(path), "/proc/self/task/%s/status", task);
     FILE *file = fopen(path, "r");
-    unsigned long long found = ~0ull; /* a thread that has ended takes no signals */
-    while (file && fgets(text, sizeof(text), file))
+    unsigned long long found = ~0ull; /* a thread that has ended, or is about to, takes no signals */
+    while (file && fgets(text, sizeof(text), file) && strcmp(text, "Threads:\t0\n") != 0)
         if (strncmp(text, line, strlen(line)) == 0) found = strtoull(text + strlen(line), NULL, 16);
     if (file) fclose(file);
     return found;
