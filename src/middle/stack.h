@@ -21,7 +21,7 @@ enum {
     HZ3_STACK_NUMBER_BITS = 26,
     HZ3_STACK_COUNT_BITS = 10,
     HZ3_STACK_COUNT_MASK = (1 << HZ3_STACK_COUNT_BITS) - 1,
-    HZ3_STACK_MAX = 700, /* bound of a stack whose count is used */
+    HZ3_STACK_MAX = 500, /* bound of a stack whose count is used */
 };
 #define HZ3_STACK_NUMBER_MASK (((uint64_t)1 << HZ3_STACK_NUMBER_BITS) - 1)
 #define HZ3_STACK_ONE         ((uint64_t)1 << HZ3_STACK_NUMBER_BITS)
