@@ -186,10 +186,13 @@ int main(void) {
 PROGRAMS = {"waits": WAITS, "gaps": GAPS, "few": GAPS.replace("300000", "60000"), "caches": CACHES, "rests": None, "holes": None}
 
 
-def explained(library, path, env, patience=0.0):
+def explained(library, path, env, enough=lambda _: True):
+    """What is said once it is enough; at the latest after 10 s."""
     with resting(path, env={**os.environ, "LD_PRELOAD": str(library), **env}) as (process, _):
-        time.sleep(patience)
-        return said("explain", process.pid)
+        end = time.monotonic() + 10
+        while not enough(text := said("explain", process.pid)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return text
 
 
 def advised(text):
@@ -203,9 +206,13 @@ def acts(program, name, env, sentence, what, *following):
     library, path = ROOT / "libhakozuna_hz3_scale.so", program(name, text=PROGRAMS[name])
     before = explained(library, path, env)
     (words,) = [words for words in advised(before) if re.match(sentence, words)]
+
+    def helped(after):
+        return row(before, what) - row(after, what) > 0.4 * advised(before)[words] and words not in advised(after)
+
     for options in following or (dict(re.findall(r"(HZ3_\w+)=(\w+)", words)),):
-        after = explained(library, path, {**env, **options}, 0.3)
-        assert row(before, what) - row(after, what) > 0.4 * advised(before)[words] and words not in advised(after), after
+        after = explained(library, path, {**env, **options}, helped)
+        assert helped(after), after
     return before
 
 
