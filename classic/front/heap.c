@@ -10,10 +10,15 @@ size_t hz3_heap_usual_count(void)
 
 struct hz3_heap *hz3_heap_join(void)
 {
-    struct hz3_heap *best = &hz3_heaps[0];
-    for (unsigned i = 0; i < hz3_heap_count && hz3_get(best->threads); i++)
-        if (hz3_get(hz3_heaps[i].threads) < hz3_get(best->threads)) best = &hz3_heaps[i];
-    hz3_add(best->threads, 1);
+    struct hz3_heap *best;
+    unsigned least;
+    do {
+        best = &hz3_heaps[0], least = hz3_get(best->threads);
+        for (unsigned i = 1; least && i < hz3_heap_count; i++) {
+            unsigned threads = hz3_get(hz3_heaps[i].threads);
+            if (threads < least) best = &hz3_heaps[i], least = threads;
+        }
+    } while (!hz3_cas(best->threads, &least, least + 1, memory_order_relaxed, memory_order_relaxed));
     return best;
 }
 
