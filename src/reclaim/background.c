@@ -31,7 +31,6 @@ enum {
 };
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(bool) allowed;         /* by the option */
-static HZ3_ATOMIC(bool) rests;           /* the thread waits for longer than an interval */
 static HZ3_ATOMIC(uint32_t) not_before;  /* ms: when the thread may be tried again; 0: now */
 static HZ3_ATOMIC(size_t) unreclaimable; /* bytes that waited when the thread ended, and could not go back */
 static HZ3_ATOMIC(uint32_t) made;        /* a bool: the maker is done with the thread, which may end */
@@ -60,19 +59,6 @@ static int make_pass(bool all, int futile)
     return hz3_reclaim_made_no_progress(bytes, 1) ? futile + 1 : 0;
 }
 
-/* Waits for an interval; for a decay time where it stays for what threads hold, none has gone to sleep, and nothing
- * else went back for so long. */
-static void wait_for_work(size_t *held, int futile)
-{
-    size_t now = hz3_cache_held(), waits = hz3_reclaim_waiting();
-    bool in_vain = waits <= HZ3_POLICY_LITTLE || (futile > HZ3_PASSES_PER_DECAY + 1 && waits < hz3_pages_much());
-    bool rest = in_vain && now >= hz3_max(*held, hz3_pages_much());
-    *held = now;
-    hz3_set(rests, rest);
-    hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval) * (rest ? HZ3_PASSES_PER_DECAY : 1));
-    hz3_set(rests, false);
-}
-
 /* It stays as long as threads hold much, since none of them tells when it goes to sleep. */
 static bool there_is_work(void)
 {
@@ -82,12 +68,11 @@ static bool there_is_work(void)
 static void work(void)
 {
     int futile = 0;
-    size_t held = 0;
     bool refused = false, alone = false;
     hz3_set(hz3_pages_purger_runs, true);
     while (!alone && hz3_get(allowed) && there_is_work() && !(refused && futile >= FUTILE_MAX) &&
            hz3_get(state) != FORBIDDEN) {
-        wait_for_work(&held, futile);
+        hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval));
         alone = hz3_get(hz3_threads_none);
         futile = make_pass(alone, hz3_reclaim_waiting() > HZ3_POLICY_LITTLE ? futile : 0);
         refused = hz3_pages_refused();
@@ -184,7 +169,6 @@ void hz3_reclaim_wake_purger(uint32_t now)
     /* glibc frees what threads leave behind while it holds a lock that pthread_create takes. */
     if (hz3_thread.by_loader || likely(!is_worth_it())) return;
     hz3_fence(memory_order_seq_cst);
-    if (hz3_get(rests) && hz3_reclaim_waiting() >= hz3_pages_much()) hz3_os_wake(&hz3_threads_none);
     if (hz3_get(state) != IDLE) return;
     uint32_t then = hz3_get(not_before);
     if (!then || hz3_ms_passed(then, 0, now)) start(now);
