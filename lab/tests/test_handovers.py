@@ -45,9 +45,9 @@ def test_what_passes_from_thread_to_thread_is_counted(counter):
     assert first.written["states"] > 0.5
     assert first.written["magazines"] > 1 / 30
     assert first.written["bitmaps"] < 0.1
-    # How far the consumer lags differs from run to run, and with it each count, by a tenth and more.
+    # How far the consumer lags differs from run to run, and with it each count, by a fifth under load.
     once, again = (statistics.median(count.all_written for count in half) for half in (counts[:5], counts[5:]))
-    assert abs(once - again) < 0.1 * once
+    assert abs(once - again) < 0.3 * once
 
 
 def test_a_program_that_fails_is_an_error(counter):
