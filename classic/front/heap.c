@@ -8,20 +8,6 @@ size_t hz3_heap_usual_count(void)
     return HZ3_NUM_SHARDS;
 }
 
-struct hz3_heap *hz3_heap_join(void)
-{
-    struct hz3_heap *best;
-    unsigned least;
-    do {
-        best = &hz3_heaps[0], least = hz3_get(best->threads);
-        for (unsigned i = 1; least && i < hz3_heap_count; i++) {
-            unsigned threads = hz3_get(hz3_heaps[i].threads);
-            if (threads < least) best = &hz3_heaps[i], least = threads;
-        }
-    } while (!hz3_cas(best->threads, &least, least + 1, memory_order_relaxed, memory_order_relaxed));
-    return best;
-}
-
 /* The thread that comes here leaves its counters, too: it is the one that ends, or it will count in others. */
 void hz3_heap_leave(struct hz3_heap *heap)
 {
