@@ -145,13 +145,23 @@ size_t resident_bytes(void)
     return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-size_t status_number(const char *line)
+static size_t number_in(const char *path, const char *line)
 {
     char text[8192];
-    read_whole("/proc/self/status", text, sizeof(text));
+    read_whole(path, text, sizeof(text));
     const char *found = strstr(text, line);
     CHECK(found != NULL);
     return strtoul(found + strlen(line), NULL, 10);
+}
+
+size_t written_bytes(void)
+{
+    return KIB(number_in("/proc/self/smaps_rollup", "Private_Dirty:"));
+}
+
+size_t status_number(const char *line)
+{
+    return number_in("/proc/self/status", line);
 }
 
 size_t status_bytes(const char *line)

@@ -7,7 +7,6 @@
  *     prefork give_back [CHILDREN]
  *
  * Passes write to tables only.  Those are less than a sixtieth of this heap. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,19 +37,6 @@ static void *make(size_t i)
     return memset(p, 1, size_of(i));
 }
 
-/* Bytes of pages that only this process has. */
-static size_t written(void)
-{
-    char text[4096];
-    int fd = open("/proc/self/smaps_rollup", O_RDONLY);
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    CHECK(n > 0 && close(fd) == 0);
-    text[n] = 0;
-    const char *line = strstr(text, "Private_Dirty:");
-    CHECK(line != NULL);
-    return KIB(strtoul(line + strlen("Private_Dirty:"), NULL, 10));
-}
-
 static pthread_barrier_t *together;
 
 static void serve(void *number)
@@ -64,13 +50,13 @@ static void serve(void *number)
             own[i % AT_ONCE] = make(i * 7919);
         }
     } while (now() < until);
-    size_t bytes = written();
+    size_t bytes = written_bytes();
     for (size_t i = 0, freed = 0; freed < OWN; i++)
         if (objects[i] != NULL) {
             free(objects[i]);
             freed++;
         }
-    size_t freeing = written();
+    size_t freeing = written_bytes();
     dprintf(STDOUT_FILENO, "wrote to %zu KiB, freeing its parent's to %zu KiB\n", bytes / 1024, freeing / 1024);
     pthread_barrier_wait(together);
     size_t more = passes ? MOST_BY_PASSES : 0;
