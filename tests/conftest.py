@@ -1,4 +1,5 @@
 import os
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,13 @@ ALL_LANES = read().lanes
 LONGEST = ("test_boxes.py", "test_matrix.py", "test_install.py", "test_build.py", "test_conform.py", "test_orders.py",
            "test_until.py", "test_portable.py", "test_lab_files.py")  # the files whose tests take longest
 LANES = ("scale", "fast")  # for tests with whole programs and of memory figures; make test_matrix has the second
+
+
+def pytest_configure():
+    """Lets programs that tests start be interrupted, also where a shell's background job or nohup runs the tests."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_addoption(parser):
