@@ -32,16 +32,6 @@ static size_t table_bytes(size_t window_bytes, size_t entry)
     return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * entry, HZ3_GRANULE);
 }
 
-static size_t spans_bytes(size_t window_bytes)
-{
-    return table_bytes(window_bytes, sizeof(struct hz3_span));
-}
-
-static size_t free_bytes(size_t window_bytes)
-{
-    return table_bytes(window_bytes, sizeof *hz3_windows[0].free);
-}
-
 static size_t tags_bytes(size_t window_bytes)
 {
     return table_bytes(window_bytes, sizeof(struct hz3_tag));
@@ -55,8 +45,9 @@ static size_t states_bytes(size_t window_bytes)
 /* The size of the tables that lie right before a window. */
 static size_t tables_bytes(size_t window_bytes)
 {
-    size_t bytes = spans_bytes(window_bytes) + GUARD + free_bytes(window_bytes) + GUARD + tags_bytes(window_bytes);
-    return hz3_round_up(bytes, window_align);
+    size_t spans = table_bytes(window_bytes, sizeof(struct hz3_span));
+    size_t free = table_bytes(window_bytes, sizeof *hz3_windows[0].free);
+    return hz3_round_up(spans + GUARD + free + GUARD + tags_bytes(window_bytes), window_align);
 }
 
 static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
@@ -76,7 +67,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
         .bytes = bytes,
         .tags = (struct hz3_tag *)tags,
         .spans = (struct hz3_span *)spans,
-        .free = (void *)(spans + spans_bytes(bytes) + GUARD),
+        .free = (void *)(spans + table_bytes(bytes, sizeof(struct hz3_span)) + GUARD),
         .reserved = reserved,
         .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
     };

@@ -48,14 +48,9 @@ void hz3_evict_classes(struct hz3_cache *cache)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_evict_class(cache, cls);
 }
 
-void hz3_evict_outbox(struct hz3_outbox *outbox)
-{
-    hz3_outgoing_flush(outbox);
-}
-
 void hz3_evict_all(struct hz3_thread *thread)
 {
-    if (*thread->outbox) hz3_evict_outbox(*thread->outbox);
+    if (*thread->outbox) hz3_outgoing_flush(*thread->outbox);
     hz3_quarantine_flush(*thread->outbox);
     hz3_evict_classes(&thread->cache);
 }

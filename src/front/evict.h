@@ -14,8 +14,6 @@ HZ3_INLINE void hz3_evict_previous(struct hz3_cache *cache, unsigned cls, unsign
 /* All magazines of a class; of all classes. */
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls);
 void hz3_evict_classes(struct hz3_cache *cache);
-/* All that is in an outbox. */
-void hz3_evict_outbox(struct hz3_outbox *outbox);
 /* All that the thread has. */
 void hz3_evict_all(struct hz3_thread *thread);
 /* Retires objects of other heaps: else neighbours in a cache line would belong to two threads from then on.  A magazine

@@ -1,6 +1,5 @@
 #include "front/orphans.h"
 
-#include "front/evict.h"
 #include "front/outgoing.h"
 #include "front/registry.h"
 #include HZ3_SECURE_H
@@ -145,7 +144,7 @@ static bool clear_one_without_class(void)
     } else if (count) {
         hz3_magazine_put(0, (struct hz3_magazine *)place);
     } else {
-        hz3_evict_outbox((struct hz3_outbox *)place);
+        hz3_outgoing_flush((struct hz3_outbox *)place);
         hz3_quarantine_flush((struct hz3_outbox *)place);
         hz3_outbox_put((struct hz3_outbox *)place);
     }

@@ -5,15 +5,22 @@
 #include "base/layout.h"
 #include "middle/magazine.h"
 
-/* Pushes a closed magazine.  False: the class, or the whole cache, is at its bound; the caller keeps the magazine. */
-bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine);
-/* The same for a chain of them, by one compare-and-swap. */
+/* Pushes a chain of closed magazines, by one compare-and-swap.  False: the class, or the whole cache, is at its bound;
+ * the caller keeps them. */
 bool hz3_transfer_push_chain(unsigned cls, struct hz3_stack_chain chain);
+HZ3_INLINE bool hz3_transfer_push(unsigned cls, const struct hz3_magazine *magazine)
+{
+    return hz3_transfer_push_chain(cls, hz3_magazine_alone(magazine));
+}
 /* Pushes beyond the bound, as far as a stack can count: for threads that have no other place for the magazine. */
 bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine);
-struct hz3_magazine *hz3_transfer_pop(unsigned cls); /* or NULL */
 /* Takes up to *magazines, the others linked below the one that it returns; or NULL.  *magazines: how many it took. */
 struct hz3_magazine *hz3_transfer_pop_chain(unsigned cls, uint32_t *magazines);
+HZ3_INLINE struct hz3_magazine *hz3_transfer_pop(unsigned cls)
+{
+    uint32_t one = 1;
+    return hz3_transfer_pop_chain(cls, &one);
+}
 /* Retires the objects of the magazines that the class did not need since the last call, or of all; returns their bytes,
  * each magazine counted as full.  hz3_transfer_waiting does not change: call hz3_transfer_recount after the last trim.
  */

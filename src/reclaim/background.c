@@ -11,7 +11,6 @@
 #include "os/worker.h"
 #include "reclaim/at_once.h"
 #include "reclaim/pass.h"
-#include "reclaim/pressure.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -145,23 +144,12 @@ static HZ3_COLD void start(uint32_t now)
     errno = saved;
 }
 
-/* Whether the program has one thread.  Where libc does not say, as far as hz3 knows. */
-static bool is_alone(void)
-{
-    return hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !hz3_get(hz3_heap_highest);
-}
-
-/* Free memory may wait where it is looked after: by the background thread, or, in a program with one thread, by the
- * thread itself. */
-static void attend_alone(bool alone)
-{
-    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_purger_runs) != alone) hz3_set(hz3_pages_purger_runs, alone);
-}
-
 void hz3_reclaim_wake_purger(uint32_t now)
 {
-    bool alone = is_alone();
-    attend_alone(alone);
+    /* Whether the program has one thread.  Where libc does not say, as far as hz3 knows. */
+    bool alone = hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !hz3_get(hz3_heap_highest);
+    /* Free memory may wait where the background thread looks after it, or, alone, the thread itself. */
+    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_purger_runs) != alone) hz3_set(hz3_pages_purger_runs, alone);
     if (alone) {
         hz3_reclaim_at_once(now);
         return;

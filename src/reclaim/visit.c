@@ -7,7 +7,6 @@
 #include "os/gate.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
-#include "reclaim/pressure.h"
 
 enum {
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
@@ -55,19 +54,14 @@ static void make_up(size_t grown)
     hz3_unlock(&hz3_reclaim_lock);
 }
 
-/* A thread makes room each time it took so much of pages that were not there.  So what is free goes over the bound by
+/* A thread makes room each time it took a step of pages that were not there.  So what is free goes over the bound by
  * little, and large heaps do not look through all classes too often. */
-static size_t growth_step(void)
-{
-    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_STEPS / 2, (size_t)HZ3_GRANULE);
-    return hz3_min(step, HZ3_POLICY_STEP);
-}
-
 void hz3_reclaim_grew(size_t bytes)
 {
     size_t *grown = &hz3_thread.cache.grown;
+    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_STEPS / 2, (size_t)HZ3_GRANULE);
     *grown += bytes;
-    if (*grown < growth_step()) return;
+    if (*grown < hz3_min(step, HZ3_POLICY_STEP)) return;
     make_up(*grown);
     *grown = 0;
 }

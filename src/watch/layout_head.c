@@ -18,6 +18,7 @@ static const struct hz3_place *const places[] = {
     hz3_arena_places,     hz3_magazine_places, hz3_central_places, hz3_transfer_places, hz3_outbox_places,
     hz3_threads_places,   hz3_handoff_places,  hz3_orphans_places, hz3_profile_places,  hz3_stash_places};
 
+const char hz3_config_text[] = "hz3-config: version=" HZ3_VERSION_TEXT " lane=" HZ3_LANE_TEXT HZ3_FLAGS_TEXT;
 const struct hz3_layout hz3_layout = {
     .magic = "\177hz3 layout\n\r\n\032",
     .self = &hz3_layout,

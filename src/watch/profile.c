@@ -28,7 +28,6 @@
 #endif
 
 enum {
-    AGES = 33,     /* by powers of two of ms */
     TRIES = 10000, /* to get the lock */
     OTHERS = 1,    /* the index of all threads for which there was no room; 0 is none */
 };
@@ -133,12 +132,6 @@ static bool count(struct hz3_profile_cell what)
     return true;
 }
 
-static uint8_t age_of(const struct hz3_profile_sample *sample)
-{
-    uint32_t ms = sample->died - sample->born, age = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;
-    return (uint8_t)hz3_min(age, (uint32_t)AGES - 1);
-}
-
 static struct hz3_profile_cell cell_of(const struct hz3_profile_sample *sample)
 {
     struct hz3_profile_cell cell;
@@ -157,7 +150,8 @@ static void count_freed(void)
         next = sample->next;
         struct hz3_profile_cell cell = cell_of(sample);
         cell.to = sample->to;
-        cell.age = age_of(sample);
+        uint32_t ms = sample->died - sample->born;
+        cell.age = ms ? 32 - (uint8_t)__builtin_clz(ms) : 0;
         if (!count(cell)) hz3_add(lost, 1);
         sample->next = free_samples;
         free_samples = i;

@@ -22,7 +22,7 @@ struct hz3_profile_cell {
     uint64_t bytes, count; /* count 0: unused */
     uint32_t stack;        /* its index, plus 1 */
     uint16_t by, to;
-    uint8_t age;
+    uint8_t age; /* by powers of two of ms: 0 to 32 */
 };
 
 struct hz3_profile_sample {
