@@ -4,7 +4,6 @@
  * recycled when the thread ends. */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 #include "variants/outbox_parts.h"
 
@@ -34,4 +33,3 @@ struct hz3_outbox *hz3_outbox_get(void);
 /* Leaves an empty outbox to other threads. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
-extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */

@@ -1,6 +1,7 @@
 #include "back/arena.h"
 
 #include "back/huge_pages.h"
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "os/thread_random.h"
 

@@ -1,5 +1,6 @@
 #include "front/orphans.h"
 
+#include "base/layout.h"
 #include "front/outgoing.h"
 #include "front/registry.h"
 #include HZ3_SECURE_H

@@ -20,4 +20,3 @@ void hz3_orphans_trim(unsigned cls, bool all);
 size_t hz3_orphans_objects(unsigned cls);           /* in magazines, and in outboxes */
 size_t hz3_orphans_waiting(void);                   /* bytes, each magazine counted as full */
 extern struct hz3_lock hz3_orphans_lock;            /* for fork */
-extern const struct hz3_place hz3_orphans_places[]; /* for readers outside: base/layout */

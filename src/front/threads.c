@@ -1,6 +1,7 @@
 #include "front/threads.h"
 
 #include "back/limits.h"
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "front/budget.h"
 #include "front/evict.h"

@@ -1,7 +1,6 @@
 /* The list of threads: joining, leaving, forks, and sums over all threads. */
 #pragma once
 
-#include "base/layout.h"
 #include "front/thread.h"
 
 extern struct hz3_lock hz3_threads_lock;
@@ -46,4 +45,3 @@ unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 size_t hz3_cache_objects(unsigned cls);
 /* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
-extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */

@@ -1,5 +1,7 @@
 #include "middle/magazine.h"
 
+#include "base/layout.h"
+
 enum {
     EMPTY_STACKS = 16,
     BATCH = 4, /* magazines taken from the area at a time, and written; these neighbours are one thread's */

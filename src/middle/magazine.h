@@ -14,7 +14,6 @@
 #pragma once
 
 #include "back/arena.h"
-#include "base/layout.h"
 #include "middle/stack.h"
 #include "os/lock.h"
 
@@ -159,4 +158,3 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 }
 void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock;            /* for fork */
-extern const struct hz3_place hz3_magazine_places[]; /* for readers outside: base/layout */

@@ -1,6 +1,7 @@
 #include "middle/outbox.h"
 
 #include "back/arena.h"
+#include "base/layout.h"
 
 enum {
     /* The area deals out powers of two. */

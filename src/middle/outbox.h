@@ -3,7 +3,6 @@
  * thread ends. */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 
 enum {
@@ -27,4 +26,3 @@ struct hz3_outbox *hz3_outbox_get(void);
 /* Puts an empty outbox away for other threads. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
 extern struct hz3_lock hz3_outbox_lock;            /* for fork */
-extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */

@@ -1,5 +1,6 @@
 #include "middle/owner_stash.h"
 
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 

@@ -1,5 +1,6 @@
 #include "middle/transfer_cache.h"
 
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 

@@ -2,7 +2,6 @@
  * thread pops.  A pass of reclaim retires the magazines that a class did not need.  Takes no lock, except in trims. */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 
 /* Pushes a chain of closed magazines, by one compare-and-swap.  False: the class, or the whole cache, is at its bound;
@@ -34,4 +33,3 @@ size_t hz3_transfer_waiting(void);
 void hz3_transfer_settle(void);                      /* adds this thread's unsettled bytes; for its end, too */
 void hz3_transfer_recount(void);                     /* counts all magazines anew: after trims */
 size_t hz3_transfer_objects(unsigned cls);           /* exact when nobody is inside */
-extern const struct hz3_place hz3_transfer_places[]; /* for readers outside: base/layout */

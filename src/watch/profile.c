@@ -2,6 +2,7 @@
 #include "watch/profile.h"
 
 #include "back/large.h"
+#include "base/layout.h"
 #include "base/print.h"
 #include "os/gate.h"
 #include "os/lock.h"

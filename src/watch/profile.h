@@ -6,7 +6,6 @@
  * 1 - exp(-s / r). */
 #pragma once
 
-#include "base/layout.h"
 #include "os/lock.h"
 
 /* Starts sampling one byte in `rate`, if there is room for the tables; 0 stops. */
@@ -23,4 +22,3 @@ void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t by
 /* Writes the table; `put` gets whole lines. */
 void hz3_profile_write(void (*put)(const char *text, size_t length));
 extern struct hz3_lock hz3_profile_lock, hz3_profile_setting; /* for fork */
-extern const struct hz3_place hz3_profile_places[];           /* for readers outside: base/layout */
