@@ -1,6 +1,5 @@
 #include "api/init.h"
 
-#include "api/fork.h"
 #include "api/options.h"
 #include "api/report.h"
 #include "back/arena.h"

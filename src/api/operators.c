@@ -87,57 +87,29 @@ HZ3_OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
 /* Out of memory, or where the throwing forms were replaced, the C++ library's nothrow forms do the work: they call the
  * throwing forms and catch what these throw, which C cannot do.  Where there is no such library (in a static program,
  * or one whose plugin has it) a replaced form is called directly, and no handler is. */
-static void *new_nothrow_elsewhere(const char *name, void *(*replaced)(size_t), size_t size, const void *nothrow)
-{
-    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, name);
-    if (next) return next(size, nothrow);
-    return replaced ? replaced(size) : NULL;
-}
+#define NEW_NOTHROW(name, own, is_ours, replaced, allocate, parameters, arguments) \
+    static void *own parameters \
+    { \
+        bool ours = is_ours; \
+        void *p = likely(ours) ? allocate : NULL; \
+        if (likely(p)) return p; \
+        void *(*next)parameters = (void *(*)parameters)dlsym(RTLD_NEXT, #name); \
+        if (next) return next arguments; \
+        return ours ? NULL : replaced; \
+    } \
+    HZ3_OPERATOR(name, void *, parameters, own)
 
-static void *new_nothrow(size_t size, const void *nothrow)
-{
-    bool ours = _Znwm == new_throwing;
-    void *p = likely(ours) ? hz3_malloc(size) : NULL;
-    return likely(p) ? p : new_nothrow_elsewhere("_ZnwmRKSt9nothrow_t", ours ? NULL : _Znwm, size, nothrow);
-}
-
-static void *new_array_nothrow(size_t size, const void *nothrow)
-{
-    bool ours = _Znam == new_array && _Znwm == new_throwing;
-    void *p = likely(ours) ? hz3_malloc(size) : NULL;
-    return likely(p) ? p : new_nothrow_elsewhere("_ZnamRKSt9nothrow_t", ours ? NULL : _Znam, size, nothrow);
-}
-
-static void *new_aligned_nothrow_elsewhere(const char *name, void *(*replaced)(size_t, size_t), size_t size,
-                                           size_t alignment, const void *nothrow)
-{
-    void *(*next)(size_t, size_t, const void *) = (void *(*)(size_t, size_t, const void *))dlsym(RTLD_NEXT, name);
-    if (next) return next(size, alignment, nothrow);
-    return replaced ? replaced(size, alignment) : NULL;
-}
-
-static void *new_aligned_nothrow(size_t size, size_t alignment, const void *nothrow)
-{
-    bool ours = _ZnwmSt11align_val_t == new_aligned;
-    void *p = likely(ours) ? hz3_memalign(alignment, size) : NULL;
-    if (likely(p)) return p;
-    return new_aligned_nothrow_elsewhere("_ZnwmSt11align_val_tRKSt9nothrow_t", ours ? NULL : _ZnwmSt11align_val_t, size,
-                                         alignment, nothrow);
-}
-
-static void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *nothrow)
-{
-    bool ours = _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned;
-    void *p = likely(ours) ? hz3_memalign(alignment, size) : NULL;
-    if (likely(p)) return p;
-    return new_aligned_nothrow_elsewhere("_ZnamSt11align_val_tRKSt9nothrow_t", ours ? NULL : _ZnamSt11align_val_t, size,
-                                         alignment, nothrow);
-}
-
-HZ3_OPERATOR(_ZnwmRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
-HZ3_OPERATOR(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_array_nothrow)
-HZ3_OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
-HZ3_OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_array_aligned_nothrow)
+NEW_NOTHROW(_ZnwmRKSt9nothrow_t, new_nothrow, _Znwm == new_throwing, _Znwm(size), hz3_malloc(size),
+            (size_t size, const void *nothrow), (size, nothrow))
+NEW_NOTHROW(_ZnamRKSt9nothrow_t, new_array_nothrow, _Znam == new_array && _Znwm == new_throwing, _Znam(size),
+            hz3_malloc(size), (size_t size, const void *nothrow), (size, nothrow))
+NEW_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow, _ZnwmSt11align_val_t == new_aligned,
+            _ZnwmSt11align_val_t(size, alignment), hz3_memalign(alignment, size),
+            (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))
+NEW_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow,
+            _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned,
+            _ZnamSt11align_val_t(size, alignment), hz3_memalign(alignment, size),
+            (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))
 
 /* An operator whose body is one call. */
 #define OPERATOR_CALLS(name, own, arguments, call) \

@@ -2,7 +2,6 @@
 
 #include "back/limits.h"
 #include "front/outgoing.h"
-#include "front/spares.h"
 #include "middle/owner_stash.h"
 #include HZ3_SECURE_H
 

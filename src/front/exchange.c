@@ -3,7 +3,6 @@
 #include "base/sizeclass.h"
 #include "front/outgoing.h"
 #include "front/refill.h"
-#include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"

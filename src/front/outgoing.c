@@ -1,7 +1,7 @@
 #include "front/outgoing.h"
 
 #include "base/sizeclass.h"
-#include "front/spares.h"
+#include "front/thread.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 

@@ -138,8 +138,6 @@ HZ3_INLINE unsigned hz3_stack_count(struct hz3_stack *stack)
 {
     return hz3_stack_count_of(hz3_get(stack->head));
 }
-/* How many objects its magazines hold.  Takes all magazines out to count, and puts them back. */
-size_t hz3_stack_objects(struct hz3_stack *stack);
 
 /* Empty magazines.  `hint` spreads threads over several stacks. */
 struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */

@@ -97,9 +97,27 @@ void hz3_transfer_recount(void)
     if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
 }
 
+size_t hz3_transfer_count(unsigned cls, struct hz3_stack *stack)
+{
+    struct hz3_magazine *taken = NULL, *magazine;
+    size_t objects = 0;
+    uint64_t replaced;
+    for (int n = 0; n < HZ3_STACK_MAX && (magazine = hz3_stack_pop(stack)); n++) {
+        objects += hz3_magazine_count(magazine);
+        hz3_set(magazine->header.next, taken ? hz3_magazine_number(taken) : 0);
+        taken = magazine;
+    }
+    while ((magazine = taken)) {
+        taken = hz3_magazine_below(magazine);
+        if (!hz3_stack_put_chain(stack, hz3_magazine_alone(magazine), HZ3_STACK_MAX, &replaced))
+            hz3_central_take_apart(cls, magazine);
+    }
+    return objects;
+}
+
 size_t hz3_transfer_objects(unsigned cls)
 {
-    return hz3_stack_objects(&cache[cls].stack);
+    return hz3_transfer_count(cls, &cache[cls].stack);
 }
 
 const struct hz3_place hz3_transfer_places[] = {

@@ -30,6 +30,9 @@ size_t hz3_transfer_trim(unsigned cls, bool all);
 void hz3_transfer_start(size_t bytes);
 /* Bytes in the cache, each magazine counted as full.  Off by at most 1 MiB for each thread that has not settled. */
 size_t hz3_transfer_waiting(void);
-void hz3_transfer_settle(void);                      /* adds this thread's unsettled bytes; for its end, too */
-void hz3_transfer_recount(void);                     /* counts all magazines anew: after trims */
-size_t hz3_transfer_objects(unsigned cls);           /* exact when nobody is inside */
+void hz3_transfer_settle(void);            /* adds this thread's unsettled bytes; for its end, too */
+void hz3_transfer_recount(void);           /* counts all magazines anew: after trims */
+size_t hz3_transfer_objects(unsigned cls); /* exact when nobody is inside */
+/* How many objects a stack of closed magazines holds.  How full one is can only be read after it was taken: takes all
+ * out, and puts back what there is room for; the rest it takes apart. */
+size_t hz3_transfer_count(unsigned cls, struct hz3_stack *stack);

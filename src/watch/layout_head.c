@@ -2,8 +2,9 @@
 
 /* The rooms that have a list; it is not in their headers, as only this file reads it. */
 #define ROOMS(ROOM) \
-    ROOM(sizeclass) ROOM(gauge) ROOM(limits) ROOM(large) ROOM(map) ROOM(arena) ROOM(magazine) ROOM(central) \
-    ROOM(transfer) ROOM(outbox) ROOM(threads) ROOM(handoff) ROOM(orphans) ROOM(profile) ROOM(stash)
+    ROOM(sizeclass) \
+    ROOM(gauge) ROOM(limits) ROOM(large) ROOM(map) ROOM(arena) ROOM(magazine) ROOM(central) ROOM(transfer) \
+        ROOM(outbox) ROOM(threads) ROOM(handoff) ROOM(orphans) ROOM(profile) ROOM(stash)
 #define DECLARE(room) extern const struct hz3_place hz3_##room##_places[];
 #define LIST(room)    hz3_##room##_places,
 ROOMS(DECLARE)

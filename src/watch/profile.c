@@ -7,8 +7,6 @@
 #include "os/gate.h"
 #include "os/lock.h"
 #include "os/sandbox.h"
-#include "os/backtrace.h"
-#include "watch/profile_tables.h"
 #include "watch/sample.h"
 
 #include <errno.h>
