@@ -135,35 +135,23 @@ OPERATOR_CALLS(_ZdaPvSt11align_val_tRKSt9nothrow_t, call_delete_array_aligned, (
 
 /* Lane secure looks at the size, unless the program has an operator of its own, which may ask for more than it is asked
  * for. */
-static void call_delete_sized(void *p, size_t size)
-{
-    if (_Znwm == new_throwing && _ZdlPv == delete_any) hz3_block_check_size(p, size, 1, __builtin_return_address(0));
-    _ZdlPv(p);
-}
+#define DELETE_SIZED(name, own, is_ours, parameters, alignment, call) \
+    static void own parameters \
+    { \
+        if (is_ours) hz3_block_check_size(p, size, alignment, __builtin_return_address(0)); \
+        call; \
+    } \
+    HZ3_OPERATOR(name, void, parameters, own)
 
-static void call_delete_array_sized(void *p, size_t size)
-{
-    if (_Znam == new_array && _Znwm == new_throwing && _ZdaPv == call_delete && _ZdlPv == delete_any)
-        hz3_block_check_size(p, size, 1, __builtin_return_address(0));
-    _ZdaPv(p);
-}
-
-static void call_delete_sized_aligned(void *p, size_t size, size_t alignment)
-{
-    if (_ZnwmSt11align_val_t == new_aligned && _ZdlPvSt11align_val_t == delete_any_aligned)
-        hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
-    _ZdlPvSt11align_val_t(p, alignment);
-}
-
-static void call_delete_array_sized_aligned(void *p, size_t size, size_t alignment)
-{
-    if (_ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned &&
-        _ZdaPvSt11align_val_t == call_delete_aligned && _ZdlPvSt11align_val_t == delete_any_aligned)
-        hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
-    _ZdaPvSt11align_val_t(p, alignment);
-}
-
-HZ3_OPERATOR(_ZdlPvm, void, (void *, size_t), call_delete_sized)
-HZ3_OPERATOR(_ZdaPvm, void, (void *, size_t), call_delete_array_sized)
-HZ3_OPERATOR(_ZdlPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_sized_aligned)
-HZ3_OPERATOR(_ZdaPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_array_sized_aligned)
+DELETE_SIZED(_ZdlPvm, call_delete_sized, _Znwm == new_throwing && _ZdlPv == delete_any, (void *p, size_t size), 1,
+             _ZdlPv(p))
+DELETE_SIZED(_ZdaPvm, call_delete_array_sized,
+             _Znam == new_array && _Znwm == new_throwing && _ZdaPv == call_delete && _ZdlPv == delete_any,
+             (void *p, size_t size), 1, _ZdaPv(p))
+DELETE_SIZED(_ZdlPvmSt11align_val_t, call_delete_sized_aligned,
+             _ZnwmSt11align_val_t == new_aligned && _ZdlPvSt11align_val_t == delete_any_aligned,
+             (void *p, size_t size, size_t alignment), alignment, _ZdlPvSt11align_val_t(p, alignment))
+DELETE_SIZED(_ZdaPvmSt11align_val_t, call_delete_array_sized_aligned,
+             _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned &&
+                 _ZdaPvSt11align_val_t == call_delete_aligned && _ZdlPvSt11align_val_t == delete_any_aligned,
+             (void *p, size_t size, size_t alignment), alignment, _ZdaPvSt11align_val_t(p, alignment))

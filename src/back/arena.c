@@ -85,17 +85,15 @@ static size_t layout_bytes(size_t bytes, size_t magazines)
 }
 
 /* Whether the range overlaps a window or its tables. */
-static bool overlaps(const struct hz3_window *window, uintptr_t at, size_t bytes)
-{
-    uintptr_t start = window == &hz3_windows[0] ? hz3_magazine_area : (uintptr_t)window->spans;
-    return at < window->base + window->bytes && start < at + bytes;
-}
-
 static bool is_taken(uintptr_t at, size_t bytes)
 {
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        if (overlaps(&hz3_windows[i], at, bytes)) return true;
-    return false;
+    bool taken = false;
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        const struct hz3_window *window = &hz3_windows[i];
+        uintptr_t start = i ? (uintptr_t)window->spans : hz3_magazine_area;
+        taken |= at < window->base + window->bytes && start < at + bytes;
+    }
+    return taken;
 }
 
 static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazines, uint64_t random)

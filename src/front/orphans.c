@@ -26,7 +26,7 @@ static struct {
     uint8_t count[HZ3_CLASS_VALUES];                   /* of notes on the last page; the others are full */
     HZ3_ATOMIC(bool) idle[HZ3_CLASS_VALUES];           /* nothing was taken since the last trim */
 } pages;
-static HZ3_ATOMIC(size_t) waiting;
+HZ3_ATOMIC(size_t) hz3_orphans_waiting;
 static struct hz3_magazine *fresh; /* empty magazines that are not used yet, while the child notes */
 
 /* ---- at the fork ---- */
@@ -64,7 +64,7 @@ static void note_magazine(unsigned cls, void **top)
 {
     const struct hz3_magazine *magazine = hz3_magazine_of(top);
     if (hz3_is_stub(top)) return;
-    if (note(cls, magazine, (unsigned)(top - (void **)magazine->word))) hz3_add(waiting, full_bytes(cls));
+    if (note(cls, magazine, (unsigned)(top - (void **)magazine->word))) hz3_add(hz3_orphans_waiting, full_bytes(cls));
 }
 
 void hz3_orphans_note(const struct hz3_thread *gone)
@@ -105,7 +105,7 @@ static uint32_t take(unsigned cls)
             hz3_set(pages.last[cls], page->below);
             pages.count[cls] = NOTES;
         }
-        if (cls != NO_CLASS) hz3_sub(waiting, full_bytes(cls));
+        if (cls != NO_CLASS) hz3_sub(hz3_orphans_waiting, full_bytes(cls));
     }
     hz3_unlock(&hz3_orphans_lock);
     if (used) hz3_magazine_put(cls, (struct hz3_magazine *)used);
@@ -207,11 +207,6 @@ size_t hz3_orphans_objects(unsigned cls)
     each_note(cls, count_magazine, &count);
     each_note(NO_CLASS, count_outbox, &count);
     return count.objects;
-}
-
-size_t hz3_orphans_waiting(void)
-{
-    return hz3_get(waiting);
 }
 
 const struct hz3_place hz3_orphans_places[] = {

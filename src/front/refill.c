@@ -47,7 +47,7 @@ bool hz3_refill(struct hz3_thread *self, unsigned cls)
     struct hz3_magazine *magazine;
     if ((magazine = hz3_owner_stash_pop(self->cache.owner, cls)))
         self->cache.stats.stash++;
-    else if ((magazine = hz3_transfer_pop(cls)) || (magazine = hz3_orphans_pop(cls)))
+    else if ((magazine = hz3_transfer_pop(cls)) || (hz3_get(hz3_orphans_waiting) && (magazine = hz3_orphans_pop(cls))))
         self->cache.stats.transfer++;
     else if (carve(self, cls, false))
         return true;

@@ -177,13 +177,6 @@ struct hz3_departure hz3_threads_leave(void)
     return departure;
 }
 
-/* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
-static int number_of(pthread_t thread)
-{
-    clockid_t clock;
-    return pthread_getcpuclockid(thread, &clock) == 0 ? (int)~(clock >> 3) : 0;
-}
-
 HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
 {
     self->state = HZ3_THREAD_BUSY;
@@ -198,11 +191,13 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         return;
     }
     hz3_sandbox_join();
+    clockid_t clock;
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
     take_handoff(self, heap);
     self->self = pthread_self();
-    self->tid = number_of(self->self);
+    /* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
+    self->tid = pthread_getcpuclockid(self->self, &clock) == 0 ? (int)~(clock >> 3) : 0;
     self->outbox = &hz3_outbox;
     struct hz3_registry_entry *lost = hz3_registry_add(self->entry, self, heap);
     if (lost) unregister_lost(lost);

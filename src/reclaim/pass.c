@@ -25,7 +25,7 @@ HZ3_ATOMIC(uint32_t) hz3_reclaim_interval = 250;
 
 size_t hz3_reclaim_waiting(void)
 {
-    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_orphans_waiting();
+    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_get(hz3_orphans_waiting);
 }
 
 size_t hz3_reclaim_at_most(void)

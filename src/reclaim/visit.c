@@ -45,15 +45,6 @@ uint32_t hz3_reclaim_tick(void)
     return hz3_get(turn) / HZ3_PASS_SLICES;
 }
 
-static void make_up(size_t grown)
-{
-    hz3_large_cache_make_room(grown);
-    if (hz3_pages_above_limit()) hz3_thread.due = true;
-    if (!hz3_reclaim_grows_beside_free() || !hz3_trylock(&hz3_reclaim_lock)) return;
-    hz3_reclaim_for_growth(grown);
-    hz3_unlock(&hz3_reclaim_lock);
-}
-
 /* A thread makes room each time it took a step of pages that were not there.  So what is free goes over the bound by
  * little, and large heaps do not look through all classes too often. */
 void hz3_reclaim_grew(size_t bytes)
@@ -62,7 +53,12 @@ void hz3_reclaim_grew(size_t bytes)
     size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_STEPS / 2, (size_t)HZ3_GRANULE);
     *grown += bytes;
     if (*grown < hz3_min(step, HZ3_POLICY_STEP)) return;
-    make_up(*grown);
+    hz3_large_cache_make_room(*grown);
+    if (hz3_pages_above_limit()) hz3_thread.due = true;
+    if (hz3_reclaim_grows_beside_free() && hz3_trylock(&hz3_reclaim_lock)) {
+        hz3_reclaim_for_growth(*grown);
+        hz3_unlock(&hz3_reclaim_lock);
+    }
     *grown = 0;
 }
 
