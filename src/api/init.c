@@ -72,8 +72,8 @@ static void apply_options(void)
 static void thread_ends(void *unused)
 {
     (void)unused;
-    struct hz3_departure departure = hz3_threads_leave();
-    hz3_reclaim_thread_left(&departure);
+    struct hz3_thread_end end = hz3_threads_leave();
+    hz3_reclaim_thread_left(&end);
 }
 
 HZ3_COLD void hz3_start(void)

@@ -19,7 +19,7 @@ HZ3_ATOMIC(uint32_t) hz3_pages_being_purged, hz3_pages_refused_at;
 static _Thread_local bool purging_here; /* this thread is purging one of them */
 static bool awaited;                    /* somebody waits for the end of one; under that lock */
 static HZ3_ATOMIC(uint32_t) ended;      /* how many ended that were awaited */
-static HZ3_ATOMIC(size_t) heeded;       /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
+static HZ3_ATOMIC(size_t) acted_on;     /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
 
 /* Gives back the pages of tables that describe nothing but granules [first, end), which are free: of state bytes, all
  * 0, and of bitmaps, which the next runs there clear. */
@@ -253,8 +253,8 @@ void hz3_pages_stay_broken(void)
 {
     size_t broken = hz3_get(hz3_os_broken),
            much = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_SHARE, HZ3_POLICY_STEP);
-    if (hz3_huge_pages == HZ3_THP_ALWAYS || broken - hz3_get(heeded) < much) return;
-    hz3_set(heeded, broken);
+    if (hz3_huge_pages == HZ3_THP_ALWAYS || broken - hz3_get(acted_on) < much) return;
+    hz3_set(acted_on, broken);
     for (uint32_t i = 0; i < hz3_load(hz3_window_count, memory_order_acquire); i++) {
         struct hz3_window *window = &hz3_windows[i];
         hz3_lock(&hz3_pages_lock);
@@ -287,7 +287,7 @@ static void purge_excess(size_t keep, size_t most)
     if (keep < hz3_pages_much())
         hz3_pages_stay_broken();
     else
-        hz3_set(heeded, hz3_get(hz3_os_broken));
+        hz3_set(acted_on, hz3_get(hz3_os_broken));
 }
 
 void hz3_pages_make_room(size_t bytes)

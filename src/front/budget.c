@@ -3,7 +3,6 @@
 #include "base/sizeclass.h"
 #include "front/evict.h"
 #include "front/outgoing.h"
-#include HZ3_SECURE_H
 
 enum {
     STORE_MAX = 8, /* magazines that a class stores */
@@ -169,8 +168,7 @@ void hz3_cache_pass_epoch(uint32_t epoch)
 
 void hz3_budget_settle(struct hz3_thread *self)
 {
-    if (hz3_outbox) hz3_outgoing_flush(hz3_outbox);
-    hz3_quarantine_flush(hz3_outbox);
+    hz3_evict_outbox(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
         if (earned) {

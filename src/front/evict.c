@@ -47,10 +47,20 @@ void hz3_evict_classes(struct hz3_cache *cache)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) hz3_evict_class(cache, cls);
 }
 
+void hz3_evict_outbox(struct hz3_outbox *outbox)
+{
+    if (outbox) hz3_outgoing_flush(outbox);
+    hz3_quarantine_flush(outbox);
+}
+
+HZ3_RACY size_t hz3_evict_waiting(const struct hz3_outbox *outbox, unsigned cls)
+{
+    return outbox ? hz3_outgoing_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls) : 0;
+}
+
 void hz3_evict_all(struct hz3_thread *thread)
 {
-    if (*thread->outbox) hz3_outgoing_flush(*thread->outbox);
-    hz3_quarantine_flush(*thread->outbox);
+    hz3_evict_outbox(*thread->outbox);
     hz3_evict_classes(&thread->cache);
 }
 

@@ -1,9 +1,8 @@
 #include "front/orphans.h"
 
 #include "base/layout.h"
-#include "front/outgoing.h"
+#include "front/evict.h"
 #include "front/registry.h"
-#include HZ3_SECURE_H
 
 enum {
     NOTES = (HZ3_MAGAZINE_BYTES - 2 * sizeof(void *)) / sizeof(uint32_t), /* on a page, which is a magazine's memory */
@@ -145,8 +144,7 @@ static bool clear_one_without_class(void)
     } else if (count) {
         hz3_magazine_put(0, (struct hz3_magazine *)place);
     } else {
-        hz3_outgoing_flush((struct hz3_outbox *)place);
-        hz3_quarantine_flush((struct hz3_outbox *)place);
+        hz3_evict_outbox((struct hz3_outbox *)place);
         hz3_outbox_put((struct hz3_outbox *)place);
     }
     return true;
@@ -195,10 +193,8 @@ static void count_magazine(void *place, unsigned index, void *to)
 
 static void count_outbox(void *place, unsigned magazines, void *to)
 {
-    const struct hz3_outbox *outbox = place;
     struct count *count = to;
-    if (magazines) return; /* it is empty ones */
-    count->objects += hz3_outgoing_objects(outbox, count->cls) + hz3_quarantine_objects(outbox, count->cls);
+    if (!magazines) count->objects += hz3_evict_waiting(place, count->cls); /* else it is empty ones */
 }
 
 size_t hz3_orphans_objects(unsigned cls)

@@ -116,22 +116,22 @@ void hz3_reclaim_look_after_sleepers(unsigned most)
     hz3_cache_empty_sleepers(most);
 }
 
-static uint32_t vain; /* how many slices in succession were in vain */
+static uint32_t no_progress; /* how many slices in succession were in vain */
 
 void hz3_reclaim_slice(uint32_t slice)
 {
     const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
-    bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
+    bool break_huge_pages = no_progress >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
     size_t bytes = pass(hz3_get(hz3_pages_decay), slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
     bool worth = !hz3_reclaim_made_no_progress(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
-    vain = worth || vain + 1 == decay + HZ3_PASS_SLICES ? 0 : vain + 1;
+    no_progress = worth || no_progress + 1 == decay + HZ3_PASS_SLICES ? 0 : no_progress + 1;
 }
 
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
 {
     all |= hz3_reclaim_over_limit();
     hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
-    vain = 0;
+    no_progress = 0;
     return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all || break_huge_pages);
 }
 
