@@ -112,6 +112,6 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_options_report();
     hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     hz3_report_start();
-    if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start_guards(hz3_options.GUARD);
+    if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start(HZ3_SAMPLE_GUARD, hz3_options.GUARD);
     if (hz3_options.PROFILE) set_profile();
 }
