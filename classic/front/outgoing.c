@@ -1,7 +1,6 @@
 #include "front/outgoing.h"
 
 #include "base/sizeclass.h"
-#include "front/spares.h"
 #include "front/thread.h"
 #include "middle/owner_stash.h"
 #include "variants/flush.h"

@@ -1,5 +1,6 @@
 /* HZ3_S44_OWNER_STASH=0: there is no owner stash.  Every push is refused, and there is nothing to pop. */
 #include "middle/owner_stash.h"
+#include "base/layout.h"
 #include "variants/central_magazines.h"
 #include HZ3_PAGE_LOCAL_H
 

@@ -4,7 +4,6 @@
  * recycled when the thread ends. */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 #include "variants/outbox_parts.h"
 
@@ -27,11 +26,28 @@ struct hz3_outbox {
     struct hz3_magazine *central[HZ3_OUTBOX_CENTRAL]; /* closed, or NULL */
 };
 
+HZ3_INLINE void hz3_outbox_clear(struct hz3_outbox *outbox)
+{
+    *outbox = (struct hz3_outbox){.ring_count = 0};
+    for (int i = 0; i < HZ3_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
+    for (int i = 0; i < HZ3_OUTBOX_OVERFLOW; i++) outbox->overflow[i] = HZ3_STUB_TOP;
+    for (int i = 0; i < HZ3_CLASS_VALUES; i++) outbox->onward[i] = HZ3_STUB_TOP;
+}
+
+/* Beside `outgoing`, in the layout. */
+#define HZ3_OUTBOX_PLACES \
+    HZ3_FIELD("outbox.overflow", struct hz3_outbox, overflow), HZ3_FIELD("outbox.onward", struct hz3_outbox, onward), \
+        HZ3_FIELD("outbox.ring", struct hz3_outbox, ring), \
+        HZ3_FIELD("outbox.ring_first", struct hz3_outbox, ring_first), \
+        HZ3_FIELD("outbox.ring_count", struct hz3_outbox, ring_count), \
+        HZ3_FIELD("outbox.spill", struct hz3_outbox, spill), HZ3_FIELD("outbox.central", struct hz3_outbox, central), \
+        HZ3_NUMBER("spill.size", sizeof(struct hz3_spill)), HZ3_FIELD("spill.in_array", struct hz3_spill, in_array), \
+        HZ3_FIELD("spill.in_list", struct hz3_spill, in_list),
+
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */
 
 /* This thread's outbox; NULL: no memory, or the thread is not to have one. */
 struct hz3_outbox *hz3_outbox_get(void);
 /* Leaves an empty outbox to other threads. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
-extern struct hz3_lock hz3_outbox_lock;            /* for fork */
-extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */
+extern struct hz3_lock hz3_outbox_lock; /* for fork */

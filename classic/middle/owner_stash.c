@@ -1,6 +1,7 @@
 #include "middle/owner_stash.h"
 
 #include "api/options.h"
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "variants/central_magazines.h"

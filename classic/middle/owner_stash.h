@@ -6,7 +6,6 @@
  * caller takes the objects to the transfer cache (S42). */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 #include "middle/outbox.h"
 
@@ -39,4 +38,3 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox, const bool *used);
 size_t hz3_owner_stash_objects(unsigned cls);
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls);
 size_t hz3_owner_stash_waiting(void);             /* bytes in all bins, in announced runs and at central */
-extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */

@@ -2,6 +2,7 @@
 
 #include "base/sizeclass.h"
 #include "middle/central.h"
+#include "middle/transfer_cache.h"
 
 struct hz3_central_magazines hz3_central_magazines[HZ3_CLASS_VALUES];
 
@@ -68,7 +69,7 @@ size_t hz3_central_cached(unsigned cls)
 {
     struct hz3_central_magazines *waiting = &hz3_central_magazines[cls];
     size_t objects = 0;
-    if (HZ3_S142_CENTRAL_LOCKFREE) return hz3_stack_objects(&waiting->stack);
+    if (HZ3_S142_CENTRAL_LOCKFREE) return hz3_transfer_count(cls, &waiting->stack);
     hz3_lock(&waiting->lock);
     for (struct hz3_magazine *magazine = waiting->first; magazine; magazine = hz3_magazine_below(magazine))
         objects += hz3_magazine_count(magazine);

@@ -44,7 +44,8 @@ void *hz3_malloc_aligned(size_t size, size_t alignment);
 void hz3_zone_block_free(struct hz3_zone *zone, void *p, unsigned cls);
 /* Frees any pointer. */
 void hz3_free_slow(void *p);
-/* Takes in an object of a size class that is marked as freed; from: the return address of the free. */
+/* Takes in an object of a size class that is marked as freed; or, cls NONE, any pointer.  from: the return address of
+ * the free. */
 void hz3_free_checked(void *p, unsigned cls, const void *from);
 /* Frees a pointer into the first window, in a granule that another heap owns. */
 void hz3_free_home(void *p);

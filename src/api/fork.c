@@ -1,5 +1,6 @@
-#include "api/fork.h"
-
+/* fork: the gate is closed across it, so that every structure is whole in the child.  The child takes over what the
+ * parent's other threads had cached. */
+#include "api/init.h"
 #include "api/options.h"
 #include "api/report.h"
 #include "back/fork_reserve.h"

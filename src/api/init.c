@@ -1,6 +1,5 @@
 #include "api/init.h"
 
-#include "api/fork.h"
 #include "api/options.h"
 #include "api/report.h"
 #include "back/arena.h"
@@ -73,8 +72,8 @@ static void apply_options(void)
 static void thread_ends(void *unused)
 {
     (void)unused;
-    struct hz3_departure departure = hz3_threads_leave();
-    hz3_reclaim_thread_left(&departure);
+    struct hz3_thread_end end = hz3_threads_leave();
+    hz3_reclaim_thread_left(&end);
 }
 
 HZ3_COLD void hz3_start(void)
@@ -113,6 +112,6 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_options_report();
     hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     hz3_report_start();
-    if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start_guards(hz3_options.GUARD);
+    if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start(HZ3_SAMPLE_GUARD, hz3_options.GUARD);
     if (hz3_options.PROFILE) set_profile();
 }

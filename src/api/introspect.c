@@ -24,7 +24,7 @@ static size_t collect(bool force)
     hz3_gate_enter_at_last();
     hz3_cache_flush();
     size_t bytes = hz3_reclaim_run(force);
-    if (force) hz3_holes_make_all();
+    if (force) hz3_holes_make(0);
     hz3_gate_leave();
     return bytes;
 }

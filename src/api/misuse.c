@@ -7,32 +7,20 @@
 
 #include <string.h>
 
-/* Messages for free and its relatives; those for other calls name the call. */
-static const char *const of_free[] = {
-    [HZ3_FREED] = "double free",
-    [HZ3_INTERIOR] = "interior pointer freed",
-    [HZ3_FOREIGN] = "foreign pointer freed",
-    [HZ3_NEVER_ALLOCATED] = "free of a pointer that was never allocated",
-    [HZ3_OVERRUN] = "free of a block written beyond its end",
-    [HZ3_UNDERRUN] = "free of a block behind an overwritten canary",
-    [HZ3_OTHER_SIZE] = "free of a block with another size or alignment",
+/* What free and its relatives say, and what other calls say that they were given. */
+static const struct {
+    const char *of_free, *pointer;
+} words[] = {
+    [HZ3_FREED] = {"double free", "a freed pointer"},
+    [HZ3_INTERIOR] = {"interior pointer freed", "an interior pointer"},
+    [HZ3_FOREIGN] = {"foreign pointer freed", "a foreign pointer"},
+    [HZ3_NEVER_ALLOCATED] = {"free of a pointer that was never allocated", "a pointer that was never allocated"},
+    [HZ3_OVERRUN] = {"free of a block written beyond its end", "a block written beyond its end"},
+    [HZ3_UNDERRUN] = {"free of a block behind an overwritten canary", "a block behind an overwritten canary"},
+    [HZ3_OTHER_SIZE] = {"free of a block with another size or alignment", NULL},
+    [HZ3_OTHER_HEAP] = {NULL, "a block that is not of this heap"},
+    [HZ3_NO_HEAP] = {NULL, "a block that is no heap"},
 };
-static const char *const pointers[] = {
-    [HZ3_FREED] = "a freed pointer",
-    [HZ3_INTERIOR] = "an interior pointer",
-    [HZ3_FOREIGN] = "a foreign pointer",
-    [HZ3_NEVER_ALLOCATED] = "a pointer that was never allocated",
-    [HZ3_OVERRUN] = "a block written beyond its end",
-    [HZ3_UNDERRUN] = "a block behind an overwritten canary",
-    [HZ3_OTHER_HEAP] = "a block that is not of this heap",
-    [HZ3_NO_HEAP] = "a block that is no heap",
-};
-
-/* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */
-static int thread_of(enum hz3_misuse_kind kind, const void *p, unsigned cls)
-{
-    return kind == HZ3_FREED && cls >= 1 && cls <= HZ3_CLASSES ? hz3_threads_find(p, cls) : 0;
-}
 
 /* What else is known, in parentheses. */
 static void print_known(struct hz3_text *text, int thread, const void *from)
@@ -56,9 +44,11 @@ HZ3_NORETURN void hz3_misuse_by(const struct hz3_call *call, enum hz3_misuse_kin
     char line[512];
     struct hz3_text text = {line, sizeof line, 0};
     if (!strcmp(call->name, "free"))
-        hz3_print(&text, "hz3: %s: 0x%zx", of_free[kind], (size_t)p);
+        hz3_print(&text, "hz3: %s: 0x%zx", words[kind].of_free, (size_t)p);
     else
-        hz3_print(&text, "hz3: %s of %s: 0x%zx", call->name, pointers[kind], (size_t)p);
-    print_known(&text, thread_of(kind, p, cls), call->from);
+        hz3_print(&text, "hz3: %s of %s: 0x%zx", call->name, words[kind].pointer, (size_t)p);
+    /* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */
+    bool may_be_cached = kind == HZ3_FREED && cls >= 1 && cls <= HZ3_CLASSES;
+    print_known(&text, may_be_cached ? hz3_threads_find(p, cls) : 0, call->from);
     hz3_end_saying(line, text.length);
 }

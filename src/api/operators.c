@@ -87,57 +87,29 @@ HZ3_OPERATOR(_ZnamSt11align_val_t, void *, (size_t, size_t), new_array_aligned)
 /* Out of memory, or where the throwing forms were replaced, the C++ library's nothrow forms do the work: they call the
  * throwing forms and catch what these throw, which C cannot do.  Where there is no such library (in a static program,
  * or one whose plugin has it) a replaced form is called directly, and no handler is. */
-static void *new_nothrow_elsewhere(const char *name, void *(*replaced)(size_t), size_t size, const void *nothrow)
-{
-    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))dlsym(RTLD_NEXT, name);
-    if (next) return next(size, nothrow);
-    return replaced ? replaced(size) : NULL;
-}
+#define NEW_NOTHROW(name, own, is_ours, replaced, allocate, parameters, arguments) \
+    static void *own parameters \
+    { \
+        bool ours = is_ours; \
+        void *p = likely(ours) ? allocate : NULL; \
+        if (likely(p)) return p; \
+        void *(*next)parameters = (void *(*)parameters)dlsym(RTLD_NEXT, #name); \
+        if (next) return next arguments; \
+        return ours ? NULL : replaced; \
+    } \
+    HZ3_OPERATOR(name, void *, parameters, own)
 
-static void *new_nothrow(size_t size, const void *nothrow)
-{
-    bool ours = _Znwm == new_throwing;
-    void *p = likely(ours) ? hz3_malloc(size) : NULL;
-    return likely(p) ? p : new_nothrow_elsewhere("_ZnwmRKSt9nothrow_t", ours ? NULL : _Znwm, size, nothrow);
-}
-
-static void *new_array_nothrow(size_t size, const void *nothrow)
-{
-    bool ours = _Znam == new_array && _Znwm == new_throwing;
-    void *p = likely(ours) ? hz3_malloc(size) : NULL;
-    return likely(p) ? p : new_nothrow_elsewhere("_ZnamRKSt9nothrow_t", ours ? NULL : _Znam, size, nothrow);
-}
-
-static void *new_aligned_nothrow_elsewhere(const char *name, void *(*replaced)(size_t, size_t), size_t size,
-                                           size_t alignment, const void *nothrow)
-{
-    void *(*next)(size_t, size_t, const void *) = (void *(*)(size_t, size_t, const void *))dlsym(RTLD_NEXT, name);
-    if (next) return next(size, alignment, nothrow);
-    return replaced ? replaced(size, alignment) : NULL;
-}
-
-static void *new_aligned_nothrow(size_t size, size_t alignment, const void *nothrow)
-{
-    bool ours = _ZnwmSt11align_val_t == new_aligned;
-    void *p = likely(ours) ? hz3_memalign(alignment, size) : NULL;
-    if (likely(p)) return p;
-    return new_aligned_nothrow_elsewhere("_ZnwmSt11align_val_tRKSt9nothrow_t", ours ? NULL : _ZnwmSt11align_val_t, size,
-                                         alignment, nothrow);
-}
-
-static void *new_array_aligned_nothrow(size_t size, size_t alignment, const void *nothrow)
-{
-    bool ours = _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned;
-    void *p = likely(ours) ? hz3_memalign(alignment, size) : NULL;
-    if (likely(p)) return p;
-    return new_aligned_nothrow_elsewhere("_ZnamSt11align_val_tRKSt9nothrow_t", ours ? NULL : _ZnamSt11align_val_t, size,
-                                         alignment, nothrow);
-}
-
-HZ3_OPERATOR(_ZnwmRKSt9nothrow_t, void *, (size_t, const void *), new_nothrow)
-HZ3_OPERATOR(_ZnamRKSt9nothrow_t, void *, (size_t, const void *), new_array_nothrow)
-HZ3_OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_aligned_nothrow)
-HZ3_OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t, size_t, const void *), new_array_aligned_nothrow)
+NEW_NOTHROW(_ZnwmRKSt9nothrow_t, new_nothrow, _Znwm == new_throwing, _Znwm(size), hz3_malloc(size),
+            (size_t size, const void *nothrow), (size, nothrow))
+NEW_NOTHROW(_ZnamRKSt9nothrow_t, new_array_nothrow, _Znam == new_array && _Znwm == new_throwing, _Znam(size),
+            hz3_malloc(size), (size_t size, const void *nothrow), (size, nothrow))
+NEW_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow, _ZnwmSt11align_val_t == new_aligned,
+            _ZnwmSt11align_val_t(size, alignment), hz3_memalign(alignment, size),
+            (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))
+NEW_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow,
+            _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned,
+            _ZnamSt11align_val_t(size, alignment), hz3_memalign(alignment, size),
+            (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))
 
 /* An operator whose body is one call. */
 #define OPERATOR_CALLS(name, own, arguments, call) \
@@ -163,35 +135,23 @@ OPERATOR_CALLS(_ZdaPvSt11align_val_tRKSt9nothrow_t, call_delete_array_aligned, (
 
 /* Lane secure looks at the size, unless the program has an operator of its own, which may ask for more than it is asked
  * for. */
-static void call_delete_sized(void *p, size_t size)
-{
-    if (_Znwm == new_throwing && _ZdlPv == delete_any) hz3_block_check_size(p, size, 1, __builtin_return_address(0));
-    _ZdlPv(p);
-}
+#define DELETE_SIZED(name, own, is_ours, parameters, alignment, call) \
+    static void own parameters \
+    { \
+        if (is_ours) hz3_block_check_size(p, size, alignment, __builtin_return_address(0)); \
+        call; \
+    } \
+    HZ3_OPERATOR(name, void, parameters, own)
 
-static void call_delete_array_sized(void *p, size_t size)
-{
-    if (_Znam == new_array && _Znwm == new_throwing && _ZdaPv == call_delete && _ZdlPv == delete_any)
-        hz3_block_check_size(p, size, 1, __builtin_return_address(0));
-    _ZdaPv(p);
-}
-
-static void call_delete_sized_aligned(void *p, size_t size, size_t alignment)
-{
-    if (_ZnwmSt11align_val_t == new_aligned && _ZdlPvSt11align_val_t == delete_any_aligned)
-        hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
-    _ZdlPvSt11align_val_t(p, alignment);
-}
-
-static void call_delete_array_sized_aligned(void *p, size_t size, size_t alignment)
-{
-    if (_ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned &&
-        _ZdaPvSt11align_val_t == call_delete_aligned && _ZdlPvSt11align_val_t == delete_any_aligned)
-        hz3_block_check_size(p, size, alignment, __builtin_return_address(0));
-    _ZdaPvSt11align_val_t(p, alignment);
-}
-
-HZ3_OPERATOR(_ZdlPvm, void, (void *, size_t), call_delete_sized)
-HZ3_OPERATOR(_ZdaPvm, void, (void *, size_t), call_delete_array_sized)
-HZ3_OPERATOR(_ZdlPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_sized_aligned)
-HZ3_OPERATOR(_ZdaPvmSt11align_val_t, void, (void *, size_t, size_t), call_delete_array_sized_aligned)
+DELETE_SIZED(_ZdlPvm, call_delete_sized, _Znwm == new_throwing && _ZdlPv == delete_any, (void *p, size_t size), 1,
+             _ZdlPv(p))
+DELETE_SIZED(_ZdaPvm, call_delete_array_sized,
+             _Znam == new_array && _Znwm == new_throwing && _ZdaPv == call_delete && _ZdlPv == delete_any,
+             (void *p, size_t size), 1, _ZdaPv(p))
+DELETE_SIZED(_ZdlPvmSt11align_val_t, call_delete_sized_aligned,
+             _ZnwmSt11align_val_t == new_aligned && _ZdlPvSt11align_val_t == delete_any_aligned,
+             (void *p, size_t size, size_t alignment), alignment, _ZdlPvSt11align_val_t(p, alignment))
+DELETE_SIZED(_ZdaPvmSt11align_val_t, call_delete_array_sized_aligned,
+             _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned &&
+                 _ZdaPvSt11align_val_t == call_delete_aligned && _ZdlPvSt11align_val_t == delete_any_aligned,
+             (void *p, size_t size, size_t alignment), alignment, _ZdaPvSt11align_val_t(p, alignment))

@@ -28,37 +28,24 @@ static const struct unit times[] = {{"", 1}, {"ms", 1}, {"s", 1000}, {NULL, 0}};
 static const struct unit none[] = {{"", 1}, {NULL, 0}};
 static const struct unit percents[] = {{"", 1}, {"%", 1}, {NULL, 0}};
 
-/* One of the words, a number with one of the units, or what `parse` takes, which gets the whole text. */
+/* One of the words, "auto", a number with one of the units, or what `parse` takes, which gets the whole text. */
 struct kind {
     const char *takes; /* for a warning */
     const struct unit *units;
     size_t least, most;
-    const char *words[4];
-    size_t first_word; /* the value of the first word; those of the others follow */
-    bool is_number;    /* hz3_control may read it */
+    bool or_auto;
+    const char *words[4]; /* their values are 0, 1, ... */
     bool (*parse)(const char *text, size_t *value);
 };
 
-static const struct kind size = {
-    .takes = "bytes, or a number with K, M or G", .units = bytes, .most = SIZE_MAX, .is_number = true};
-static const struct kind size_or_auto = {.takes = "bytes, a number with K, M or G, or auto",
-                                         .units = bytes,
-                                         .most = SIZE_MAX,
-                                         .words = {"auto"},
-                                         .first_word = HZ3_OPTION_AUTO,
-                                         .is_number = true};
-static const struct kind ms = {
-    .takes = "ms, or a number with ms or s", .units = times, .most = INT32_MAX, .is_number = true};
-static const struct kind count = {.takes = "a number, or auto",
-                                  .units = none,
-                                  .least = 1,
-                                  .most = SIZE_MAX,
-                                  .words = {"auto"},
-                                  .first_word = HZ3_OPTION_AUTO,
-                                  .is_number = true};
-static const struct kind percent = {
-    .takes = "1 to 100, with or without %", .units = percents, .least = 1, .most = 100, .is_number = true};
-static const struct kind switch_on = {.takes = "0 or 1", .words = {"0", "1"}, .is_number = true};
+static const struct kind size = {.takes = "bytes, or a number with K, M or G", .units = bytes, .most = SIZE_MAX};
+static const struct kind size_or_auto = {
+    .takes = "bytes, a number with K, M or G, or auto", .units = bytes, .most = SIZE_MAX, .or_auto = true};
+static const struct kind ms = {.takes = "ms, or a number with ms or s", .units = times, .most = INT32_MAX};
+static const struct kind count = {
+    .takes = "a number, or auto", .units = none, .least = 1, .most = SIZE_MAX, .or_auto = true};
+static const struct kind percent = {.takes = "1 to 100, with or without %", .units = percents, .least = 1, .most = 100};
+static const struct kind switch_on = {.takes = "0 or 1", .words = {"0", "1"}};
 static const struct kind thp = {.takes = "default, always or never", .words = {"default", "always", "never"}};
 static const struct kind foreign = {.takes = "abort or libc", .words = {"abort", "libc"}};
 
@@ -66,7 +53,8 @@ static bool parse(const struct kind *kind, const char *text, size_t *value)
 {
     const char *end;
     for (size_t i = 0; kind->words[i]; i++)
-        if (!strcmp(text, kind->words[i])) return *value = kind->first_word + i, true;
+        if (!strcmp(text, kind->words[i])) return *value = i, true;
+    if (kind->or_auto && !strcmp(text, "auto")) return *value = HZ3_OPTION_AUTO, true;
     if (kind->parse) return kind->parse(text, value);
     if (!kind->units || !hz3_number(text, &end, value)) return false;
     for (const struct unit *unit = kind->units; unit->name; unit++)
@@ -254,8 +242,8 @@ bool hz3_options_load(void)
 
 const size_t *hz3_options_find(const char *name)
 {
-    for (int i = 0; i < OPTIONS; i++)
-        if (!strcmp(name, options[i].name) && options[i].kind->is_number) return options[i].value;
+    for (const struct option *option = options; option < options + OPTIONS; option++)
+        if (!strcmp(name, option->name) && (option->kind->units || option->kind == &switch_on)) return option->value;
     return NULL;
 }
 

@@ -128,14 +128,9 @@ static void put(const char *text, size_t length)
 static void copy_mappings(void)
 {
     char buf[4096];
-    FILE *maps = fopen("/proc/self/maps", "re");
-    if (!maps) return;
-    size_t got;
-    do {
-        got = fread(buf, 1, sizeof buf, maps);
-        put(buf, got);
-    } while (got == sizeof buf);
-    (void)fclose(maps);
+    int maps = hz3_os_open("/proc/self/maps");
+    for (long got; maps >= 0 && (got = hz3_os_read(maps, buf, sizeof buf)) > 0;) put(buf, (size_t)got);
+    if (maps >= 0) hz3_os_close(maps);
 }
 
 static void write_profile_to(int file)

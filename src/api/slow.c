@@ -253,8 +253,7 @@ HZ3_INLINE bool free_by_exchange(void *p)
     return sound && !hz3_goes_home(window, p, cls) && hz3_exchange_free(p, cls);
 }
 
-/* cls: of an object that is marked as freed; NONE: p may be any pointer. */
-static HZ3_NOINLINE void free_from(void *p, unsigned cls, const void *from)
+HZ3_NOINLINE void hz3_free_checked(void *p, unsigned cls, const void *from)
 {
     hz3_thread.by_loader = hz3_os_is_loader(from);
     if (cls != HZ3_CLASS_NONE)
@@ -264,15 +263,10 @@ static HZ3_NOINLINE void free_from(void *p, unsigned cls, const void *from)
     hz3_thread.by_loader = false;
 }
 
-void hz3_free_checked(void *p, unsigned cls, const void *from)
-{
-    free_from(p, cls, from);
-}
-
 HZ3_NOINLINE void hz3_free_slow(void *p)
 {
     if (likely(free_by_exchange(p)) || !p) return;
-    free_from(p, HZ3_CLASS_NONE, __builtin_return_address(0));
+    hz3_free_checked(p, HZ3_CLASS_NONE, __builtin_return_address(0));
 }
 
 HZ3_NOINLINE void hz3_free_home(void *p)
@@ -281,9 +275,9 @@ HZ3_NOINLINE void hz3_free_home(void *p)
     unsigned cls = tag->cls, owner = hz3_get(tag->owner);
     bool sound = cls != HZ3_CLASS_NONE && hz3_looks_live(p, cls);
     if (unlikely(!sound)) {
-        free_from(p, HZ3_CLASS_NONE, __builtin_return_address(0));
+        hz3_free_checked(p, HZ3_CLASS_NONE, __builtin_return_address(0));
         return;
     }
     hz3_mark_freed(p, cls);
-    if (unlikely(!hz3_remote_free_quick(p, cls, owner))) free_from(p, cls, __builtin_return_address(0));
+    if (unlikely(!hz3_remote_free_quick(p, cls, owner))) hz3_free_checked(p, cls, __builtin_return_address(0));
 }

@@ -1,6 +1,7 @@
 #include "back/arena.h"
 
 #include "back/huge_pages.h"
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "os/thread_random.h"
 
@@ -32,16 +33,6 @@ static size_t table_bytes(size_t window_bytes, size_t entry)
     return hz3_round_up((window_bytes >> HZ3_GRANULE_SHIFT) * entry, HZ3_GRANULE);
 }
 
-static size_t spans_bytes(size_t window_bytes)
-{
-    return table_bytes(window_bytes, sizeof(struct hz3_span));
-}
-
-static size_t free_bytes(size_t window_bytes)
-{
-    return table_bytes(window_bytes, sizeof *hz3_windows[0].free);
-}
-
 static size_t tags_bytes(size_t window_bytes)
 {
     return table_bytes(window_bytes, sizeof(struct hz3_tag));
@@ -55,8 +46,9 @@ static size_t states_bytes(size_t window_bytes)
 /* The size of the tables that lie right before a window. */
 static size_t tables_bytes(size_t window_bytes)
 {
-    size_t bytes = spans_bytes(window_bytes) + GUARD + free_bytes(window_bytes) + GUARD + tags_bytes(window_bytes);
-    return hz3_round_up(bytes, window_align);
+    size_t spans = table_bytes(window_bytes, sizeof(struct hz3_span));
+    size_t free = table_bytes(window_bytes, sizeof *hz3_windows[0].free);
+    return hz3_round_up(spans + GUARD + free + GUARD + tags_bytes(window_bytes), window_align);
 }
 
 static enum hz3_map_result map_part(uintptr_t at, size_t bytes, bool reserved)
@@ -76,7 +68,7 @@ static bool place(struct hz3_window *window, uintptr_t at, size_t bytes, size_t 
         .bytes = bytes,
         .tags = (struct hz3_tag *)tags,
         .spans = (struct hz3_span *)spans,
-        .free = (void *)(spans + spans_bytes(bytes) + GUARD),
+        .free = (void *)(spans + table_bytes(bytes, sizeof(struct hz3_span)) + GUARD),
         .reserved = reserved,
         .tags_writable = reserved ? (uint32_t)(bytes >> HZ3_GRANULE_SHIFT) : 0,
     };
@@ -93,17 +85,15 @@ static size_t layout_bytes(size_t bytes, size_t magazines)
 }
 
 /* Whether the range overlaps a window or its tables. */
-static bool overlaps(const struct hz3_window *window, uintptr_t at, size_t bytes)
-{
-    uintptr_t start = window == &hz3_windows[0] ? hz3_magazine_area : (uintptr_t)window->spans;
-    return at < window->base + window->bytes && start < at + bytes;
-}
-
 static bool is_taken(uintptr_t at, size_t bytes)
 {
-    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++)
-        if (overlaps(&hz3_windows[i], at, bytes)) return true;
-    return false;
+    bool taken = false;
+    for (uint32_t i = 0; i < hz3_get(hz3_window_count); i++) {
+        const struct hz3_window *window = &hz3_windows[i];
+        uintptr_t start = i ? (uintptr_t)window->spans : hz3_magazine_area;
+        taken |= at < window->base + window->bytes && start < at + bytes;
+    }
+    return taken;
 }
 
 static bool place_by_hint(struct hz3_window *window, size_t bytes, size_t magazines, uint64_t random)

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "back/page_map.h"
-#include "base/layout.h"
 
 /* Opens the first window. bytes: its size, which is halved until the system agrees. */
 void hz3_arena_start(size_t bytes);
@@ -27,4 +26,3 @@ extern uintptr_t hz3_magazine_area;
 extern size_t hz3_magazine_mapped; /* bytes of it */
 /* Returns the next `bytes` of that range (a multiple of 256, at most 64 KiB), or 0.  The magazines' lock is held. */
 uintptr_t hz3_arena_magazines(size_t bytes);
-extern const struct hz3_place hz3_arena_places[]; /* for readers outside: base/layout */

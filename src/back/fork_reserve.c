@@ -62,13 +62,6 @@ static void give_back_rest(void)
     hz3_unlock(&hz3_pages_lock);
 }
 
-static void renew(uint32_t granules)
-{
-    give_back_rest();
-    struct hz3_span *span = hz3_pages_alloc_untouched(granules);
-    if (span) set_aside(span);
-}
-
 size_t hz3_fork_reserve_bytes(void)
 {
     return (size_t)granules_left() << HZ3_GRANULE_SHIFT;
@@ -79,7 +72,9 @@ void hz3_fork_reserve_fill(void)
     hz3_learn();
     uint32_t granules = hz3_pages_mapped_counts() ? GRANULES_PAID : GRANULES;
     if (granules_left() > granules / 2 || !hz3_trylock(&renewing)) return;
-    renew(granules);
+    give_back_rest();
+    struct hz3_span *span = hz3_pages_alloc_untouched(granules);
+    if (span) set_aside(span);
     hz3_unlock(&renewing);
 }
 

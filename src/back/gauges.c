@@ -1,5 +1,7 @@
 #include "back/gauges.h"
 
+#include "base/layout.h"
+
 HZ3_TOGETHER HZ3_CACHE_ALIGNED HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
 
 const struct hz3_place hz3_gauge_places[] = {

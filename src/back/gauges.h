@@ -2,7 +2,7 @@
  * room, and only by the two functions here. */
 #pragma once
 
-#include "base/layout.h"
+#include "base/types.h"
 
 /* Bytes. */
 enum hz3_gauge {
@@ -37,4 +37,3 @@ HZ3_INLINE void hz3_gauge_add_locked(enum hz3_gauge gauge, size_t change)
 {
     hz3_set(hz3_gauges[gauge], hz3_get(hz3_gauges[gauge]) + change);
 }
-extern const struct hz3_place hz3_gauge_places[]; /* for readers outside: base/layout */

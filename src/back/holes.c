@@ -36,12 +36,6 @@ static bool make_one(size_t least, uint32_t age)
 void hz3_holes_make(uint32_t age)
 {
     size_t least = hz3_get(hz3_os.counts_mapped) ? LEAST_COUNTED : LEAST;
-    least = hz3_max(least, heap() >> SHIFT);
+    least = age ? hz3_max(least, heap() >> SHIFT) : hz3_max(heap() >> TRIMMED_SHIFT, 1);
     while (make_one(least, age)) continue;
-}
-
-void hz3_holes_make_all(void)
-{
-    size_t least = hz3_max(heap() >> TRIMMED_SHIFT, 1);
-    while (make_one(least, 0)) continue;
 }

@@ -9,7 +9,6 @@
 
 #include "base/types.h"
 
-/* Unmaps the clean spans that were filed at least `age` ms ago. */
+/* Unmaps the clean spans that were filed at least `age` ms ago; 0, for malloc_trim: all, down to an 8192nd of the heap.
+ */
 void hz3_holes_make(uint32_t age);
-/* For malloc_trim: unmaps all clean spans of any age, down to an 8192nd of the heap. */
-void hz3_holes_make_all(void);

@@ -2,16 +2,12 @@
 
 enum hz3_thp hz3_huge_pages;
 
-void hz3_huge_pages_learn(void)
-{
-    hz3_os_learn_huge_pages(hz3_huge_pages);
-}
-
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
 {
     if (hz3_get(hz3_pages_are_locked)) return;
     bool always = hz3_huge_pages == HZ3_THP_ALWAYS, never = hz3_huge_pages == HZ3_THP_NEVER;
-    if (always || never || hz3_huge_pages_are_broken(window, start)) hz3_os_huge_pages(start, bytes, always);
+    bool broken = hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
+    if (always || never || broken) hz3_os_huge_pages(start, bytes, always);
 }
 
 void hz3_huge_pages_refuse(uintptr_t from, uintptr_t to)

@@ -6,19 +6,11 @@
 #include "back/page_map.h"
 
 extern enum hz3_thp hz3_huge_pages; /* as the option says; const after start */
-/* Reads which huge pages the system makes; hz3_pages_lock is held. */
-void hz3_huge_pages_learn(void);
 
 /* Granules of a huge page; 1: there are none. */
 HZ3_INLINE size_t hz3_huge_page_granules(void)
 {
     return hz3_max(hz3_get(hz3_os.huge_page) >> HZ3_GRANULE_SHIFT, 1);
-}
-
-/* Whether memory from here on is to get no new huge pages. */
-HZ3_INLINE bool hz3_huge_pages_are_broken(const struct hz3_window *window, uintptr_t start)
-{
-    return hz3_granule_of(window, (void *)start) < hz3_get(window->broken);
 }
 
 /* Repeats our advice for a range that was just mapped, or moved here: the system does not know it yet.  Without advice

@@ -5,6 +5,7 @@
 #include "back/large_cache.h"
 #include "back/purge.h"
 #include "base/check.h"
+#include "base/layout.h"
 #include "os/thread_random.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "back/page_map.h"
-#include "base/layout.h"
 
 /* The largest block: a span's granules are counted in 31 bits. */
 #define HZ3_LARGE_MAX ((size_t)INT32_MAX << HZ3_GRANULE_SHIFT)
@@ -39,4 +38,3 @@ uint32_t hz3_large_take_sample(const void *p);
 
 /* Live blocks, and their usable bytes. */
 extern HZ3_ATOMIC(size_t) hz3_large_blocks, hz3_large_bytes;
-extern const struct hz3_place hz3_large_places[]; /* for readers outside: base/layout */

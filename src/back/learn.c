@@ -46,7 +46,7 @@ void hz3_learn_locked(void)
 {
     if (hz3_get(have_read) || hz3_sandboxed() || !hz3_os_learn()) return;
     hz3_set(have_read, true);
-    hz3_huge_pages_learn();
+    hz3_os_learn_huge_pages(hz3_huge_pages);
     hz3_states_advise();
     hz3_arena_advise();
     size_t limit = hz3_get(soft_limit_by_group) ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;

@@ -1,6 +1,7 @@
 #include "back/limits.h"
 
 #include "back/rent.h"
+#include "base/layout.h"
 #include "os/os.h"
 #include "os/refusal.h"
 

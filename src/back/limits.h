@@ -4,7 +4,6 @@
 #include "back/gauges.h"
 #include "back/page_map.h"
 #include "back/policy.h"
-#include "base/layout.h"
 #include "os/os.h"
 
 /* Set from the options, at the start and while the program runs. */
@@ -89,4 +88,3 @@ HZ3_INLINE size_t hz3_pages_much(void)
 {
     return (size_t)HZ3_POLICY_MUCH << hz3_get(hz3_pages_are_locked);
 }
-extern const struct hz3_place hz3_limits_places[]; /* for readers outside: base/layout */

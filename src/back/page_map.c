@@ -1,5 +1,7 @@
 #include "back/page_map.h"
 
+#include "base/layout.h"
+
 /* All that a retire writes in a descriptor is in one cache line. */
 _Static_assert(offsetof(struct hz3_span, in_central.older) == 64, "the hot part of a descriptor");
 _Static_assert(sizeof(struct hz3_span) % 128 == 0, "and the whole");

@@ -20,7 +20,6 @@
 #pragma once
 
 #include "back/span.h"
-#include "base/layout.h"
 #include "os/os.h"
 
 /* cls: changes only while no object in the granule is live.  owner: the number of a heap; may change at any time: it is
@@ -159,4 +158,3 @@ void hz3_map_own(uintptr_t start, size_t granules, unsigned owner);
 void hz3_map_skip(uintptr_t start, size_t granules);
 /* Clears the tags of a run or a large block that ended. */
 void hz3_map_clear(const struct hz3_span *span);
-extern const struct hz3_place hz3_map_places[]; /* for readers outside: base/layout */

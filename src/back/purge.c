@@ -15,18 +15,11 @@ enum {
     WAIT_MS = 1000, /* for another thread's purge, which may be gone: in a child not made by fork */
 };
 
-HZ3_ATOMIC(uint32_t) hz3_pages_being_purged;
+HZ3_ATOMIC(uint32_t) hz3_pages_being_purged, hz3_pages_refused_at;
 static _Thread_local bool purging_here; /* this thread is purging one of them */
 static bool awaited;                    /* somebody waits for the end of one; under that lock */
 static HZ3_ATOMIC(uint32_t) ended;      /* how many ended that were awaited */
-static HZ3_ATOMIC(uint32_t) refused_at; /* ms, when the system last refused to purge; a hint, 0: never */
-static HZ3_ATOMIC(size_t) heeded;       /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
-
-bool hz3_pages_refused(void)
-{
-    uint32_t at = hz3_get(refused_at);
-    return at && (uint32_t)hz3_os_now_ms() - at < HZ3_POLICY_LATER_MS;
-}
+static HZ3_ATOMIC(size_t) acted_on;     /* the part of hz3_os_broken that hz3_pages_stay_broken has acted on */
 
 /* Gives back the pages of tables that describe nothing but granules [first, end), which are free: of state bytes, all
  * 0, and of bitmaps, which the next runs there clear. */
@@ -46,7 +39,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
     bool purged = unmapped || hz3_range_purge(start, bytes);
     if (!purged) unmapped = hz3_range_unmap(start, bytes);
     if (!purged && !unmapped) {
-        hz3_set(refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
+        hz3_set(hz3_pages_refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;
     }
     purge_tables(window, first, first + granules);
@@ -107,14 +100,6 @@ static void mend_edges(struct hz3_span *span)
     hz3_unlock(&hz3_pages_lock);
 }
 
-/* How many granules a page of the coarsest table describes. */
-static size_t described_by_page(const struct hz3_window *window)
-{
-    size_t bitmaps = hz3_os.page / sizeof *window->free;
-    if (!hz3_state_tables) return bitmaps;
-    return hz3_max(bitmaps, hz3_os.page << hz3_state_table_shift(hz3_state_tables - 1) >> HZ3_GRANULE_SHIFT);
-}
-
 static struct hz3_span *clean_or_unmapped(struct hz3_window *window, size_t granule)
 {
     struct hz3_span *span = hz3_spans_neighbour(window, granule, HZ3_SPAN_CLEAN);
@@ -143,7 +128,9 @@ static size_t empty_to(struct hz3_window *window, size_t granule, size_t most)
 static void purge_shared_tables(const struct hz3_span *span, size_t from, size_t to)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t begin = hz3_first_granule(window, span), page = described_by_page(window);
+    unsigned coarsest = hz3_state_tables ? hz3_state_table_shift(hz3_state_tables - 1) : 0;
+    size_t begin = hz3_first_granule(window, span), page = hz3_os.page / sizeof *window->free; /* granules of a page */
+    page = hz3_max(page, hz3_os.page << coarsest >> HZ3_GRANULE_SHIFT);
     bool guard = span->kind == HZ3_SPAN_UNMAPPED && begin < from; /* a hole takes in the guard before it */
     size_t left = (from - guard) & -page, right = hz3_round_up(to, page);
     size_t first = empty_from(window, begin, left), end = empty_to(window, begin + span->granules, right);
@@ -266,8 +253,8 @@ void hz3_pages_stay_broken(void)
 {
     size_t broken = hz3_get(hz3_os_broken),
            much = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_SHARE, HZ3_POLICY_STEP);
-    if (hz3_huge_pages == HZ3_THP_ALWAYS || broken - hz3_get(heeded) < much) return;
-    hz3_set(heeded, broken);
+    if (hz3_huge_pages == HZ3_THP_ALWAYS || broken - hz3_get(acted_on) < much) return;
+    hz3_set(acted_on, broken);
     for (uint32_t i = 0; i < hz3_load(hz3_window_count, memory_order_acquire); i++) {
         struct hz3_window *window = &hz3_windows[i];
         hz3_lock(&hz3_pages_lock);
@@ -300,7 +287,7 @@ static void purge_excess(size_t keep, size_t most)
     if (keep < hz3_pages_much())
         hz3_pages_stay_broken();
     else
-        hz3_set(heeded, hz3_get(hz3_os_broken));
+        hz3_set(acted_on, hz3_get(hz3_os_broken));
 }
 
 void hz3_pages_make_room(size_t bytes)

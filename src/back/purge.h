@@ -3,6 +3,7 @@
 #pragma once
 
 #include "back/page_map.h"
+#include "back/policy.h"
 
 /* Frees an allocated span that nobody used for `age` ms, and purges it at once; returns the bytes purged. */
 size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pages);
@@ -22,7 +23,12 @@ void hz3_pages_stay_broken(void);
 void hz3_pages_enforce_limits(void);
 
 /* Whether the system refused, a short while ago, to take pages back (they are locked, say). */
-bool hz3_pages_refused(void);
+extern HZ3_ATOMIC(uint32_t) hz3_pages_refused_at; /* ms; a hint, 0: never */
+HZ3_INLINE bool hz3_pages_refused(void)
+{
+    uint32_t at = hz3_get(hz3_pages_refused_at);
+    return unlikely(at) && (uint32_t)hz3_os_now_ms() - at < HZ3_POLICY_LATER_MS;
+}
 /* In a forked child: forgets the purges of other threads. */
 void hz3_pages_after_fork(void);
 

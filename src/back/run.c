@@ -1,6 +1,5 @@
 #include "back/run.h"
 
-#include "back/fresh.h"
 #include "back/gauges.h"
 #include "back/pages.h"
 #include "back/states.h"
@@ -28,25 +27,19 @@ static HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
     return window->free[hz3_first_granule(window, run)];
 }
 
-static bool starts(const struct hz3_span *run, size_t i, const void *p)
+const void *hz3_run_slot(const struct hz3_span *run, const void *p)
 {
-    return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+    return (const void *)(run->start + hz3_run_index(run, p) * hz3_class_size(run->cls));
 }
 
 bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 {
-    return starts(run, hz3_run_index(run, p), p);
+    return hz3_run_index(run, p) < hz3_get(run->bump) && hz3_run_slot(run, p) == p;
 }
 
 bool hz3_run_is_slot(const struct hz3_span *run, const void *p)
 {
-    size_t i = hz3_run_index(run, p);
-    return i < hz3_class_info[run->cls].objects && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
-}
-
-const void *hz3_run_slot(const struct hz3_span *run, const void *p)
-{
-    return (const void *)(run->start + hz3_run_index(run, p) * hz3_class_size(run->cls));
+    return hz3_run_index(run, p) < hz3_class_info[run->cls].objects && hz3_run_slot(run, p) == p;
 }
 
 static void count(const struct hz3_span *run, bool more)

@@ -14,6 +14,10 @@ void hz3_run_free(struct hz3_span *run); /* live == 0 */
 /* Takes up to `want` objects, lowest address first; returns how many.  Only the holder may call it. */
 unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
 
+/* In lane secure wipes and shuffles `taken` objects that the run hands out (secure/wiped_fresh.c); the last `fresh` of
+ * them were never handed out.  Only the holder may call it. */
+void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh);
+
 /* Retires the leading objects of n that lie in `run`, at least the first one; returns how many.  Writes each word of
  * the bitmap once for consecutive neighbours.  Ends the process if one is no object that was handed out.  One thread at
  * a time; `held`: the run's holder may take objects meanwhile. */

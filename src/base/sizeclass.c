@@ -1,5 +1,7 @@
 #include "base/sizeclass.h"
 
+#include "base/layout.h"
+
 uint8_t hz3_class_table_of_malloc[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 uint8_t hz3_class_table_hidden[HZ3_SMALL_MAX / HZ3_UNIT + 1];
 struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];

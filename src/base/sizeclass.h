@@ -2,7 +2,7 @@
  * More steps of 16 bytes cost far more memory, in runs that stay half empty, than they save. */
 #pragma once
 
-#include "base/layout.h"
+#include "base/types.h"
 
 struct hz3_class_info {
     uint32_t size;     /* bytes of one object */
@@ -46,4 +46,3 @@ HZ3_INLINE size_t hz3_class_size(unsigned cls)
 /* The smallest class whose objects hold `size` bytes and all start at multiples of `alignment` (a power of two <= 64
  * KiB); 0: there is none.  A run starts at a granule, so the alignment only has to divide the size. */
 unsigned hz3_class_aligned(size_t size, size_t alignment);
-extern const struct hz3_place hz3_sizeclass_places[]; /* for readers outside: base/layout */

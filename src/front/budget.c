@@ -2,7 +2,7 @@
 
 #include "base/sizeclass.h"
 #include "front/evict.h"
-#include HZ3_SECURE_H
+#include "front/outgoing.h"
 
 enum {
     STORE_MAX = 8, /* magazines that a class stores */
@@ -146,7 +146,7 @@ void hz3_budget_earn_store(struct hz3_thread *self, unsigned cls)
 
 static void rest(struct hz3_thread *self)
 {
-    if (hz3_outbox) hz3_evict_outbox(hz3_outbox);
+    if (hz3_outbox) hz3_outgoing_flush(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         bool missed = self->cache.missed[cls];
         self->cache.missed[cls] = false;
@@ -168,8 +168,7 @@ void hz3_cache_pass_epoch(uint32_t epoch)
 
 void hz3_budget_settle(struct hz3_thread *self)
 {
-    if (hz3_outbox) hz3_evict_outbox(hz3_outbox);
-    hz3_quarantine_flush(hz3_outbox);
+    hz3_evict_outbox(hz3_outbox);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
         if (earned) {

@@ -4,7 +4,6 @@
 #include "front/budget.h"
 #include "front/evict.h"
 #include "front/refill.h"
-#include "front/spares.h"
 #include "front/threads.h"
 #include "middle/transfer_cache.h"
 #include "os/asleep.h"

@@ -2,7 +2,6 @@
 
 #include "back/limits.h"
 #include "front/outgoing.h"
-#include "front/spares.h"
 #include "middle/owner_stash.h"
 #include HZ3_SECURE_H
 
@@ -50,13 +49,18 @@ void hz3_evict_classes(struct hz3_cache *cache)
 
 void hz3_evict_outbox(struct hz3_outbox *outbox)
 {
-    hz3_outgoing_flush(outbox);
+    if (outbox) hz3_outgoing_flush(outbox);
+    hz3_quarantine_flush(outbox);
+}
+
+HZ3_RACY size_t hz3_evict_waiting(const struct hz3_outbox *outbox, unsigned cls)
+{
+    return outbox ? hz3_outgoing_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls) : 0;
 }
 
 void hz3_evict_all(struct hz3_thread *thread)
 {
-    if (*thread->outbox) hz3_evict_outbox(*thread->outbox);
-    hz3_quarantine_flush(*thread->outbox);
+    hz3_evict_outbox(*thread->outbox);
     hz3_evict_classes(&thread->cache);
 }
 

@@ -14,8 +14,9 @@ HZ3_INLINE void hz3_evict_previous(struct hz3_cache *cache, unsigned cls, unsign
 /* All magazines of a class; of all classes. */
 void hz3_evict_class(struct hz3_cache *cache, unsigned cls);
 void hz3_evict_classes(struct hz3_cache *cache);
-/* All that is in an outbox. */
+/* All that is in an outbox, which may be NULL; how many objects of the class that is. */
 void hz3_evict_outbox(struct hz3_outbox *outbox);
+size_t hz3_evict_waiting(const struct hz3_outbox *outbox, unsigned cls);
 /* All that the thread has. */
 void hz3_evict_all(struct hz3_thread *thread);
 /* Retires objects of other heaps: else neighbours in a cache line would belong to two threads from then on.  A magazine

@@ -3,7 +3,6 @@
 #include "base/sizeclass.h"
 #include "front/outgoing.h"
 #include "front/refill.h"
-#include "front/spares.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
@@ -28,12 +27,6 @@ HZ3_INLINE bool may_exchange(struct hz3_cache *cache, unsigned cls, uint8_t *tur
     return hz3_gate_is_open();
 }
 
-/* A swap that counts as a miss, and may earn room, takes the slow path. */
-HZ3_INLINE bool may_swap(const struct hz3_cache *cache, unsigned cls)
-{
-    return has_all_room(cache, cls) || (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS;
-}
-
 /* Of `objects` in it. */
 HZ3_INLINE void *load_and_pop(struct hz3_cache *cache, unsigned cls, void **top, unsigned objects)
 {
@@ -50,7 +43,9 @@ HZ3_INLINE void *malloc_by_swap(struct hz3_thread *self, unsigned cls, void **fu
     cache->freed_only[cls] = false;
     cache->counted[cls] = 0;
     self->due |= cache->stored[cls] > 0;
-    if (cache->stored[cls] || !hz3_cache_is_roomy(cache, cls, full) || !may_swap(cache, cls)) return NULL;
+    if (cache->stored[cls] || !hz3_cache_is_roomy(cache, cls, full)) return NULL;
+    /* A swap that counts as a miss, and may earn room, takes the slow path. */
+    if (!has_all_room(cache, cls) && (cache->stats.swap + 1) % HZ3_SWAPS_PER_MISS == 0) return NULL;
     cache->stats.swap++;
     cache->previous[cls] = cache->top[cls];
     return load_and_pop(cache, cls, full, objects);

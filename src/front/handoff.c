@@ -1,5 +1,6 @@
 #include "front/handoff.h"
 
+#include "base/layout.h"
 #include "os/lock.h"
 
 static struct {

@@ -5,7 +5,6 @@
  * Call with hz3_threads_lock held, except in a forked child. */
 #pragma once
 
-#include "base/layout.h"
 #include "front/thread.h"
 
 enum { HZ3_HANDOFFS = 16 };
@@ -25,4 +24,3 @@ void hz3_handoff_vacate(unsigned handoff);
 /* In a forked child: vacates the slots that a thread of the parent had claimed, or all slots unless the structures are
  * `whole`. */
 void hz3_handoff_after_fork(bool whole);
-extern const struct hz3_place hz3_handoff_places[]; /* for readers outside: base/layout */

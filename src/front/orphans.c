@@ -1,9 +1,8 @@
 #include "front/orphans.h"
 
+#include "base/layout.h"
 #include "front/evict.h"
-#include "front/outgoing.h"
 #include "front/registry.h"
-#include HZ3_SECURE_H
 
 enum {
     NOTES = (HZ3_MAGAZINE_BYTES - 2 * sizeof(void *)) / sizeof(uint32_t), /* on a page, which is a magazine's memory */
@@ -26,7 +25,7 @@ static struct {
     uint8_t count[HZ3_CLASS_VALUES];                   /* of notes on the last page; the others are full */
     HZ3_ATOMIC(bool) idle[HZ3_CLASS_VALUES];           /* nothing was taken since the last trim */
 } pages;
-static HZ3_ATOMIC(size_t) waiting;
+HZ3_ATOMIC(size_t) hz3_orphans_waiting;
 static struct hz3_magazine *fresh; /* empty magazines that are not used yet, while the child notes */
 
 /* ---- at the fork ---- */
@@ -64,7 +63,7 @@ static void note_magazine(unsigned cls, void **top)
 {
     const struct hz3_magazine *magazine = hz3_magazine_of(top);
     if (hz3_is_stub(top)) return;
-    if (note(cls, magazine, (unsigned)(top - (void **)magazine->word))) hz3_add(waiting, full_bytes(cls));
+    if (note(cls, magazine, (unsigned)(top - (void **)magazine->word))) hz3_add(hz3_orphans_waiting, full_bytes(cls));
 }
 
 void hz3_orphans_note(const struct hz3_thread *gone)
@@ -105,7 +104,7 @@ static uint32_t take(unsigned cls)
             hz3_set(pages.last[cls], page->below);
             pages.count[cls] = NOTES;
         }
-        if (cls != NO_CLASS) hz3_sub(waiting, full_bytes(cls));
+        if (cls != NO_CLASS) hz3_sub(hz3_orphans_waiting, full_bytes(cls));
     }
     hz3_unlock(&hz3_orphans_lock);
     if (used) hz3_magazine_put(cls, (struct hz3_magazine *)used);
@@ -146,7 +145,6 @@ static bool clear_one_without_class(void)
         hz3_magazine_put(0, (struct hz3_magazine *)place);
     } else {
         hz3_evict_outbox((struct hz3_outbox *)place);
-        hz3_quarantine_flush((struct hz3_outbox *)place);
         hz3_outbox_put((struct hz3_outbox *)place);
     }
     return true;
@@ -195,10 +193,8 @@ static void count_magazine(void *place, unsigned index, void *to)
 
 static void count_outbox(void *place, unsigned magazines, void *to)
 {
-    const struct hz3_outbox *outbox = place;
     struct count *count = to;
-    if (magazines) return; /* it is empty ones */
-    count->objects += hz3_outgoing_objects(outbox, count->cls) + hz3_quarantine_objects(outbox, count->cls);
+    if (!magazines) count->objects += hz3_evict_waiting(place, count->cls); /* else it is empty ones */
 }
 
 size_t hz3_orphans_objects(unsigned cls)
@@ -207,11 +203,6 @@ size_t hz3_orphans_objects(unsigned cls)
     each_note(cls, count_magazine, &count);
     each_note(NO_CLASS, count_outbox, &count);
     return count.objects;
-}
-
-size_t hz3_orphans_waiting(void)
-{
-    return hz3_get(waiting);
 }
 
 const struct hz3_place hz3_orphans_places[] = {

@@ -17,7 +17,6 @@ struct hz3_magazine *hz3_orphans_pop(unsigned cls);
 /* Retires what lay untouched since the last call, a page of notes at most; or `all`.  Class 0: what is of no class. */
 void hz3_orphans_trim(unsigned cls, bool all);
 
-size_t hz3_orphans_objects(unsigned cls);           /* in magazines, and in outboxes */
-size_t hz3_orphans_waiting(void);                   /* bytes, each magazine counted as full */
-extern struct hz3_lock hz3_orphans_lock;            /* for fork */
-extern const struct hz3_place hz3_orphans_places[]; /* for readers outside: base/layout */
+size_t hz3_orphans_objects(unsigned cls);      /* in magazines, and in outboxes */
+extern HZ3_ATOMIC(size_t) hz3_orphans_waiting; /* bytes, each magazine counted as full */
+extern struct hz3_lock hz3_orphans_lock;       /* for fork */

@@ -1,7 +1,7 @@
 #include "front/outgoing.h"
 
 #include "base/sizeclass.h"
-#include "front/spares.h"
+#include "front/thread.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
 
@@ -19,11 +19,6 @@ bool hz3_outgoing_send_chain(int owner, unsigned cls, struct hz3_stack_chain cha
     return (owner != HZ3_NO_OWNER && hz3_heap_is_in_use((unsigned)owner) &&
             hz3_owner_stash_push_chain((unsigned)owner, cls, chain)) ||
            hz3_transfer_push_chain(cls, chain);
-}
-
-static unsigned capacity_of(unsigned cls)
-{
-    return (unsigned)hz3_max(1, hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load));
 }
 
 /* Sends the outgoing magazine of a slot, if there is one, or retires its objects.  own: this thread freed them. */
@@ -55,7 +50,8 @@ void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned
             return;
         }
         magazine->header.key = (uint16_t)key;
-        *slot = hz3_magazine_open(magazine, capacity_of(cls));
+        size_t room = hz3_min(OUTGOING_BYTES / hz3_class_size(cls), hz3_class_info[cls].load);
+        *slot = hz3_magazine_open(magazine, (unsigned)hz3_max(room, 1));
     }
     *++*slot = p;
 }

@@ -16,12 +16,6 @@ static bool have_magazine(struct hz3_thread *self, unsigned cls)
     return magazine;
 }
 
-/* Puts n objects into the empty loaded magazine; malloc will take the first one first. */
-static void fill(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
-{
-    while (n) *++self->cache.top[cls] = objects[--n];
-}
-
 /* Fills the loaded magazine from runs; `fresh`: from a new one if need be. */
 static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
 {
@@ -29,7 +23,7 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     enum hz3_refill_source source;
     if (!have_magazine(self, cls)) return false;
     unsigned got = hz3_central_refill(self->heap, cls, objects, self->cache.capacity[cls], fresh, &source);
-    fill(self, cls, objects, got);
+    for (unsigned n = got; n; n--) *++self->cache.top[cls] = objects[n - 1]; /* malloc will take the first one first */
     self->cache.stats.held += source == HZ3_REFILL_HELD;
     self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
     self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;
@@ -53,7 +47,7 @@ bool hz3_refill(struct hz3_thread *self, unsigned cls)
     struct hz3_magazine *magazine;
     if ((magazine = hz3_owner_stash_pop(self->cache.owner, cls)))
         self->cache.stats.stash++;
-    else if ((magazine = hz3_transfer_pop(cls)) || (magazine = hz3_orphans_pop(cls)))
+    else if ((magazine = hz3_transfer_pop(cls)) || (hz3_get(hz3_orphans_waiting) && (magazine = hz3_orphans_pop(cls))))
         self->cache.stats.transfer++;
     else if (carve(self, cls, false))
         return true;

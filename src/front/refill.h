@@ -2,7 +2,7 @@
  * transfer cache, a run with room, the stashes of other heaps, a new run. */
 #pragma once
 
-#include "front/spares.h"
+#include "front/thread.h"
 
 /* Loads a closed, not empty magazine from elsewhere.  The loaded one, which is empty, becomes the previous one. */
 HZ3_INLINE void hz3_refill_load(struct hz3_cache *cache, unsigned cls, struct hz3_magazine *magazine)

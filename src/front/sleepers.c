@@ -39,20 +39,18 @@ HZ3_RACY static struct taken take(const struct hz3_thread *sleeper, unsigned cls
     return taken;
 }
 
-/* Unless the thread wrote there.  It may have taken the object at `top`, of which nobody reads the word then. */
-static void put_back(const struct taken *taken, unsigned i)
-{
-    void *none = NULL;
-    hz3_cas(*word_at(taken->from, i), &none, *object_of(taken, i), memory_order_relaxed, memory_order_relaxed);
-}
-
 /* After the barrier: keeps what was the visitor's to take, and raises the floor to it.  Returns how many.  slept: since
  * the barrier there was a time when the thread was at work nowhere, not even at `top`. */
 HZ3_RACY static unsigned keep(const struct hz3_thread *sleeper, unsigned cls, const struct taken *taken, bool slept)
 {
     unsigned at = (unsigned)(sleeper->cache.top[cls] - taken->from->word), i = taken->first;
     while (i <= taken->last && i < at + slept && *object_of(taken, i) && !hz3_get(*word_at(taken->from, i))) i++;
-    for (unsigned j = i; j <= taken->last && j <= at; j++) put_back(taken, j);
+    /* Puts the rest back, unless the thread wrote there.  It may have taken the object at `top`, of which nobody reads
+     * the word then. */
+    for (unsigned j = i; j <= taken->last && j <= at; j++) {
+        void *none = NULL;
+        hz3_cas(*word_at(taken->from, j), &none, *object_of(taken, j), memory_order_relaxed, memory_order_relaxed);
+    }
     taken->from->header.floor = (uint8_t)(i - 1);
     return i - taken->first;
 }

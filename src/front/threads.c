@@ -1,13 +1,13 @@
 #include "front/threads.h"
 
 #include "back/limits.h"
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "front/budget.h"
 #include "front/evict.h"
 #include "front/handoff.h"
 #include "front/heap.h"
 #include "front/orphans.h"
-#include "front/outgoing.h"
 #include "front/registry.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
@@ -24,14 +24,14 @@ enum {
      * time never comes for a thread that joins in the first destructor of all. */
     LAST_ENDING = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
     BUILT_MUCH = 32, /* slow calls.  A thread of fewer has little to free, and should not have to end so often */
-    CROWD_MIN = 64,  /* so many threads are a crowd */
-    CROWD_LEFT = 8,  /* it has dispersed when this share of it is left, or less */
+    BURST_MIN = 64,  /* so many threads are a burst */
+    BURST_LEFT = 8,  /* it is over when this share of it is left, or less */
 };
 
 struct hz3_lock hz3_threads_lock;
 HZ3_ATOMIC(uint32_t) hz3_threads_none;
 static unsigned joined;               /* how many threads have joined; under hz3_threads_lock, as the two below */
-static unsigned crowd;                /* the most there were since a crowd dispersed */
+static unsigned burst;                /* the most there were since one was over */
 HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had when the last one did */
 static struct hz3_cache_stats dead;   /* the counters of threads that left */
 static pthread_key_t exit_key;
@@ -147,11 +147,11 @@ static bool stays(struct hz3_thread *self)
     return early && pthread_setspecific(exit_key, self) == 0;
 }
 
-struct hz3_departure hz3_threads_leave(void)
+struct hz3_thread_end hz3_threads_leave(void)
 {
     struct hz3_thread *self = &hz3_thread;
-    struct hz3_departure departure = {.left = self->state == HZ3_THREAD_JOINED && !stays(self)};
-    if (!departure.left) return departure;
+    struct hz3_thread_end end = {.left = self->state == HZ3_THREAD_JOINED && !stays(self)};
+    if (!end.left) return end;
     hz3_gate_enter_at_last();
     hz3_thread_go_inside(self);
     hz3_budget_settle(self);
@@ -165,22 +165,15 @@ struct hz3_departure hz3_threads_leave(void)
     hz3_lock(&hz3_threads_lock);
     hz3_registry_close(self->entry);
     unregister(self);
-    departure.dispersed = crowd >= CROWD_MIN && joined * CROWD_LEFT <= crowd;
-    departure.last = !joined;
-    if (departure.dispersed) crowd = joined;
-    if (departure.last) set_nobody_left(true);
+    end.burst_over = burst >= BURST_MIN && joined * BURST_LEFT <= burst;
+    end.last = !joined;
+    if (end.burst_over) burst = joined;
+    if (end.last) set_nobody_left(true);
     hz3_unlock(&hz3_threads_lock);
     self->state = HZ3_THREAD_LEFT;
     hz3_gate_leave();
     hz3_gate_give_up_slot();
-    return departure;
-}
-
-/* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
-static int number_of(pthread_t thread)
-{
-    clockid_t clock;
-    return pthread_getcpuclockid(thread, &clock) == 0 ? (int)~(clock >> 3) : 0;
+    return end;
 }
 
 HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
@@ -197,17 +190,19 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         return;
     }
     hz3_sandbox_join();
+    clockid_t clock;
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);
     take_handoff(self, heap);
     self->self = pthread_self();
-    self->tid = number_of(self->self);
+    /* Linux makes the number of a thread's clock of the thread's number, which no system call would tell. */
+    self->tid = pthread_getcpuclockid(self->self, &clock) == 0 ? (int)~(clock >> 3) : 0;
     self->outbox = &hz3_outbox;
     struct hz3_registry_entry *lost = hz3_registry_add(self->entry, self, heap);
     if (lost) unregister_lost(lost);
     if (joined++ == 0) set_nobody_left(false);
     hz3_set(hz3_threads_several, joined > 1);
-    crowd = hz3_max(crowd, joined);
+    burst = hz3_max(burst, joined);
     hz3_unlock(&hz3_threads_lock);
     self->entry->gate_slot = hz3_gate_claim_slot();
     self->state = HZ3_THREAD_JOINED;
@@ -235,7 +230,7 @@ static void forget_others(struct hz3_thread *self, bool whole)
     hz3_orphans_noted();
     hz3_registry_keep(own);
     joined = own != NULL;
-    crowd = joined;
+    burst = joined;
 }
 
 void hz3_cache_after_fork(bool whole)
@@ -306,8 +301,7 @@ HZ3_RACY unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum)
 /* Both may be NULL. */
 HZ3_RACY static size_t count(const struct hz3_cache *cache, const struct hz3_outbox *outbox, unsigned cls)
 {
-    size_t waiting = outbox ? hz3_outgoing_objects(outbox, cls) + hz3_quarantine_objects(outbox, cls) : 0;
-    return (cache ? hz3_cache_count(cache, cls) : 0) + waiting;
+    return (cache ? hz3_cache_count(cache, cls) : 0) + hz3_evict_waiting(outbox, cls);
 }
 
 HZ3_RACY size_t hz3_cache_objects(unsigned cls)

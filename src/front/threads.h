@@ -1,7 +1,6 @@
 /* The list of threads: joining, leaving, forks, and sums over all threads. */
 #pragma once
 
-#include "base/layout.h"
 #include "front/thread.h"
 
 extern struct hz3_lock hz3_threads_lock;
@@ -12,12 +11,12 @@ extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: no thread that joined i
 void hz3_cache_start(void (*at_end)(void *));
 /* Call in at_end: hands this thread's cache on, or arranges that at_end runs once more after the destructors of others.
  * Returns what reclaim has to know. */
-struct hz3_departure {
-    bool left;      /* the thread had joined and has left; if not, the rest is false */
-    bool last;      /* no other thread is left */
-    bool dispersed; /* few threads are left of a crowd: later there may be none to give back what it left */
+struct hz3_thread_end {
+    bool left;       /* the thread had joined and has left; if not, the rest is false */
+    bool last;       /* no other thread is left */
+    bool burst_over; /* few threads are left of a burst: later there may be none to give back what it left */
 };
-struct hz3_departure hz3_threads_leave(void);
+struct hz3_thread_end hz3_threads_leave(void);
 /* Gives a new thread a heap, and what a predecessor left there; or its state says why not. */
 void hz3_threads_join(struct hz3_thread *self);
 
@@ -46,4 +45,3 @@ unsigned hz3_cache_stats_sum(struct hz3_cache_stats *sum);
 size_t hz3_cache_objects(unsigned cls);
 /* Bytes of the objects that this thread holds. */
 size_t hz3_cache_bytes(void);
-extern const struct hz3_place hz3_threads_places[]; /* for readers outside: base/layout */

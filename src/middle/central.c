@@ -4,6 +4,7 @@
 #include "back/pages.h"
 #include "back/run.h"
 #include "base/check.h"
+#include "base/layout.h"
 #include "base/sizeclass.h"
 
 enum { BUCKETS = 8, UNLISTED = BUCKETS };

@@ -7,7 +7,6 @@
  * Locks, in order: heap, class, page pool. */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 
 struct hz3_heap {
@@ -63,4 +62,3 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
 uint64_t hz3_central_retired(unsigned cls); /* objects, ever */
 
 void hz3_central_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
-extern const struct hz3_place hz3_central_places[];               /* for readers outside: base/layout */

@@ -1,5 +1,7 @@
 #include "middle/magazine.h"
 
+#include "base/layout.h"
+
 enum {
     EMPTY_STACKS = 16,
     BATCH = 4, /* magazines taken from the area at a time, and written; these neighbours are one thread's */
@@ -11,23 +13,6 @@ static struct {
 } HZ3_CACHE_ALIGNED empties[EMPTY_STACKS];
 
 _Static_assert(HZ3_MAGAZINE_AREA_BITS <= HZ3_STACK_NUMBER_BITS + 8, "every magazine of the area has a number");
-
-size_t hz3_stack_objects(struct hz3_stack *stack)
-{
-    /* How full a magazine is can only be read after it was taken. */
-    struct hz3_magazine *taken = NULL, *magazine;
-    size_t objects = 0;
-    for (int n = 0; n < HZ3_STACK_MAX && (magazine = hz3_stack_pop(stack)); n++) {
-        objects += hz3_magazine_count(magazine);
-        hz3_set(magazine->header.next, taken ? hz3_magazine_number(taken) : 0);
-        taken = magazine;
-    }
-    while ((magazine = taken)) {
-        taken = hz3_magazine_below(magazine);
-        hz3_stack_push(stack, magazine);
-    }
-    return objects;
-}
 
 struct hz3_magazine *hz3_magazine_carve(void)
 {

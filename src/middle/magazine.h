@@ -14,7 +14,6 @@
 #pragma once
 
 #include "back/arena.h"
-#include "base/layout.h"
 #include "middle/stack.h"
 #include "os/lock.h"
 
@@ -139,8 +138,6 @@ HZ3_INLINE unsigned hz3_stack_count(struct hz3_stack *stack)
 {
     return hz3_stack_count_of(hz3_get(stack->head));
 }
-/* How many objects its magazines hold.  Takes all magazines out to count, and puts them back. */
-size_t hz3_stack_objects(struct hz3_stack *stack);
 
 /* Empty magazines.  `hint` spreads threads over several stacks. */
 struct hz3_magazine *hz3_magazine_get(unsigned hint); /* or NULL: no memory */
@@ -159,4 +156,3 @@ HZ3_INLINE struct hz3_magazine *hz3_magazine_get_bundle(unsigned hint)
 }
 void hz3_magazine_stock_up(void);
 extern struct hz3_lock hz3_magazine_lock;            /* for fork */
-extern const struct hz3_place hz3_magazine_places[]; /* for readers outside: base/layout */

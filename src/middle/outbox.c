@@ -1,6 +1,7 @@
 #include "middle/outbox.h"
 
 #include "back/arena.h"
+#include "base/layout.h"
 
 enum {
     /* The area deals out powers of two. */
@@ -35,8 +36,7 @@ struct hz3_outbox *hz3_outbox_get(void)
     if (likely(hz3_outbox != NULL)) return hz3_outbox;
     struct hz3_outbox *outbox = take();
     if (!outbox) return NULL;
-    *outbox = (struct hz3_outbox){.remote_hint = false};
-    for (int i = 0; i < HZ3_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
+    hz3_outbox_clear(outbox);
     hz3_fence(memory_order_release); /* statistics look into other threads' outboxes */
     return hz3_outbox = outbox;
 }
@@ -53,6 +53,5 @@ void hz3_outbox_put(struct hz3_outbox *outbox)
 const struct hz3_place hz3_outbox_places[] = {
     HZ3_NUMBER("outbox.size", sizeof(struct hz3_outbox)),
     HZ3_FIELD("outbox.outgoing", struct hz3_outbox, outgoing),
-    HZ3_FIELD("outbox.waiting", struct hz3_outbox, waiting),
-    HZ3_PLACES_END,
+    HZ3_OUTBOX_PLACES HZ3_PLACES_END,
 };

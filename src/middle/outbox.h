@@ -3,7 +3,6 @@
  * thread ends. */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 
 enum {
@@ -20,11 +19,19 @@ struct hz3_outbox {
     uint32_t waited;                   /* how many ever began to wait, wrapping */
 };
 
+HZ3_INLINE void hz3_outbox_clear(struct hz3_outbox *outbox)
+{
+    *outbox = (struct hz3_outbox){.remote_hint = false};
+    for (int i = 0; i < HZ3_OUTGOING; i++) outbox->outgoing[i] = HZ3_STUB_TOP;
+}
+
+/* Beside `outgoing`, in the layout. */
+#define HZ3_OUTBOX_PLACES HZ3_FIELD("outbox.waiting", struct hz3_outbox, waiting),
+
 extern HZ3_HIDDEN _Thread_local struct hz3_outbox *hz3_outbox; /* or NULL */
 
 /* Returns this thread's outbox, and makes one if need be.  NULL: no memory, or the thread must not have one. */
 struct hz3_outbox *hz3_outbox_get(void);
 /* Puts an empty outbox away for other threads. */
 void hz3_outbox_put(struct hz3_outbox *outbox);
-extern struct hz3_lock hz3_outbox_lock;            /* for fork */
-extern const struct hz3_place hz3_outbox_places[]; /* for readers outside: base/layout */
+extern struct hz3_lock hz3_outbox_lock; /* for fork */

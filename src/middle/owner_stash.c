@@ -1,5 +1,6 @@
 #include "middle/owner_stash.h"
 
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
@@ -61,11 +62,6 @@ size_t hz3_owner_stash_in_flight(unsigned owner)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-static bool has_room(unsigned owner, size_t bytes)
-{
-    return hz3_owner_stash_in_flight(owner) + bytes + UNBOOKED_BYTES <= hz3_heap_in_flight_max(owner);
-}
-
 size_t hz3_owner_stash_waiting(void)
 {
     size_t bytes = 0;
@@ -109,8 +105,9 @@ static unsigned count(unsigned owner, unsigned cls)
 HZ3_INLINE bool push(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);
+    size_t after = hz3_owner_stash_in_flight(owner) + chain.nodes * booking[cls].bytes + UNBOOKED_BYTES;
     /* Several threads may see room for their bytes at the same time, and each use it. */
-    return has_room(owner, chain.nodes * booking[cls].bytes) && put(&stashes[owner], cls, chain, hz3_max(max, 1u));
+    return after <= hz3_heap_in_flight_max(owner) && put(&stashes[owner], cls, chain, hz3_max(max, 1u));
 }
 
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)

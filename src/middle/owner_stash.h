@@ -7,7 +7,6 @@
  * HZ3_S44_OWNER_STASH every push is refused, and there is nothing to pop (no_owner_stash.c). */
 #pragma once
 
-#include "base/layout.h"
 #include "middle/magazine.h"
 
 void hz3_owner_stash_start(void);
@@ -31,4 +30,3 @@ size_t hz3_owner_stash_objects(unsigned cls);
 /* Bytes that wait for an owner; for all owners.  May be too low by 512 KiB for each owner. */
 size_t hz3_owner_stash_in_flight(unsigned owner);
 size_t hz3_owner_stash_waiting(void);
-extern const struct hz3_place hz3_stash_places[]; /* for readers outside: base/layout */

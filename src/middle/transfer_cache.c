@@ -1,5 +1,6 @@
 #include "middle/transfer_cache.h"
 
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 
@@ -10,7 +11,7 @@ static struct {
     struct hz3_stack stack;
     HZ3_ATOMIC(unsigned) low; /* fewest magazines in it since the last trim */
     unsigned max;             /* const after start, as is: */
-    uint32_t bytes;           /* of objects, in a full magazine */
+    size_t bytes;             /* of objects, in a full magazine */
 } HZ3_CACHE_ALIGNED cache[HZ3_CLASS_VALUES];
 
 static size_t total_max; /* const after start */
@@ -19,23 +20,13 @@ static size_t total_max; /* const after start */
 static HZ3_ATOMIC(size_t) waiting;
 static _Thread_local ptrdiff_t unsettled;
 
-static size_t magazine_bytes(unsigned cls)
-{
-    return cache[cls].bytes;
-}
-
-/* How many magazines of the class a bound of `bytes` allows. */
-static unsigned magazines_max(unsigned cls, size_t bytes)
-{
-    return (unsigned)hz3_min(hz3_max(bytes / magazine_bytes(cls), MAGAZINES_MIN), HZ3_STACK_MAX);
-}
-
 void hz3_transfer_start(size_t bytes)
 {
     total_max = hz3_max(FULL_CLASSES * hz3_min(bytes, SIZE_MAX / FULL_CLASSES), HZ3_MIB(16));
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
-        cache[cls].bytes = hz3_class_size(cls) * hz3_class_info[cls].load;
-        cache[cls].max = magazines_max(cls, bytes);
+        size_t full = hz3_class_size(cls) * hz3_class_info[cls].load;
+        cache[cls].bytes = full;
+        cache[cls].max = (unsigned)hz3_min(hz3_max(bytes / full, MAGAZINES_MIN), HZ3_STACK_MAX);
     }
 }
 
@@ -62,18 +53,13 @@ HZ3_INLINE bool push(unsigned cls, struct hz3_stack_chain chain, unsigned max)
 {
     uint64_t replaced;
     if (!hz3_stack_put_chain(&cache[cls].stack, chain, max, &replaced)) return false;
-    book((ptrdiff_t)(chain.nodes * magazine_bytes(cls)));
+    book((ptrdiff_t)(chain.nodes * cache[cls].bytes));
     return true;
 }
 
 bool hz3_transfer_push_chain(unsigned cls, struct hz3_stack_chain chain)
 {
     return hz3_transfer_waiting() < total_max && push(cls, chain, cache[cls].max);
-}
-
-bool hz3_transfer_push(unsigned cls, struct hz3_magazine *magazine)
-{
-    return hz3_transfer_push_chain(cls, hz3_magazine_alone(magazine));
 }
 
 bool hz3_transfer_push_anyway(unsigned cls, struct hz3_magazine *magazine)
@@ -88,14 +74,8 @@ struct hz3_magazine *hz3_transfer_pop_chain(unsigned cls, uint32_t *magazines)
     if (!number) return NULL;
     unsigned count = hz3_stack_count_of(replaced) - *magazines;
     if (count < hz3_get(cache[cls].low)) hz3_set(cache[cls].low, count);
-    book(-(ptrdiff_t)(*magazines * magazine_bytes(cls)));
+    book(-(ptrdiff_t)(*magazines * cache[cls].bytes));
     return hz3_magazine_numbered(number);
-}
-
-struct hz3_magazine *hz3_transfer_pop(unsigned cls)
-{
-    uint32_t one = 1;
-    return hz3_transfer_pop_chain(cls, &one);
 }
 
 size_t hz3_transfer_trim(unsigned cls, bool all)
@@ -105,21 +85,39 @@ size_t hz3_transfer_trim(unsigned cls, bool all)
     for (; trimmed < excess && (magazine = hz3_stack_pop(&cache[cls].stack)); trimmed++)
         hz3_central_take_apart(cls, magazine);
     hz3_set(cache[cls].low, hz3_stack_count(&cache[cls].stack));
-    return trimmed * magazine_bytes(cls);
+    return trimmed * cache[cls].bytes;
 }
 
 void hz3_transfer_recount(void)
 {
     size_t before = hz3_load(waiting, memory_order_acquire), bytes = 0;
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_stack_count(&cache[cls].stack) * magazine_bytes(cls);
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += hz3_stack_count(&cache[cls].stack) * cache[cls].bytes;
     /* If a thread settled meanwhile, the sum may lack that: keep the old value.  Too much for a while is better than
      * too little for ever. */
     if (hz3_cas(waiting, &before, bytes, memory_order_relaxed, memory_order_relaxed)) unsettled = 0;
 }
 
+size_t hz3_transfer_count(unsigned cls, struct hz3_stack *stack)
+{
+    struct hz3_magazine *taken = NULL, *magazine;
+    size_t objects = 0;
+    uint64_t replaced;
+    for (int n = 0; n < HZ3_STACK_MAX && (magazine = hz3_stack_pop(stack)); n++) {
+        objects += hz3_magazine_count(magazine);
+        hz3_set(magazine->header.next, taken ? hz3_magazine_number(taken) : 0);
+        taken = magazine;
+    }
+    while ((magazine = taken)) {
+        taken = hz3_magazine_below(magazine);
+        if (!hz3_stack_put_chain(stack, hz3_magazine_alone(magazine), HZ3_STACK_MAX, &replaced))
+            hz3_central_take_apart(cls, magazine);
+    }
+    return objects;
+}
+
 size_t hz3_transfer_objects(unsigned cls)
 {
-    return hz3_stack_objects(&cache[cls].stack);
+    return hz3_transfer_count(cls, &cache[cls].stack);
 }
 
 const struct hz3_place hz3_transfer_places[] = {

@@ -5,7 +5,6 @@
 #include "os/os.h"
 #include "os/sandbox.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -78,10 +77,8 @@ bool hz3_os_each_mapping(bool (*visit)(const struct hz3_mapping *mapping, void *
 
 void hz3_os_in_memory(uintptr_t at, size_t count, unsigned char *pages)
 {
-    int saved = errno;
-    bool mapped = mincore((void *)at, count * hz3_os.page, pages) == 0;
+    bool mapped = HZ3_KEEPING_ERRNO(mincore((void *)at, count * hz3_os.page, pages)) == 0;
     for (size_t i = 0; i < count; i++) pages[i] = mapped ? pages[i] & 1 : 0;
-    errno = saved;
 }
 
 /* ---- which file a piece of code came from ---- */

@@ -5,6 +5,17 @@
 
 #include "base/types.h"
 
+#include <errno.h>
+
+/* The value of an expression that may change errno, which stays as it was. */
+#define HZ3_KEEPING_ERRNO(expression) \
+    (__extension__({ \
+        int saved_ = errno; \
+        __auto_type value_ = (expression); \
+        errno = saved_; \
+        value_; \
+    }))
+
 struct hz3_os {
     size_t page;          /* bytes; a power of two, read at run time */
     unsigned cpus;        /* on which this process may run */

@@ -232,36 +232,24 @@ bool hz3_os_reserve_again(uintptr_t at, size_t bytes)
 
 uintptr_t hz3_os_reserve(size_t bytes)
 {
-    int saved = errno;
-    void *got = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    errno = saved;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *got = HZ3_KEEPING_ERRNO(mmap(NULL, bytes, PROT_NONE, flags, -1, 0));
     return got == MAP_FAILED ? 0 : (uintptr_t)got;
-}
-
-static bool protect(uintptr_t at, size_t bytes, int how)
-{
-    int saved = errno;
-    bool done = mprotect((void *)at, bytes, how) == 0;
-    errno = saved;
-    return done;
 }
 
 bool hz3_os_writable(uintptr_t at, size_t bytes)
 {
-    return protect(at, bytes, PROT_READ | PROT_WRITE);
+    return HZ3_KEEPING_ERRNO(mprotect((void *)at, bytes, PROT_READ | PROT_WRITE)) == 0;
 }
 
 bool hz3_os_inaccessible(uintptr_t at, size_t bytes)
 {
-    return protect(at, bytes, PROT_NONE);
+    return HZ3_KEEPING_ERRNO(mprotect((void *)at, bytes, PROT_NONE)) == 0;
 }
 
 bool hz3_os_unmap(uintptr_t at, size_t bytes)
 {
-    int saved = errno;
-    bool done = munmap((void *)at, bytes) == 0;
-    errno = saved;
-    return done;
+    return HZ3_KEEPING_ERRNO(munmap((void *)at, bytes)) == 0;
 }
 
 /* A huge page of which a part was purged is charged whole until the system splits it.  Marking a page of it free splits
@@ -279,33 +267,23 @@ static void split_ends(uintptr_t at, uintptr_t end, size_t huge_page)
 bool hz3_os_purge(uintptr_t at, size_t bytes, size_t huge_page)
 {
     if (huge_page) split_ends(at, at + bytes, huge_page);
-    int saved = errno;
-    bool done = purge_is_true() && madvise((void *)at, bytes, MADV_DONTNEED) == 0;
-    errno = saved;
-    return done;
+    return HZ3_KEEPING_ERRNO(purge_is_true() && madvise((void *)at, bytes, MADV_DONTNEED) == 0);
 }
 
 bool hz3_os_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes)
 {
-    int saved = errno;
-    void *got = mremap((void *)from, bytes, to_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to);
-    errno = saved;
-    return got != MAP_FAILED;
+    int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+    return HZ3_KEEPING_ERRNO(mremap((void *)from, bytes, to_bytes, flags, (void *)to)) != MAP_FAILED;
 }
 
 bool hz3_os_huge_pages(uintptr_t at, size_t bytes, bool wanted)
 {
-    int saved = errno;
-    bool heard = madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
-    errno = saved;
-    return heard;
+    return HZ3_KEEPING_ERRNO(madvise((void *)at, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE)) == 0;
 }
 
 void hz3_os_dump(uintptr_t at, size_t bytes, bool wanted)
 {
-    int saved = errno;
-    madvise((void *)at, bytes, wanted ? MADV_DODUMP : MADV_DONTDUMP);
-    errno = saved;
+    (void)HZ3_KEEPING_ERRNO(madvise((void *)at, bytes, wanted ? MADV_DODUMP : MADV_DONTDUMP));
 }
 
 int hz3_os_thread(void)
@@ -321,12 +299,9 @@ enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 bool hz3_os_barrier(void)
 {
     if (hz3_sandboxed()) return false;
-    int saved = errno;
-    bool done = syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 ||
-                (syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
-                 syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0);
-    errno = saved;
-    return done;
+    return HZ3_KEEPING_ERRNO(syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 ||
+                             (syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+                              syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0));
 }
 
 static struct timespec now_by(clockid_t clock)

@@ -38,11 +38,8 @@ void hz3_os_keep_stderr(void)
 
 bool hz3_os_stderr_is_file(void)
 {
-    int saved = errno;
     struct stat now;
-    bool is = fstat(STDERR_FILENO, &now) == 0 && S_ISREG(now.st_mode);
-    errno = saved;
-    return is;
+    return HZ3_KEEPING_ERRNO(fstat(STDERR_FILENO, &now)) == 0 && S_ISREG(now.st_mode);
 }
 
 void hz3_os_forget_stderr(void)

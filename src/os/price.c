@@ -3,7 +3,6 @@
 
 #include "os/os.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 enum {
@@ -38,8 +37,6 @@ static uint32_t measure(void)
 uint32_t hz3_os_page_price(void)
 {
     static HZ3_ATOMIC(uint32_t) known; /* 0: not measured yet; any thread's measurement will do */
-    int saved = errno;
-    if (!hz3_get(known)) hz3_set(known, measure());
-    errno = saved;
+    if (!hz3_get(known)) hz3_set(known, HZ3_KEEPING_ERRNO(measure()));
     return hz3_get(known);
 }

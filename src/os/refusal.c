@@ -1,8 +1,7 @@
 #include "os/refusal.h"
 
-#include "base/atomic.h"
+#include "os/os.h"
 
-#include <errno.h>
 #include <sys/mman.h>
 
 /* Bytes that the system is known to grant at once; at the start, a size that any system grants. */
@@ -10,10 +9,9 @@ static HZ3_ATOMIC(size_t) granted = HZ3_MIB(256);
 
 static bool can_map(size_t bytes, int flags)
 {
-    int saved = errno;
-    void *got = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    if (got != MAP_FAILED) munmap(got, bytes);
-    errno = saved;
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS;
+    void *got = HZ3_KEEPING_ERRNO(mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0));
+    if (got != MAP_FAILED) hz3_os_unmap((uintptr_t)got, bytes);
     return got != MAP_FAILED;
 }
 

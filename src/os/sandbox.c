@@ -18,16 +18,13 @@ bool hz3_sandboxed(void)
     return bound || hz3_get(child_bound) || threads == HZ3_SANDBOX_ALL || (threads == HZ3_SANDBOX_SOME && !joined_free);
 }
 
-static void bind_child(void)
-{
-    hz3_set(child_bound, 1);
-    syscall(SYS_set_tid_address, &child_bound);
-}
-
 /* After the first filter even getpid may be forbidden. */
 bool hz3_sandbox_enter(bool all_threads)
 {
-    if (!hz3_sandboxed() && getpid() != hz3_os.pid) bind_child();
+    if (!hz3_sandboxed() && getpid() != hz3_os.pid) {
+        hz3_set(child_bound, 1);
+        syscall(SYS_set_tid_address, &child_bound);
+    }
     if (hz3_get(child_bound)) return false;
     bound = true;
     if (all_threads || hz3_get(hz3_sandbox) != HZ3_SANDBOX_ALL)

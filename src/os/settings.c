@@ -13,8 +13,7 @@ size_t hz3_os_bytes_allowed(int resource)
 {
     struct rlimit limit;
     const char *name = resource == RLIMIT_AS ? "RLIMIT_AS" : "RLIMIT_DATA";
-    int saved = errno, error = getrlimit(resource, &limit) == 0 ? 0 : -errno;
-    errno = saved;
+    int error = HZ3_KEEPING_ERRNO(getrlimit(resource, &limit) == 0 ? 0 : -errno);
     if (!error && limit.rlim_cur >= hz3_os.page) return (size_t)hz3_min(limit.rlim_cur, (rlim_t)NO_LIMIT);
     hz3_os_ignored(name, error); /* less than a page: the process is larger already */
     return NO_LIMIT;

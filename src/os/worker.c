@@ -19,25 +19,19 @@ unsigned hz3_os_first_cpus(void)
     return known ? (unsigned)CPU_COUNT_S(sizeof first, first) : 1;
 }
 
-/* Of a thread that has this thread's processors and policy. */
-static void run_as_usual(pthread_t thread)
+void hz3_os_made_worker(pthread_t worker)
 {
     const struct sched_param none = {0};
     cpu_set_t now[SETS];
     bool bound = known && sched_getaffinity(0, sizeof now, now) == 0 && !CPU_EQUAL_S(sizeof now, now, first);
-    if (bound) pthread_setaffinity_np(thread, sizeof first, first);
+    if (bound) pthread_setaffinity_np(worker, sizeof first, first);
     /* musl's sched_getscheduler only fails, and glibc's pthread_getschedparam may tell what it was once told. */
-    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) pthread_setschedparam(thread, SCHED_OTHER, &none);
-}
-
-void hz3_os_made_worker(pthread_t worker)
-{
-    run_as_usual(worker);
+    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) pthread_setschedparam(worker, SCHED_OTHER, &none);
 }
 
 void hz3_os_become_worker(void)
 {
-    run_as_usual(pthread_self());
+    hz3_os_made_worker(pthread_self());
     /* For Linux a thread has a nice value of its own, and the main thread's number is the process's. */
     int nice = getpriority(PRIO_PROCESS, (id_t)hz3_os.pid);
     if (getpriority(PRIO_PROCESS, 0) != nice) setpriority(PRIO_PROCESS, 0, nice);

@@ -8,7 +8,6 @@
 #include "middle/transfer_cache.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
-#include "reclaim/pressure.h"
 
 #define LEAST (HZ3_POLICY_LITTLE / 2) /* a pass costs as much as to give back so much, even if it finds nothing */
 
@@ -61,12 +60,6 @@ static size_t step(size_t waits)
     return hz3_min(hz3_min(part, HZ3_POLICY_MUCH) + HZ3_POLICY_WORTH * hz3_min(rise, much), much);
 }
 
-/* Each page that hz3 has mapped may go back once at no charge.  What waits now is paid for afterwards. */
-static bool may_give(void)
-{
-    return hz3_rent_left(HZ3_RENT_AT_ONCE) >= -(int64_t)mapped();
-}
-
 static void give(void)
 {
     hz3_reclaim_retire_all();
@@ -93,7 +86,9 @@ void hz3_reclaim_at_once(uint32_t now)
     hz3_set(seen, all);
     if (waits < hz3_get(left)) hz3_set(left, waits);
     if (all <= before || likely(waits < hz3_get(left) + HZ3_GRANULE)) return; /* nothing was freed, or little */
-    if (waits < hz3_get(left) + step(waits) || !may_give() || hz3_pages_refused()) return;
+    if (waits < hz3_get(left) + step(waits)) return;
+    /* Each page that hz3 has mapped may go back once at no charge.  What waits now is paid for afterwards. */
+    if (hz3_rent_left(HZ3_RENT_AT_ONCE) < -(int64_t)mapped() || hz3_pages_refused()) return;
     if (!hz3_trylock(&hz3_reclaim_lock)) return;
     give();
     hz3_unlock(&hz3_reclaim_lock);

@@ -11,7 +11,6 @@
 #include "os/worker.h"
 #include "reclaim/at_once.h"
 #include "reclaim/pass.h"
-#include "reclaim/pressure.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,8 +18,9 @@
 #include <unistd.h>
 
 enum {
-    FUTILE_MAX = 4 * HZ3_PASSES_PER_DECAY, /* the thread ends after so many passes in vain, if the system refuses */
-    STACK_BYTES = 1024 * 1024,             /* the process's exit handlers run on it if it is the last thread */
+    NO_PROGRESS_MAX =
+        4 * HZ3_PASSES_PER_DECAY, /* the thread ends after so many passes in vain, if the system refuses */
+    STACK_BYTES = 1024 * 1024,    /* the process's exit handlers run on it if it is the last thread */
 };
 
 enum {
@@ -49,14 +49,14 @@ static bool change(uint32_t from, uint32_t to)
 
 /* Returns how many passes in succession were in vain.  After a decay time of those it breaks huge pages, which seem to
  * be unused. */
-static int make_pass(bool all, int futile)
+static int make_pass(bool all, int no_progress)
 {
     hz3_gate_enter_patiently();
     hz3_lock(&hz3_reclaim_lock);
-    size_t bytes = hz3_reclaim_whole(all, futile > HZ3_PASSES_PER_DECAY);
+    size_t bytes = hz3_reclaim_whole(all, no_progress > HZ3_PASSES_PER_DECAY);
     hz3_unlock(&hz3_reclaim_lock);
     hz3_gate_leave();
-    return hz3_reclaim_made_no_progress(bytes, 1) ? futile + 1 : 0;
+    return hz3_reclaim_made_no_progress(bytes, 1) ? no_progress + 1 : 0;
 }
 
 /* It stays as long as threads hold much, since none of them tells when it goes to sleep. */
@@ -67,14 +67,14 @@ static bool there_is_work(void)
 
 static void work(void)
 {
-    int futile = 0;
+    int no_progress = 0;
     bool refused = false, alone = false;
     hz3_set(hz3_pages_purger_runs, true);
-    while (!alone && hz3_get(allowed) && there_is_work() && !(refused && futile >= FUTILE_MAX) &&
+    while (!alone && hz3_get(allowed) && there_is_work() && !(refused && no_progress >= NO_PROGRESS_MAX) &&
            hz3_get(state) != FORBIDDEN) {
         hz3_os_wait(&hz3_threads_none, 0, hz3_get(hz3_reclaim_interval));
         alone = hz3_get(hz3_threads_none);
-        futile = make_pass(alone, hz3_reclaim_waiting() > HZ3_POLICY_LITTLE ? futile : 0);
+        no_progress = make_pass(alone, hz3_reclaim_waiting() > HZ3_POLICY_LITTLE ? no_progress : 0);
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
@@ -145,23 +145,12 @@ static HZ3_COLD void start(uint32_t now)
     errno = saved;
 }
 
-/* Whether the program has one thread.  Where libc does not say, as far as hz3 knows. */
-static bool is_alone(void)
-{
-    return hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !hz3_get(hz3_heap_highest);
-}
-
-/* Free memory may wait where it is looked after: by the background thread, or, in a program with one thread, by the
- * thread itself. */
-static void attend_alone(bool alone)
-{
-    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_purger_runs) != alone) hz3_set(hz3_pages_purger_runs, alone);
-}
-
 void hz3_reclaim_wake_purger(uint32_t now)
 {
-    bool alone = is_alone();
-    attend_alone(alone);
+    /* Whether the program has one thread.  Where libc does not say, as far as hz3 knows. */
+    bool alone = hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !hz3_get(hz3_heap_highest);
+    /* Free memory may wait where the background thread looks after it, or, alone, the thread itself. */
+    if (hz3_get(state) == IDLE && hz3_get(hz3_pages_purger_runs) != alone) hz3_set(hz3_pages_purger_runs, alone);
     if (alone) {
         hz3_reclaim_at_once(now);
         return;

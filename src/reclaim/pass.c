@@ -2,14 +2,15 @@
 
 #include "back/fork_reserve.h"
 #include "back/gauges.h"
+#include "back/large.h"
 #include "back/large_cache.h"
 #include "back/limits.h"
 #include "back/purge.h"
+#include "front/orphans.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
-#include "reclaim/pressure.h"
 
 enum {
     /* A thread that makes no slow call for so long sleeps; an active one seldom takes so long. */
@@ -19,6 +20,36 @@ enum {
 
 struct hz3_lock hz3_reclaim_lock;
 HZ3_ATOMIC(uint32_t) hz3_reclaim_interval = 250;
+
+/* ---- how much could go back, and whether it must do so at once ---- */
+
+size_t hz3_reclaim_waiting(void)
+{
+    return hz3_pages_waiting() + hz3_owner_stash_waiting() + hz3_transfer_waiting() + hz3_get(hz3_orphans_waiting);
+}
+
+size_t hz3_reclaim_at_most(void)
+{
+    size_t used = hz3_gauge(HZ3_GAUGE_USED), live = hz3_min(hz3_get(hz3_large_bytes), used);
+    size_t free = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_large_cache_addresses() + hz3_fork_reserve_bytes();
+    return used - live + free;
+}
+
+bool hz3_reclaim_over_limit(void)
+{
+    return hz3_pages_above_limit() && hz3_reclaim_waiting() > hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE &&
+           !hz3_pages_refused();
+}
+
+bool hz3_reclaim_grows_beside_free(void)
+{
+    hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
+    size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
+    /* Runs in huge pages are spared: hz3_central_purge_some. */
+    return freed > hz3_pages_growth_bound(freed) && !hz3_pages_refused() && !hz3_get(hz3_os.huge_page);
+}
+
+/* ---- passes ---- */
 
 /* What follows concerns every `slices`th class from `slice` on, and the same share of the rest. */
 
@@ -85,22 +116,22 @@ void hz3_reclaim_look_after_sleepers(unsigned most)
     hz3_cache_empty_sleepers(most);
 }
 
-static uint32_t vain; /* how many slices in succession were in vain */
+static uint32_t no_progress; /* how many slices in succession were in vain */
 
 void hz3_reclaim_slice(uint32_t slice)
 {
     const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
-    bool break_huge_pages = vain >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
+    bool break_huge_pages = no_progress >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
     size_t bytes = pass(hz3_get(hz3_pages_decay), slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
     bool worth = !hz3_reclaim_made_no_progress(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
-    vain = worth || vain + 1 == decay + HZ3_PASS_SLICES ? 0 : vain + 1;
+    no_progress = worth || no_progress + 1 == decay + HZ3_PASS_SLICES ? 0 : no_progress + 1;
 }
 
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
 {
     all |= hz3_reclaim_over_limit();
     hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
-    vain = 0;
+    no_progress = 0;
     return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all || break_huge_pages);
 }
 

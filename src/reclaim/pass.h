@@ -1,5 +1,6 @@
-/* A pass gives memory back.  It retires what the owner stashes and the transfer cache did not need, and purges what has
- * waited for the decay time: idle pages of runs, large blocks in their cache, dirty spans. */
+/* How much could go back to the system, and a pass, which gives it back.  A pass retires what the owner stashes and the
+ * transfer cache did not need, and purges what has waited for the decay time: idle pages of runs, large blocks in their
+ * cache, dirty spans. */
 #pragma once
 
 #include "back/policy.h"
@@ -8,6 +9,18 @@
 /* Held during a pass, except one that the program asked for. */
 extern struct hz3_lock hz3_reclaim_lock;
 extern HZ3_ATOMIC(uint32_t) hz3_reclaim_interval; /* ms: the time from pass to pass */
+
+/* Bytes that could go back: in free spans, and in free objects in runs, shared caches and stashes. */
+size_t hz3_reclaim_waiting(void);
+/* Upper bound of what a search could give back, in bytes: everything that is free or in runs, including what no gauge
+ * counts as free, such as objects in magazines. */
+size_t hz3_reclaim_at_most(void);
+/* Whether memory is above the soft limit and more than a 32nd of the limit could go back.  Counts all that waits, where
+ * hz3_pages_over_limit counts pages only. */
+bool hz3_reclaim_over_limit(void);
+/* Whether growth should retire cached objects and purge runs: more of them is free than the growth bound allows, and
+ * purging runs would not break huge pages. */
+bool hz3_reclaim_grows_beside_free(void);
 
 /* Makes one pass; `force`: whatever the age of memory.  Returns the bytes given back. */
 size_t hz3_reclaim_run(bool force);

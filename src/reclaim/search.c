@@ -9,7 +9,6 @@
 #include "os/gate.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
-#include "reclaim/pressure.h"
 
 enum {
     /* So much may be the last part of a run, or of a larger hole.  Less than a sixteenth of a run holds no objects. */

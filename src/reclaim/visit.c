@@ -7,7 +7,6 @@
 #include "os/gate.h"
 #include "reclaim/background.h"
 #include "reclaim/pass.h"
-#include "reclaim/pressure.h"
 
 enum {
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
@@ -31,44 +30,36 @@ uint32_t hz3_reclaim_tick(void)
     uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
     uint32_t slice_ms = hz3_max(hz3_get(hz3_reclaim_interval) / HZ3_PASS_SLICES, 1u);
     hz3_learn_again(now);
-    bool pressed = hz3_reclaim_over_limit();
-    if ((pressed || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {
+    bool over_limit = hz3_reclaim_over_limit();
+    if ((over_limit || hz3_ms_passed(since, 0, now)) && hz3_trylock(&hz3_reclaim_lock)) {
         uint32_t first = hz3_get(turn), slices = hz3_ms_passed(since, 0, now) ? (now - since) / slice_ms + 1 : 0;
         slices = hz3_min(slices, (uint32_t)HZ3_PASS_SLICES);
         if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
         hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
-        if (pressed) hz3_reclaim_run(true);
-        for (uint32_t i = 0; i < slices && !pressed && !hz3_reclaim_in_background(); i++) hz3_reclaim_slice(first + i);
+        if (over_limit) hz3_reclaim_run(true);
+        for (uint32_t i = 0; i < slices && !over_limit && !hz3_reclaim_in_background(); i++)
+            hz3_reclaim_slice(first + i);
         hz3_unlock(&hz3_reclaim_lock);
     }
     hz3_reclaim_wake_purger(now);
     return hz3_get(turn) / HZ3_PASS_SLICES;
 }
 
-static void make_up(size_t grown)
-{
-    hz3_large_cache_make_room(grown);
-    if (hz3_pages_above_limit()) hz3_thread.due = true;
-    if (!hz3_reclaim_grows_beside_free() || !hz3_trylock(&hz3_reclaim_lock)) return;
-    hz3_reclaim_for_growth(grown);
-    hz3_unlock(&hz3_reclaim_lock);
-}
-
-/* A thread makes room each time it took so much of pages that were not there.  So what is free goes over the bound by
+/* A thread makes room each time it took a step of pages that were not there.  So what is free goes over the bound by
  * little, and large heaps do not look through all classes too often. */
-static size_t growth_step(void)
-{
-    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_STEPS / 2, (size_t)HZ3_GRANULE);
-    return hz3_min(step, HZ3_POLICY_STEP);
-}
-
 void hz3_reclaim_grew(size_t bytes)
 {
     size_t *grown = &hz3_thread.cache.grown;
+    size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / HZ3_POLICY_STEPS / 2, (size_t)HZ3_GRANULE);
     *grown += bytes;
-    if (*grown < growth_step()) return;
-    make_up(*grown);
+    if (*grown < hz3_min(step, HZ3_POLICY_STEP)) return;
+    hz3_large_cache_make_room(*grown);
+    if (hz3_pages_above_limit()) hz3_thread.due = true;
+    if (hz3_reclaim_grows_beside_free() && hz3_trylock(&hz3_reclaim_lock)) {
+        hz3_reclaim_for_growth(*grown);
+        hz3_unlock(&hz3_reclaim_lock);
+    }
     *grown = 0;
 }
 
@@ -83,12 +74,12 @@ void hz3_reclaim_visit_slow(void)
     hz3_gate_leave();
 }
 
-void hz3_reclaim_thread_left(const struct hz3_departure *departure)
+void hz3_reclaim_thread_left(const struct hz3_thread_end *end)
 {
-    if (!departure->left) return;
+    if (!end->left) return;
     hz3_gate_enter_at_last();
-    if (departure->last) hz3_cache_clear_handoffs(0, 1, true);
-    if (departure->dispersed) hz3_reclaim_run(true);
+    if (end->last) hz3_cache_clear_handoffs(0, 1, true);
+    if (end->burst_over) hz3_reclaim_run(true);
     hz3_reclaim_tick();
     hz3_gate_leave();
 }

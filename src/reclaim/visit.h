@@ -15,4 +15,4 @@ void hz3_reclaim_visit_slow(void);
  * Call inside the gate. */
 void hz3_reclaim_grew(size_t bytes);
 /* Call after hz3_threads_leave: gives back what the thread's end leaves nobody to give back. */
-void hz3_reclaim_thread_left(const struct hz3_departure *departure);
+void hz3_reclaim_thread_left(const struct hz3_thread_end *end);

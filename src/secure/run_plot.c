@@ -53,7 +53,7 @@ static unsigned give_up_guards(struct hz3_window *window, unsigned most)
     return given_up;
 }
 
-static void heed_refusal(void)
+static void after_refusal(void)
 {
     refused_at = hz3_max((uint32_t)hz3_os_now_ms(), 1u);
     for (uint32_t i = 0, given_up = 0; i < hz3_get(hz3_window_count); i++)
@@ -82,7 +82,7 @@ static struct hz3_span *put_guard(struct hz3_span *span, enum hz3_span_kind stat
     bool zeroed = span->zeroed;
     if (!(window->reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, HZ3_GRANULE)) {
         hz3_spans_refile(span, state, span->in_pool.since);
-        heed_refusal();
+        after_refusal();
         return NULL;
     }
     hz3_vma_edges_drop(span->start, HZ3_GRANULE);

@@ -37,17 +37,14 @@ HZ3_COLD bool hz3_seal_holds_if_live(const void *p, unsigned cls)
     return false;
 }
 
-static bool front_holds(const void *p, unsigned cls)
-{
-    return hz3_seal_front_looks_good(p, cls) || hz3_seal_holds_if_live((const char *)p - hz3_class_size(cls), cls);
-}
-
 enum hz3_seal_fault hz3_seal_look(const void *p, unsigned cls)
 {
     if (cls == HZ3_CLASS_LARGE)
         return hz3_seal_load(p, hz3_large_usable(p)) == hz3_seal_canary(p) ? HZ3_SEAL_HOLDS : HZ3_SEAL_END;
     if (!hz3_seal_holds_small(p, cls)) return HZ3_SEAL_END;
-    return front_holds(p, cls) ? HZ3_SEAL_HOLDS : HZ3_SEAL_FRONT;
+    const void *before = (const char *)p - hz3_class_size(cls);
+    bool front_holds = hz3_seal_front_looks_good(p, cls) || hz3_seal_holds_if_live(before, cls);
+    return front_holds ? HZ3_SEAL_HOLDS : HZ3_SEAL_FRONT;
 }
 
 size_t hz3_seal_usable(const void *p, unsigned cls)

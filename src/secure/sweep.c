@@ -51,20 +51,15 @@ static struct hz3_span *next_run(struct hz3_window *window)
     return NULL;
 }
 
-static bool is_broken(const struct hz3_span *run, const void *p)
-{
-    return hz3_is_live(p, run->cls) && !hz3_seal_holds_small(p, run->cls) && !hz3_seal_holds_if_live(p, run->cls);
-}
-
 static const void *find_broken(struct hz3_window *window)
 {
     const struct hz3_span *run = next_run(window);
     unsigned bump = run ? hz3_min(hz3_get(run->bump), hz3_class_info[run->cls].objects) : 0; /* it may be older */
     if (!bump) return NULL;
-    unsigned from = hz3_random_below(bump), to = hz3_min(from + ROW, bump);
+    unsigned cls = run->cls, from = hz3_random_below(bump), to = hz3_min(from + ROW, bump);
     for (unsigned i = from; i < to; i++) {
-        const void *p = (void *)(run->start + i * hz3_class_size(run->cls));
-        if (unlikely(is_broken(run, p))) return p;
+        const void *p = (void *)(run->start + i * hz3_class_size(cls));
+        if (hz3_is_live(p, cls) && !hz3_seal_holds_small(p, cls) && !hz3_seal_holds_if_live(p, cls)) return p;
     }
     return NULL;
 }
@@ -80,15 +75,11 @@ void hz3_sweep_some(void)
 /* ---- all objects ---- */
 
 /* A forked child may have lost a thread that was sealing or wiping a free object. */
-static bool is_sound(const struct hz3_span *run, const void *p, bool live)
-{
-    if (live) return hz3_seal_holds_small(p, run->cls);
-    return hz3_os.parent || hz3_seal_is_wiped(p, hz3_class_size(run->cls));
-}
-
 static struct finding look_at_object(const struct hz3_span *run, const void *p)
 {
-    bool live = hz3_is_live(p, run->cls), sound = is_sound(run, p, live);
+    bool live = hz3_is_live(p, run->cls);
+    bool sound =
+        live ? hz3_seal_holds_small(p, run->cls) : hz3_os.parent || hz3_seal_is_wiped(p, hz3_class_size(run->cls));
     return (struct finding){sound ? NULL : live ? HZ3_SEAL_OVERRUN_LATE : HZ3_SEAL_OVERWRITTEN_LATE, p};
 }
 
@@ -133,18 +124,13 @@ static struct finding look_at_all(void)
     return found;
 }
 
-static unsigned threads(void)
-{
-    unsigned sum = 0;
-    for (unsigned i = 0; i < hz3_heap_count; i++) sum += hz3_get(hz3_heaps[i].threads);
-    return sum;
-}
-
 /* Further threads might be sealing or wiping an object at this moment, as might those that were killed: then nothing is
  * looked at. */
 __attribute__((destructor)) static void sweep(void)
 {
-    if (threads() > 1 || hz3_get(hz3_heap_lost_thread) || !hz3_gate_enter()) return;
+    unsigned threads = 0;
+    for (unsigned i = 0; i < hz3_heap_count; i++) threads += hz3_get(hz3_heaps[i].threads);
+    if (threads > 1 || hz3_get(hz3_heap_lost_thread) || !hz3_gate_enter()) return;
     struct finding found = look_at_all();
     hz3_gate_leave();
     if (found.misuse) hz3_misuse(found.misuse, found.p);

@@ -1,4 +1,4 @@
-#include "back/fresh.h"
+#include "back/run.h"
 
 #include "os/thread_random.h"
 #include "secure/seal.h"

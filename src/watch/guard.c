@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -107,21 +106,13 @@ static void put_slot(uint32_t i)
     hz3_push(freed, i, slots[i].next);
 }
 
-static bool protect(uint32_t slot, int access)
-{
-    int saved = errno;
-    bool done = mprotect((void *)page_of(slot), hz3_os.page, access) == 0;
-    errno = saved;
-    return done;
-}
-
 void *hz3_guard_alloc(size_t size, size_t alignment)
 {
     size_t least = alignment > HZ3_UNIT ? alignment : HZ3_UNIT;
     if (size > hz3_os.page || least > hz3_os.page || !hz3_guard_bytes) return NULL;
     uint32_t i = take_slot_inside();
     if (!i) return NULL;
-    if (!protect(i, PROT_READ | PROT_WRITE)) {
+    if (!hz3_os_writable(page_of(i), hz3_os.page)) {
         put_slot(i);
         return NULL;
     }
@@ -261,7 +252,8 @@ void hz3_guard_free(void *p, const char *call)
     check_rest(slot);
     if (!hz3_exchange(slot->live, false, memory_order_relaxed)) live_slot(p, call);
     remember(&slot->freed);
-    if (protect((uint32_t)(slot - slots), PROT_NONE)) put_slot((uint32_t)(slot - slots));
+    uint32_t i = (uint32_t)(slot - slots);
+    if (hz3_os_inaccessible(page_of(i), hz3_os.page)) put_slot(i);
 }
 
 size_t hz3_guard_size(const void *p, const char *call)

@@ -13,4 +13,4 @@ struct hz3_layout {
     const struct hz3_place *const *places; /* a list for each room */
 };
 extern const struct hz3_layout hz3_layout;
-extern const char hz3_config_text[]; /* config.c */
+extern const char hz3_config_text[]; /* version, lane and every flag */

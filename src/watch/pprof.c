@@ -9,7 +9,6 @@
 #include "os/os.h"
 #include "watch/layout_head.h"
 #include "watch/profile.h"
-#include "watch/profile_tables.h"
 #include "watch/sample.h"
 
 #include <dlfcn.h>

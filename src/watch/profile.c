@@ -2,12 +2,11 @@
 #include "watch/profile.h"
 
 #include "back/large.h"
+#include "base/layout.h"
 #include "base/print.h"
 #include "os/gate.h"
 #include "os/lock.h"
 #include "os/sandbox.h"
-#include "os/backtrace.h"
-#include "watch/profile_tables.h"
 #include "watch/sample.h"
 
 #include <errno.h>
@@ -28,7 +27,6 @@
 #endif
 
 enum {
-    AGES = 33,     /* by powers of two of ms */
     TRIES = 10000, /* to get the lock */
     OTHERS = 1,    /* the index of all threads for which there was no room; 0 is none */
 };
@@ -67,7 +65,7 @@ void hz3_profile_set(size_t rate)
         hz3_set(hz3_profile_wanted, 0);
     }
     if (rate) hz3_set(hz3_profile_rate, rate);
-    hz3_sample_start(rate);
+    hz3_sample_start(HZ3_SAMPLE_PROFILE, rate);
     hz3_sample_go_on();
     hz3_unlock(&hz3_profile_setting);
     errno = saved;
@@ -133,12 +131,6 @@ static bool count(struct hz3_profile_cell what)
     return true;
 }
 
-static uint8_t age_of(const struct hz3_profile_sample *sample)
-{
-    uint32_t ms = sample->died - sample->born, age = ms ? 32 - (uint32_t)__builtin_clz(ms) : 0;
-    return (uint8_t)hz3_min(age, (uint32_t)AGES - 1);
-}
-
 static struct hz3_profile_cell cell_of(const struct hz3_profile_sample *sample)
 {
     struct hz3_profile_cell cell;
@@ -157,7 +149,8 @@ static void count_freed(void)
         next = sample->next;
         struct hz3_profile_cell cell = cell_of(sample);
         cell.to = sample->to;
-        cell.age = age_of(sample);
+        uint32_t ms = sample->died - sample->born;
+        cell.age = ms ? 32 - (uint8_t)__builtin_clz(ms) : 0;
         if (!count(cell)) hz3_add(lost, 1);
         sample->next = free_samples;
         free_samples = i;
@@ -261,73 +254,61 @@ bool hz3_profile_look(void (*look)(const struct hz3_profile_tables *tables, void
 
 /* ---- the table as text ---- */
 
-/* A line that is being made. */
-struct line {
-    char buf[32 * (HZ3_PROFILE_FRAMES + 2)];
-    struct hz3_text text;
-};
+typedef void output(const char *text, size_t length);
 
-static struct hz3_text *begin(struct line *line)
+static void end_line(struct hz3_text *line, output *put)
 {
-    line->text = (struct hz3_text){line->buf, sizeof line->buf, 0};
-    return &line->text;
+    hz3_print(line, "\n");
+    put(line->buf, hz3_min(line->length, line->size - 1));
+    line->length = 0;
 }
 
-static void end(struct line *line, void (*put)(const char *text, size_t length))
-{
-    hz3_print(&line->text, "\n");
-    put(line->buf, hz3_min(line->text.length, sizeof line->buf - 1));
-}
-
-static void write_threads(struct line *line, void (*put)(const char *text, size_t length))
+static void write_threads(struct hz3_text *line, output *put)
 {
     uint32_t end_of_list = hz3_min(hz3_get(thread_count) + OTHERS + 1, (uint32_t)HZ3_PROFILE_THREADS);
     for (uint32_t i = OTHERS + 1; i < end_of_list; i++) {
-        struct hz3_text *text = begin(line);
-        hz3_print(text, "thread %u %d ", i, hz3_get(tables->threads[i].tid));
-        hz3_print_name(text, tables->threads[i].name, 0);
-        end(line, put);
+        hz3_print(line, "thread %u %d ", i, hz3_get(tables->threads[i].tid));
+        hz3_print_name(line, tables->threads[i].name, 0);
+        end_line(line, put);
     }
 }
 
-static void write_stacks(struct line *line, void (*put)(const char *text, size_t length))
+static void write_stacks(struct hz3_text *line, output *put)
 {
     for (uint32_t i = 0; i < HZ3_PROFILE_STACKS; i++) {
         const struct hz3_profile_stack *stack = &tables->stacks[i];
         if (!stack->depth) continue;
-        struct hz3_text *text = begin(line);
-        hz3_print(text, "stack %u", i + 1);
-        for (uint32_t frame = 0; frame < stack->depth; frame++) hz3_print(text, " 0x%zx", (size_t)stack->frames[frame]);
-        end(line, put);
+        hz3_print(line, "stack %u", i + 1);
+        for (uint32_t frame = 0; frame < stack->depth; frame++) hz3_print(line, " 0x%zx", (size_t)stack->frames[frame]);
+        end_line(line, put);
     }
 }
 
-static void write_cells(struct line *line, void (*put)(const char *text, size_t length))
+static void write_cells(struct hz3_text *line, output *put)
 {
     for (uint32_t i = 0; i < HZ3_PROFILE_CELLS; i++) {
         const struct hz3_profile_cell *cell = &tables->cells[i];
         if (!cell->count) continue;
-        struct hz3_text *text = begin(line);
-        hz3_print(text, cell->to ? "freed" : "allocated");
-        hz3_print(text, " %zu %u %zu %u", (size_t)cell->count, cell->stack, (size_t)cell->bytes, cell->by);
-        if (cell->to) hz3_print(text, " %u %u", cell->to, cell->age);
-        end(line, put);
+        hz3_print(line, cell->to ? "freed" : "allocated");
+        hz3_print(line, " %zu %u %zu %u", (size_t)cell->count, cell->stack, (size_t)cell->bytes, cell->by);
+        if (cell->to) hz3_print(line, " %u %u", cell->to, cell->age);
+        end_line(line, put);
     }
 }
 
 static void write_table(const struct hz3_profile_tables *unused, void *to)
 {
-    void (*put)(const char *text, size_t length) = *(void (**)(const char *, size_t))to;
-    struct line line;
-    struct hz3_text *text = begin(&line);
+    char buf[32 * (HZ3_PROFILE_FRAMES + 2)];
+    struct hz3_text text = {buf, sizeof buf, 0}, *line = &text;
+    output *put = *(output **)to;
     (void)unused;
-    hz3_print(text, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(hz3_profile_rate), hz3_os.pid,
+    hz3_print(line, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(hz3_profile_rate), hz3_os.pid,
               (size_t)hz3_get(lost));
-    hz3_print_name(text, hz3_os_program(), 0);
-    end(&line, put);
-    write_threads(&line, put);
-    write_stacks(&line, put);
-    write_cells(&line, put);
+    hz3_print_name(line, hz3_os_program(), 0);
+    end_line(line, put);
+    write_threads(line, put);
+    write_stacks(line, put);
+    write_cells(line, put);
 }
 
 void hz3_profile_write(void (*put)(const char *text, size_t length))

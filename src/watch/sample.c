@@ -36,7 +36,7 @@ static int64_t draw(int kind, size_t rate)
     return (int64_t)(minus_log((next_random() >> 11) + 1) * (double)hz3_min(rate, RATE_MAX));
 }
 
-static void start(int kind, size_t rate)
+void hz3_sample_start(enum hz3_sample_kind kind, size_t rate)
 {
     hz3_store(rates[kind], rate, memory_order_release); /* a thread that sees the rate sees the tables, too */
     bool bytes = hz3_get(rates[HZ3_SAMPLE_PROFILE]), guards = hz3_get(rates[HZ3_SAMPLE_GUARD]);
@@ -46,16 +46,6 @@ static void start(int kind, size_t rate)
               : bytes ? HZ3_SAMPLING_BYTES
                       : HZ3_SAMPLING_NONE,
               memory_order_release);
-}
-
-void hz3_sample_start(size_t rate)
-{
-    start(HZ3_SAMPLE_PROFILE, rate);
-}
-
-void hz3_sample_start_guards(size_t rate)
-{
-    start(HZ3_SAMPLE_GUARD, rate);
 }
 
 size_t hz3_sample_rate(void)

@@ -9,17 +9,15 @@
 enum hz3_sampling { HZ3_SAMPLING_NONE, HZ3_SAMPLING_BYTES, HZ3_SAMPLING_GUARDS };
 extern HZ3_ATOMIC(uint32_t) hz3_sampling;
 
-/* Starts sampling for the profile: of all allocated bytes one in `rate` is chosen at random (a Poisson process, as in
+enum hz3_sample_kind { HZ3_SAMPLE_PROFILE, HZ3_SAMPLE_GUARD, HZ3_SAMPLE_KINDS }; /* in bytes, in allocations */
+/* Starts sampling.  For the profile one in `rate` of all allocated bytes is chosen at random (a Poisson process, as in
  * gperftools and jemalloc), and with it its allocation.  An allocation of s bytes is chosen with probability 1 - exp(-s
- * / rate).  0 stops. */
-void hz3_sample_start(size_t rate);
-size_t hz3_sample_rate(void);
-/* The same for guard pages: one allocation in `rate`. */
-void hz3_sample_start_guards(size_t rate);
+ * / rate).  For guard pages it is one allocation in `rate`.  0 stops. */
+void hz3_sample_start(enum hz3_sample_kind kind, size_t rate);
+size_t hz3_sample_rate(void); /* of the profile */
 
 /* A thread's counters.  left: how much until the next chosen allocation; below 0: not drawn yet.  While bytes alone are
  * sampled what is left of them is in hz3_thread.unsampled. */
-enum hz3_sample_kind { HZ3_SAMPLE_PROFILE, HZ3_SAMPLE_GUARD, HZ3_SAMPLE_KINDS }; /* in bytes, in allocations */
 struct hz3_sampler {
     uint64_t random; /* 0: not seeded yet */
     int64_t left[HZ3_SAMPLE_KINDS];

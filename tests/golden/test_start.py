@@ -56,3 +56,22 @@ def test_addresses_repeat_where_the_user_turned_randomisation_off(library, lane)
         pytest.skip("setarch is not installed")
     assert len(mappings(library, "setarch", "-R")) == (3 if lane == "secure" else 1)
     assert len(mappings(library)) == 3
+
+
+def test_a_life_enters_few_functions(library, lane, tmp_path):
+    """Functions (fn=) of the library that a loop of malloc(64) and free enters from start to exit, by callgrind, without
+    the parts and clones that the compiler makes.  The bound may only be lowered."""
+    if lane != "scale" or not shutil.which("valgrind"):
+        pytest.skip("it is counted in lane scale, by valgrind")
+    loop, counts = tmp_path / "loop", tmp_path / "counts"
+    source = "#include <stdlib.h>\nint main(void) { for (int i = 0; i < 10000; i++) { void *volatile p = malloc(64); free(p); } }"
+    subprocess.run(["cc", "-fno-builtin", "-x", "c", "-", "-o", loop], input=source, text=True, check=True)
+    subprocess.run(["valgrind", "--tool=callgrind", "--compress-strings=no", f"--callgrind-out-file={counts}", loop],
+                   env={**os.environ, "LD_PRELOAD": str(library)}, capture_output=True, check=True)
+    entered, of = set(), ""
+    for kind, name in re.findall(r"^(ob|fn)=(.*)$", counts.read_text(), re.M):
+        of = name if kind == "ob" else of
+        if kind == "fn" and os.path.realpath(of) == os.path.realpath(library):
+            entered.add(name.split("'")[0])
+    own = {name for name in entered if not re.search(r"\.(part|constprop|isra|cold)\b|^0x|^pthread_atfork$", name)}
+    assert 50 < len(own) <= 88, sorted(own)

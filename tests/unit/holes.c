@@ -72,7 +72,7 @@ static void a_hole_is_mapped_again_in_steps(void **state)
     (void)state;
     if (hz3_windows[0].reserved) skip();
     hz3_pages_discard(written_span(MANY), 0, true);
-    hz3_holes_make_all();
+    hz3_holes_make(0);
     size_t before = hz3_gauge(HZ3_GAUGE_UNMAPPED), calls = 0;
     for (int i = 0; i < MANY; i++) {
         size_t unmapped = hz3_gauge(HZ3_GAUGE_UNMAPPED);
@@ -98,7 +98,7 @@ static void there_are_few_holes(void **state)
     for (int i = 0; i < N; i++) hz3_pages_discard(apart[i], 2 * AGE, true);
     hz3_pages_purge(AGE, 0, true);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED), 0);
-    hz3_holes_make_all();
+    hz3_holes_make(0);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED) >> HZ3_GRANULE_SHIFT, N);
     hz3_pages_alloc(20000, 1, HZ3_SPAN_LARGE); /* of a larger heap such small ones are not worth a mapping */
     while (hz3_gauge(HZ3_GAUGE_UNMAPPED)) hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE);
@@ -107,7 +107,7 @@ static void there_are_few_holes(void **state)
         hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE);
     }
     for (int i = 1; i < N; i += 2) hz3_pages_discard(apart[i], 2 * AGE, true);
-    hz3_holes_make_all();
+    hz3_holes_make(0);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED), 0);
 }
 
@@ -119,7 +119,7 @@ static void a_system_without_room_for_mappings_is_asked_once(void **state)
     uintptr_t large = span->start;
     hz3_pages_discard(span, 0, true);
     no_unmaps = true;
-    hz3_holes_make_all();
+    hz3_holes_make(0);
     no_unmaps = false;
     assert_true(is_mapped(large));
     assert_int_equal(unmaps, 1);

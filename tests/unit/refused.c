@@ -8,7 +8,6 @@
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/remote_free.h"
-#include "front/spares.h"
 #include "front/threads.h"
 #include "os/gate.h"
 #include "support.h"
