@@ -152,6 +152,22 @@ static void a_block_grows_where_it_is(size_t limit)
     free(p);
 }
 
+void free_sized(void *p, size_t size) __attribute__((weak)); /* C23 */
+
+/* There is no memory for a smaller block, so it stays, and has its new size. */
+static void a_block_shrinks_where_it_is(size_t limit)
+{
+    enum { SMALLER = 2000 };
+    void *p = touched(limit / 2);
+    struct chain all = exhaust(SMALLER);
+    CHECK((p = realloc(p, SMALLER)) != NULL);
+    if (free_sized)
+        free_sized(p, SMALLER);
+    else
+        free(p);
+    release(all);
+}
+
 static void what_is_refused_costs_nothing(size_t limit)
 {
     for (size_t size = (size_t)1 << 40; size < (size_t)1 << 45; size *= 2) {
@@ -210,6 +226,7 @@ static const struct {
     {"small_objects", small_objects_make_room, MIB(256)},
     {"other_sizes", other_sizes_have_what_was_freed, MIB(64)},
     {"growing", a_block_grows_where_it_is, MIB(256)},
+    {"shrinking", a_block_shrinks_where_it_is, MIB(64)},
     {"refused", what_is_refused_costs_nothing, MIB(256)},
     {"forks", forks_cost_nothing, MIB(256)},
 };
