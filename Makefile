@@ -98,8 +98,8 @@ test: test_scale $(BRIEF:%=brief_%) $(patsubst %,all_ldpreload_%,$(filter-out sc
 	@$(PYTEST) $(SIDE_BY_SIDE) -m 'not matrix' $(SUITES)
 
 # What make test leaves out: each flag flipped, in the lanes that have it; the work orders' lines; programs in a second
-# lane.  Each night, and when classic/ changes.
-test_matrix: $(BRIEF:%=test_%) all
+# lane; lane secure's C suites.  Each night, and when classic/ changes.
+test_matrix: $(BRIEF:%=test_%) test_secure all
 	@$(PYTEST) $(SIDE_BY_SIDE) -m matrix $(SUITES)
 
 # Parts of test, as CI has them on machines of their own.

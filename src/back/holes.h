@@ -3,8 +3,9 @@
  * since unmapping stops the page faults of all threads, and mapping it again is one more call.
  *
  * Each hole splits a mapping, and a process may have 65,530 mappings by default.  So a hole is at least 2 MiB (1 MiB
- * where mappings count) and at least a 1024th of the heap.  Call without the page pool's lock.  Must not know why
- * memory goes back. */
+ * where mappings count) and at least a 1024th of the heap.  Where the system allows no further one, 64 are mapped
+ * again, since the program needs mappings, too.  Call without the page pool's lock.  Must not know why memory goes
+ * back. */
 #pragma once
 
 #include "base/types.h"

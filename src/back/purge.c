@@ -46,8 +46,7 @@ static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, s
     return unmapped ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_CLEAN;
 }
 
-/* Takes a span that nobody uses out of the lists. */
-static void begin_purge(struct hz3_span *span)
+void hz3_pages_begin_purge(struct hz3_span *span)
 {
     struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_first_granule(window, span), granules = span->granules;
@@ -57,9 +56,7 @@ static void begin_purge(struct hz3_span *span)
     hz3_add(hz3_pages_being_purged, 1);
 }
 
-/* To be called before the lock is released under which the span was filed.  If a fork came in between, the child would
- * have a purge that nobody ends. */
-static void end_purge(void)
+void hz3_pages_end_purge(void)
 {
     hz3_sub(hz3_pages_being_purged, 1);
     purging_here = false;
@@ -86,7 +83,7 @@ static struct hz3_span *take_edges(struct hz3_span *span)
     if (hz3_get(hz3_pages_are_locked) || !hz3_vma_edges_narrow(&start, &bytes)) return NULL;
     size_t first = hz3_granule_of(hz3_window_of((void *)span->start), (void *)start);
     span = hz3_spans_cut(span, first, bytes >> HZ3_GRANULE_SHIFT, HZ3_SPAN_PURGING);
-    begin_purge(span);
+    hz3_pages_begin_purge(span);
     return span;
 }
 
@@ -96,7 +93,7 @@ static void mend_edges(struct hz3_span *span)
         hz3_range_map_anew(span->start, hz3_span_bytes(span)) ? HZ3_SPAN_CLEAN : hz3_range_renew(span);
     hz3_lock(&hz3_pages_lock);
     hz3_spans_refile(span, kind, (uint32_t)hz3_os_now_ms());
-    end_purge();
+    hz3_pages_end_purge();
     hz3_unlock(&hz3_pages_lock);
 }
 
@@ -166,7 +163,7 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
         purge_shared_tables(filed, from, to);
     }
     if (end > to) hz3_spans_file(window, to, end - to, HZ3_SPAN_DIRTY, now);
-    end_purge();
+    hz3_pages_end_purge();
     struct hz3_span *split = kind == HZ3_SPAN_CLEAN ? take_edges(filed) : NULL;
     hz3_unlock(&hz3_pages_lock);
     hz3_gauge_add(HZ3_GAUGE_PURGED, purged);
@@ -179,7 +176,7 @@ size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pa
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_lock(&hz3_pages_lock);
     hz3_map_clear(span);
-    begin_purge(span);
+    hz3_pages_begin_purge(span);
     span->in_pool.since = now - age;
     hz3_unlock(&hz3_pages_lock);
     return purge_span(span, now, break_huge_pages);
@@ -202,7 +199,7 @@ static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
     size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
     granules = hz3_round_up(first + granules, hz3_huge_page_granules()) - first;
     if (granules < span->granules) span = hz3_spans_cut(span, first, granules, HZ3_SPAN_PURGING);
-    begin_purge(span);
+    hz3_pages_begin_purge(span);
     return span;
 }
 
@@ -243,7 +240,7 @@ static void purge_again(struct hz3_window *window, size_t granule)
         bool whole = more && span->kind != HZ3_SPAN_NONE && hz3_first_granule(window, span) == granule;
         bool clean = whole && span->kind == HZ3_SPAN_CLEAN;
         granule += whole ? span->granules : 1;
-        if (clean) begin_purge(span);
+        if (clean) hz3_pages_begin_purge(span);
         hz3_unlock(&hz3_pages_lock);
         if (clean) hz3_gauge_add(HZ3_GAUGE_PURGED, -purge_span(span, now, true)); /* it was counted the first time */
     }

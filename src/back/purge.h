@@ -35,6 +35,12 @@ void hz3_pages_after_fork(void);
 /* To be called when `bytes` of new pages were taken: purges as many, if more is free than the growth bound allows. */
 void hz3_pages_make_room(size_t bytes);
 
+/* Takes a span that nobody uses out of the lists while this thread gives its pages back.  One at a time; the page
+ * pool's lock is held. */
+void hz3_pages_begin_purge(struct hz3_span *span);
+/* To be called before the lock is released under which the span was filed.  If a fork came in between, the child would
+ * have a purge that nobody ends. */
+void hz3_pages_end_purge(void);
 /* How many spans are being purged, and so are in no list. */
 extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* written under the page pool's lock */
 /* Waits until another thread has ended a purge, if there is one. */

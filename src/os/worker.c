@@ -19,6 +19,13 @@ unsigned hz3_os_first_cpus(void)
     return known ? (unsigned)CPU_COUNT_S(sizeof first, first) : 1;
 }
 
+/* Whether this thread's policy may stay. */
+static bool is_usual(long policy)
+{
+    if (policy == SCHED_BATCH || policy == SCHED_IDLE) return syscall(SYS_sched_getscheduler, hz3_os.pid) == policy;
+    return policy == SCHED_OTHER;
+}
+
 void hz3_os_made_worker(pthread_t worker)
 {
     const struct sched_param none = {0};
@@ -26,7 +33,7 @@ void hz3_os_made_worker(pthread_t worker)
     bool bound = known && sched_getaffinity(0, sizeof now, now) == 0 && !CPU_EQUAL_S(sizeof now, now, first);
     if (bound) pthread_setaffinity_np(worker, sizeof first, first);
     /* musl's sched_getscheduler only fails, and glibc's pthread_getschedparam may tell what it was once told. */
-    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER) pthread_setschedparam(worker, SCHED_OTHER, &none);
+    if (!is_usual(syscall(SYS_sched_getscheduler, 0))) pthread_setschedparam(worker, SCHED_OTHER, &none);
 }
 
 void hz3_os_become_worker(void)

@@ -9,6 +9,8 @@
  * mapping, of the 65530 that the system allows by default, and no other does.  In a reservation a block is made
  * inaccessible instead.
  *
+ * While a block goes away it counts as being purged, so a request that needs its memory waits for it.
+ *
  * If the system refuses to part a mapping, the blocks that wait are mapped again first.  If it still refuses, the
  * block's pages are given back, so that it reads as zero, and it does not wait.
  *
@@ -19,6 +21,7 @@
 #include "back/gauges.h"
 #include "back/limits.h"
 #include "back/pages.h"
+#include "back/purge.h"
 #include "back/range.h"
 #include "secure/seal.h"
 
@@ -84,22 +87,35 @@ static bool take_away(const struct hz3_span *span)
     return (reserved ? hz3_os_reserve_again : hz3_os_unmap)(span->start, hz3_span_bytes(span));
 }
 
+static void make_waiting(struct hz3_span *span)
+{
+    struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t at = hz3_first_granule(window, span), granules = span->granules;
+    hz3_spans_unmake(span);
+    hz3_spans_make(window, at, granules, HZ3_SPAN_WAITING);
+}
+
 /* The system keeps the block mapped.  (Where it also refuses access, nobody gets the block again.) */
 static HZ3_COLD void free_at_once(struct hz3_span *span)
 {
-    if (!hz3_os_writable(span->start, hz3_span_bytes(span))) return;
-    bool clean = hz3_range_purge(span->start, hz3_span_bytes(span));
-    if (!clean) memset((void *)span->start, 0, hz3_span_bytes(span));
-    hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
-    hz3_map_clear(span);
-    hz3_spans_refile(span, clean ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+    bool usable = hz3_os_writable(span->start, hz3_span_bytes(span));
+    bool clean = usable && hz3_range_purge(span->start, hz3_span_bytes(span));
+    if (usable && !clean) memset((void *)span->start, 0, hz3_span_bytes(span));
+    hz3_lock(&hz3_pages_lock);
+    if (usable)
+        hz3_spans_refile(span, clean ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY, (uint32_t)hz3_os_now_ms());
+    else
+        make_waiting(span);
+    hz3_pages_end_purge();
     hz3_unlock(&hz3_pages_lock);
 }
 
 static void put_away(struct hz3_span *span)
 {
-    struct hz3_window *window = hz3_window_of((void *)span->start);
-    size_t at = hz3_first_granule(window, span), granules = span->granules;
+    hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
+    hz3_map_clear(span);
+    hz3_pages_begin_purge(span);
+    hz3_unlock(&hz3_pages_lock);
     bool gone = take_away(span);
     if (unlikely(!gone)) {
         release_all();
@@ -111,12 +127,11 @@ static void put_away(struct hz3_span *span)
     }
     hz3_range_drop_edges(span->start, hz3_span_bytes(span));
     hz3_lock(&hz3_pages_lock);
-    hz3_map_clear(span);
-    hz3_spans_unmake(span);
-    span = hz3_spans_make(window, at, granules, HZ3_SPAN_WAITING);
+    make_waiting(span);
     hz3_set(bytes_waiting, hz3_get(bytes_waiting) + hz3_span_bytes(span));
     while (count && (count == COUNT || hz3_get(bytes_waiting) > BYTES)) release_oldest();
     waiting[(first + count++) % COUNT] = span;
+    hz3_pages_end_purge();
     hz3_unlock(&hz3_pages_lock);
     hz3_gauge_add(HZ3_GAUGE_PURGED, hz3_span_bytes(span));
 }

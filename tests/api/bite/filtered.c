@@ -1,5 +1,7 @@
 /* Proves that hz3's background thread lives under a filter that the program began with, and of which hz3 cannot hear:
- * one that kills who changes a thread's processors, policy or priority, as systemd's `~@resources` does. */
+ * one that kills who changes a thread's processors, policy or priority, as systemd's `~@resources` does.  Also where
+ * the program is one for the background (argument: its policy), as systemd's CPUSchedulingPolicy makes it. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -35,7 +37,9 @@ static void burst_and_idle(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 1) {
+    if (argc == 1 || strcmp(argv[1], "filtered") != 0) {
+        const int policy = argc == 1 ? SCHED_OTHER : strcmp(argv[1], "idle") == 0 ? SCHED_IDLE : SCHED_BATCH;
+        CHECK(sched_setscheduler(0, policy, &(const struct sched_param){0}) == 0);
         gate_forbid(forbidden, COUNT_OF(forbidden), false);
         execl(argv[0], argv[0], "filtered", (char *)NULL);
         return 1;

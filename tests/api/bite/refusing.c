@@ -15,7 +15,7 @@ enum {
     SMALL = 1000,
     TIMES = 1000,
     LIMIT = 256,
-    MAPS = 2 + SECURE, /* lane secure asks for a whole plot before it asks for one run */
+    MAPS = SECURE ? 5 : 2, /* lane secure also tries a hole that guards left, and a whole plot before one run */
     RUN = 64 << 10,
 };
 
@@ -172,5 +172,5 @@ int main(void)
     }
     CHECK(mapped == 0 && advised == 0);
     expect_success(in_child(in_little_room, NULL), 20);
-    expect_success(in_child(among_neighbours, NULL), 20);
+    if (!SECURE) expect_success(in_child(among_neighbours, NULL), 20); /* there freed addresses wait */
 }
