@@ -19,7 +19,9 @@ static bool have_magazine(struct hz3_thread *self, unsigned cls)
 /* Puts n objects into the empty loaded magazine; malloc will take the first one first. */
 static void fill(struct hz3_thread *self, unsigned cls, void **objects, unsigned n)
 {
-    while (n) *++self->cache.top[cls] = objects[--n];
+    void **top = self->cache.top[cls];
+    while (n) *++top = objects[--n];
+    self->cache.top[cls] = top;
 }
 
 /* Fills the loaded magazine from runs; `fresh`: from a new one if need be. */
