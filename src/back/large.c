@@ -54,13 +54,21 @@ static void purge_rest(const struct hz3_span *span)
         hz3_os_purge(span->start + span->bytes, rest, hz3_get(hz3_os.huge_page));
 }
 
+/* Before fresh pages are taken, blocks that wait whole yield theirs. */
+static struct hz3_span *from_pool(size_t granules, size_t align)
+{
+    struct hz3_span *span = hz3_pages_alloc_dirty(granules, align);
+    if (!span && hz3_gauge(HZ3_GAUGE_LARGE_CACHED) >= granules << HZ3_GRANULE_SHIFT) hz3_large_cache_yield();
+    return span ? span : hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+}
+
 static struct hz3_span *new_block(size_t size, size_t alignment)
 {
     size_t align = hz3_max(alignment >> HZ3_GRANULE_SHIFT, 1), granules = hz3_large_granules(size);
     if (granules + align > INT32_MAX) return NULL;
     struct hz3_span *span = hz3_large_cache_take(granules, align);
     bool cached = span; /* then a block of about this size lay here */
-    if (!span) span = hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+    if (!span) span = from_pool(granules, align);
     if (!span) return NULL;
     hz3_large_begin(span, size);
     if (!cached) purge_rest(span);

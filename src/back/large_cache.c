@@ -126,6 +126,17 @@ size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
     return trim(age, 0, break_huge_pages);
 }
 
+void hz3_large_cache_yield(void)
+{
+    for (unsigned i = 0; i < shard_count() * SLOTS && hz3_gauge(HZ3_GAUGE_LARGE_CACHED); i++) {
+        struct shard *shard = &shards[i / SLOTS];
+        hz3_lock(&shard->lock);
+        struct hz3_span *span = clear(&shard->slots[i % SLOTS]);
+        hz3_unlock(&shard->lock);
+        if (span) hz3_pages_free(span);
+    }
+}
+
 size_t hz3_large_cache_addresses(void)
 {
     return 0;

@@ -10,6 +10,8 @@
 struct hz3_span *hz3_large_cache_take(size_t granules, size_t align);
 /* Puts a freed block in; gives it to the page pool if there is no room. */
 void hz3_large_cache_put(struct hz3_span *span);
+/* Gives all blocks to the page pool: nothing else there has the pages for a request, and it would take fresh ones. */
+void hz3_large_cache_yield(void);
 /* Shrinks a live block in place, and frees the rest. */
 void hz3_large_cache_shrink(struct hz3_span *span, size_t granules);
 /* Purges the blocks that have been here for `age` ms or more; returns the bytes. */

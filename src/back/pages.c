@@ -41,6 +41,14 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
     }
 }
 
+struct hz3_span *hz3_pages_alloc_dirty(size_t granules, size_t align_granules)
+{
+    hz3_lock(&hz3_pages_lock);
+    struct hz3_span *span = hz3_take(HZ3_SPAN_DIRTY, granules, align_granules, HZ3_SPAN_LARGE);
+    hz3_unlock(&hz3_pages_lock);
+    return span;
+}
+
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules)
 {
     hz3_lock(&hz3_pages_lock);

@@ -10,6 +10,8 @@
 /* Returns a span that starts at a multiple of align_granules (a power of two; 1 for a run), with its descriptor filled
  * in except for the fields of its `kind`.  May purge other spans.  NULL: the system has no memory. */
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind);
+/* The same for a large block, but only a dirty span: it takes no fresh pages. */
+struct hz3_span *hz3_pages_alloc_dirty(size_t granules, size_t align_granules);
 /* Returns a clean span, or NULL. Does not purge to make room, since the caller will not touch the span. */
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules);
 void hz3_pages_free(struct hz3_span *span);

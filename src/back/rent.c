@@ -12,7 +12,7 @@ enum {
 
 HZ3_ATOMIC(uint32_t) hz3_rent_share = 1;
 /* Hints: two threads at once may lose a change. */
-static HZ3_ATOMIC(int64_t) left[HZ3_RENTS];
+static HZ3_ATOMIC(int64_t) left[HZ3_RENTS] = {[HZ3_RENT_GROWTH] = -(int64_t)HZ3_POLICY_START};
 static HZ3_ATOMIC(size_t) given;     /* bytes that may yet be taken again */
 static HZ3_ATOMIC(uint32_t) looked;  /* ms */
 static HZ3_ATOMIC(uint64_t) counted; /* ns of processor time */

@@ -9,6 +9,12 @@
 
 enum { WORD = 64 };
 
+/* The lowest bit that is set. */
+static unsigned lowest(uint64_t bits)
+{
+    return (unsigned)__builtin_ctzll(bits);
+}
+
 static size_t index_at(size_t offset, unsigned cls)
 {
     return offset * hz3_class_info[cls].magic >> 40;
@@ -20,7 +26,7 @@ size_t hz3_run_index(const struct hz3_span *run, const void *p)
 }
 
 /* The bitmap of the run's retired objects. */
-static HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
+HZ3_INLINE HZ3_ATOMIC(uint64_t) * free_words(struct hz3_span *run)
 {
     if (hz3_class_info[run->cls].objects <= WORD) return &run->free;
     struct hz3_window *window = hz3_window_of((void *)run->start);
@@ -32,9 +38,14 @@ const void *hz3_run_slot(const struct hz3_span *run, const void *p)
     return (const void *)(run->start + hz3_run_index(run, p) * hz3_class_size(run->cls));
 }
 
+static bool starts(const struct hz3_span *run, size_t i, const void *p)
+{
+    return i < hz3_get(run->bump) && run->start + i * hz3_class_size(run->cls) == (uintptr_t)p;
+}
+
 bool hz3_run_is_object(const struct hz3_span *run, const void *p)
 {
-    return hz3_run_index(run, p) < hz3_get(run->bump) && hz3_run_slot(run, p) == p;
+    return starts(run, hz3_run_index(run, p), p);
 }
 
 bool hz3_run_is_slot(const struct hz3_span *run, const void *p)
@@ -99,10 +110,8 @@ static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want
     unsigned got = 0, bump = hz3_get(run->bump);
     for (unsigned w = 0; w * WORD < bump && got < want; w++) {
         uint64_t bits = hz3_get(words[w]), left = bits;
-        for (; left && got < want; left &= left - 1) {
-            size_t i = w * WORD + (unsigned)__builtin_ctzll(left);
-            objects[got++] = (void *)(run->start + i * size);
-        }
+        uintptr_t first = run->start + w * WORD * size;
+        for (; left && got < want; left &= left - 1) objects[got++] = (void *)(first + lowest(left) * size);
         /* Acquire, paired with the release of a retire: the last use of the object comes before its next. */
         if (bits != left) hz3_fetch_and(words[w], ~(bits ^ left), memory_order_acquire);
     }
@@ -115,8 +124,10 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want)
     unsigned got = 0, bump = hz3_get(run->bump);
     if (bump > hz3_get(run->live)) got = take_retired(run, objects, want);
     unsigned fresh = hz3_min(want - got, info->objects - bump);
-    for (unsigned i = 0; i < fresh; i++) objects[got++] = (void *)(run->start + (size_t)bump++ * info->size);
-    hz3_set(run->bump, (uint16_t)bump);
+    size_t size = info->size;
+    uintptr_t at = run->start + bump * size;
+    for (unsigned all = got + fresh; got < all; at += size) objects[got++] = (void *)at;
+    hz3_set(run->bump, (uint16_t)(bump + fresh));
     if (HZ3_SECURE) hz3_fresh_prepare(run, objects, got, fresh);
     hz3_add(run->live, got);
     return got;
@@ -141,11 +152,25 @@ static void retire_word(struct hz3_span *run, size_t word, uint64_t bits, bool h
         was = hz3_fetch_or(*free, bits, memory_order_release);
     else
         hz3_set(*free, was | bits);
-    size_t twice = word * WORD + (was & bits ? (unsigned)__builtin_ctzll(was & bits) : 0);
+    size_t twice = word * WORD + (was & bits ? lowest(was & bits) : 0);
     if (unlikely(was & bits)) hz3_misuse("double free", (void *)(run->start + twice * hz3_class_size(run->cls)));
 }
 
-unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, bool held)
+/* Retires the objects that are neighbours of the first one in turn, up or down, as far as they are in its word. */
+HZ3_NOINLINE static unsigned retire_row(struct hz3_span *run, void *const *objects, unsigned n, bool held)
+{
+    size_t i = hz3_run_index(run, objects[0]), bit = i % WORD, bump = hz3_get(run->bump);
+    uintptr_t step = (uintptr_t)objects[1] - (uintptr_t)objects[0];
+    bool down = step != hz3_class_size(run->cls);
+    if (unlikely(!starts(run, i, objects[0]))) hz3_misuse("interior pointer freed", objects[0]);
+    size_t most = hz3_min(n, down ? bit + 1 : hz3_min(WORD - bit, bump - i));
+    unsigned row = 1;
+    while (row < most && (uintptr_t)objects[row] - (uintptr_t)objects[row - 1] == step) row++;
+    retire_word(run, i / WORD, ~(uint64_t)0 >> (WORD - row) << (down ? bit + 1 - row : bit), held);
+    return row;
+}
+
+static unsigned retire_each(struct hz3_span *run, void *const *objects, unsigned n, bool held)
 {
     const uintptr_t start = run->start;
     const size_t bytes = hz3_span_bytes(run), size = hz3_class_size(run->cls), bump = hz3_get(run->bump);
@@ -168,6 +193,14 @@ unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, 
         bits |= bit;
     }
     if (bits) retire_word(run, word, bits, held);
+    return done;
+}
+
+unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, bool held)
+{
+    size_t step = n > 1 ? (uintptr_t)objects[1] - (uintptr_t)objects[0] : 0, size = hz3_class_size(run->cls);
+    bool in_a_row = step == size || step == -size;
+    unsigned done = in_a_row ? retire_row(run, objects, n, held) : retire_each(run, objects, n, held);
     if (held)
         hz3_sub(run->live, done);
     else
@@ -194,7 +227,7 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
         uint64_t live = ~hz3_get(words[w]);
         if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
         for (; live; live &= live - 1) {
-            uintptr_t object = run->start + (w * WORD + (unsigned)__builtin_ctzll(live)) * size;
+            uintptr_t object = run->start + (w * WORD + lowest(live)) * size;
             purged += purge_gap(from, object, step, huge_page);
             from = object + size;
         }

@@ -23,7 +23,9 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool fresh)
     enum hz3_refill_source source;
     if (!have_magazine(self, cls)) return false;
     unsigned got = hz3_central_refill(self->heap, cls, objects, self->cache.capacity[cls], fresh, &source);
-    for (unsigned n = got; n; n--) *++self->cache.top[cls] = objects[n - 1]; /* malloc will take the first one first */
+    void **top = self->cache.top[cls];
+    for (unsigned n = got; n; n--) *++top = objects[n - 1]; /* malloc will take the first one first */
+    self->cache.top[cls] = top;
     self->cache.stats.held += source == HZ3_REFILL_HELD;
     self->cache.stats.central += source == HZ3_REFILL_CENTRAL;
     self->cache.stats.fresh += source == HZ3_REFILL_FRESH || source == HZ3_REFILL_GROWN;

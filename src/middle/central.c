@@ -171,10 +171,12 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
     return got;
 }
 
-/* Prefetches what a retire of the objects will write: of neighbours once. */
+/* Prefetches what a retire of the objects will write: of neighbours once.  Where the first and the last are neighbours
+ * the others mostly are, too. */
 static void expect_retire(unsigned cls, void *const *objects, unsigned n)
 {
     uintptr_t last = 0;
+    if (n && ((uintptr_t)objects[0] ^ (uintptr_t)objects[n - 1]) < HZ3_GRANULE) n = 1;
     for (unsigned i = 0; i < n; last = (uintptr_t)objects[i++] >> HZ3_GRANULE_SHIFT)
         if ((uintptr_t)objects[i] >> HZ3_GRANULE_SHIFT != last) hz3_run_expect_retire(objects[i], cls);
 }

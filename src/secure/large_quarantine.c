@@ -215,6 +215,9 @@ size_t hz3_large_cache_trim(uint32_t age, bool break_huge_pages)
     return purged;
 }
 
+/* Blocks here have no pages that anybody could take. */
+void hz3_large_cache_yield(void) {}
+
 size_t hz3_large_cache_addresses(void)
 {
     return hz3_get(bytes_waiting);

@@ -125,9 +125,9 @@ def test_starting_costs_under_a_millisecond(preload):
     assert statistics.median(costs) < 1
 
 
-def faults(command, preload, thp):
+def faults(command, preload, **environment):
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
-    figures(command, preload, HZ3_THP=thp)
+    figures(command, preload, **environment)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
 
 
@@ -136,4 +136,12 @@ def test_a_growing_heap_gets_huge_pages(preload):
     if not enabled.exists() or "[never]" in enabled.read_text():
         pytest.skip("the system makes no huge pages")
     command = "bench_phase_change 64"
-    assert faults(command, preload, "always") < faults(command, preload, "never") / 3
+    assert faults(command, preload, HZ3_THP="always") < faults(command, preload, HZ3_THP="never") / 3
+
+
+@pytest.mark.parametrize("share, keeps", [("1%", True), ("100%", False)])
+def test_buffers_at_a_high_rate_are_not_given_back(preload, share, keeps):
+    """Eight of 64 KiB to 4 MiB, replaced at random, of 530 pages each.  With a share of 100% it may cost all the time."""
+    few, many = (faults(f"bench_large 1 {replaced} 8 65536 4194304 --touch all", preload, HZ3_RETAIN_SHARE=share)
+                 for replaced in (1000, 11000))
+    assert (many - few <= 10000) == keeps

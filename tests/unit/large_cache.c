@@ -6,6 +6,7 @@
 #include "back/large.h"
 #include "back/limits.h"
 #include "back/large_cache.h"
+#include "back/purge.h"
 
 #include <pthread.h>
 
@@ -55,12 +56,48 @@ static void a_block_may_be_an_eighth_larger_and_no_more(void **state)
     assert_ptr_equal(smaller, p);
     assert_int_equal(hz3_large_usable(smaller), HZ3_MIB(8));
     hz3_large_free(smaller);
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
     char *much_smaller = hz3_large_alloc(HZ3_MIB(8) - HZ3_GRANULE, 1, false);
-    assert_ptr_not_equal(much_smaller, p);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY) - dirty, HZ3_MIB(1) + HZ3_GRANULE); /* it was cut */
+    assert_int_equal(LARGE_CACHED, 0);
+    hz3_large_free(much_smaller);
+    hz3_large_cache_trim(0, true);
+    p = hz3_large_alloc(HZ3_MIB(9), 1, false);
+    hz3_large_free(p);
     char *larger = hz3_large_alloc(HZ3_MIB(9) + 1, 1, false);
     assert_ptr_not_equal(larger, p);
     assert_int_equal(LARGE_CACHED, HZ3_MIB(9));
-    hz3_large_free(much_smaller);
+    hz3_large_free(larger);
+    hz3_large_cache_trim(0, true);
+}
+
+/* Neighbours that wait serve a request that is larger than each, rather than fresh pages. */
+static void blocks_yield_before_fresh_pages_are_taken(void **state)
+{
+    (void)state;
+    hz3_pages_purge(0, 0, true);
+    char *blocks[6];
+    for (int i = 0; i < 6; i++) blocks[i] = hz3_large_alloc(HZ3_MIB(2), 1, false);
+    for (int i = 0; i < 6; i++) hz3_large_free(blocks[i]);
+    assert_int_equal(LARGE_CACHED, HZ3_MIB(12));
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), 0);
+    char *larger = hz3_large_alloc(HZ3_MIB(5), 1, false);
+    assert_int_equal(hz3_large_fresh(larger), 0);
+    assert_int_equal(LARGE_CACHED, 0);
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), HZ3_MIB(7));
+    hz3_large_free(larger);
+    hz3_large_cache_trim(0, true);
+}
+
+/* Less than is asked for would only come apart. */
+static void blocks_that_are_too_few_stay(void **state)
+{
+    (void)state;
+    hz3_pages_purge(0, 0, true);
+    hz3_large_free(hz3_large_alloc(HZ3_MIB(2), 1, false));
+    char *larger = hz3_large_alloc(HZ3_MIB(3), 1, false);
+    assert_true(hz3_large_fresh(larger));
+    assert_int_equal(LARGE_CACHED, HZ3_MIB(2));
     hz3_large_free(larger);
     hz3_large_cache_trim(0, true);
 }
@@ -172,6 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_next_request_of_the_size_gets_the_block),
                                        WITH_MUCH_IN_USE(a_block_may_be_an_eighth_larger_and_no_more),
+                                       WITH_MUCH_IN_USE(blocks_yield_before_fresh_pages_are_taken),
+                                       cmocka_unit_test(blocks_that_are_too_few_stay),
                                        WITH_MUCH_IN_USE(alignment_is_heeded),
                                        cmocka_unit_test(no_shard_is_private),
                                        cmocka_unit_test(what_is_old_is_purged),

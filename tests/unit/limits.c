@@ -103,6 +103,15 @@ static void only_pages_that_went_back_are_charged_for(void **state)
     assert_true(hz3_rent_left(HZ3_RENT_GROWTH) >= 0);
 }
 
+/* Until it has used the processor for as long as that is a share of. */
+static void a_process_begins_as_if_it_had_paid(void **state)
+{
+    (void)state;
+    int64_t left = hz3_rent_left(HZ3_RENT_GROWTH);
+    assert_true(left < 0 && left >= -(int64_t)HZ3_MIB(8));
+    assert_true(hz3_rent_left(HZ3_RENT_AT_ONCE) >= 0);
+}
+
 static uint64_t used_ns(void)
 {
     struct timespec used;
@@ -147,6 +156,7 @@ static void little_is_saved(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
-RUN(TEST(it_is_a_sixteenth_of_what_is_in_use), TEST(more_may_stay_where_too_much_is_owed),
-    TEST(what_the_user_allows_is_not_exceeded), TEST(only_pages_that_went_back_are_charged_for),
-    TEST(a_share_of_the_processor_time_is_earned), TEST(little_is_saved))
+RUN(cmocka_unit_test(a_process_begins_as_if_it_had_paid), TEST(it_is_a_sixteenth_of_what_is_in_use),
+    TEST(more_may_stay_where_too_much_is_owed), TEST(what_the_user_allows_is_not_exceeded),
+    TEST(only_pages_that_went_back_are_charged_for), TEST(a_share_of_the_processor_time_is_earned),
+    TEST(little_is_saved))
