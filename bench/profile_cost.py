@@ -9,6 +9,7 @@ import argparse
 import os
 import random
 import re
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -26,22 +27,27 @@ KINDS = 6  # of requests
 VALGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
 
 
+def listens(at: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as tried:
+        return not tried.connect_ex(at)
+
+
 def serve(requests: int, rate: str, *wrapper: str) -> tuple[float, str]:
     """The server's CPU seconds, and the output of it or its wrapper."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        socket = folder / "socket"
+        at = str(folder / "socket")
         options = {"HZ3_PROFILE": rate, "HZ3_PROFILE_FILE": str(folder / "profile")} if rate else {}
-        argv = [*wrapper, "redis-server", "--port", "0", "--unixsocket", str(socket), "--dir", name, "--save", ""]
+        argv = [*wrapper, "redis-server", "--port", "0", "--unixsocket", at, "--dir", name, "--save", ""]
         said = (folder / "said").open("w+")
         server = subprocess.Popen(
             argv, env={**os.environ, "LD_PRELOAD": str(LIBRARY), **options}, stdout=said, stderr=subprocess.STDOUT
         )
-        while not socket.exists():
+        while not listens(at):
             if server.poll() is not None:
                 raise SystemExit(f"redis-server did not start: {(folder / 'said').read_text()}")
             time.sleep(0.01)
-        load = ["redis-benchmark", "-s", str(socket), "-q", "-n", str(requests // KINDS), *LOAD]
+        load = ["redis-benchmark", "-s", at, "-q", "-n", str(requests // KINDS), *LOAD]
         subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
         server.terminate()
         _, status, usage = os.wait4(server.pid, 0)

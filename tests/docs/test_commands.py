@@ -106,3 +106,13 @@ def test_each_variable_that_is_named_is_an_option_or_a_flag():
     known = {f"HZ3_{option}" for option in options} | set(registry.read().flags) | set(cmake)
     named = {word for page in (ROOT / "docs/use").glob("*.md") for word in re.findall(r"\bHZ3_\w+", page.read_text())}
     assert len(named) > 15 and named - known == set()
+
+
+def test_each_value_that_is_given_to_an_option_is_one_that_it_takes(preload, tmp_path):
+    given = {word for page in PAGES for word in re.findall(r"\b(HZ3_\w+=[\w%]+(?:\.[\w%]+)*)", page.read_text())}
+    options = set(re.findall(r"^HZ3_OPTION\((\w+)", (ROOT / "src/api/options.def").read_text(), re.M))
+    of_options = sorted(each for each in given if each[4:].partition("=")[0] in options and not each.endswith("=FILE"))
+    assert len(of_options) > 20
+    for option in of_options:
+        done = subprocess.run(["env", option, "/bin/true"], env=preload.env, cwd=tmp_path, capture_output=True, text=True)
+        assert "warning" not in done.stderr
