@@ -1,5 +1,6 @@
 """Replays the calls of a recorded program on any allocator.  trace/ says what is recorded and played."""
 
+import glob
 import statistics
 import subprocess
 from pathlib import Path
@@ -33,6 +34,8 @@ class Player:
         done = subprocess.run([self.player, "--facts", self.trace], capture_output=True, text=True)
         said = done.stderr.strip().removeprefix("hz3: ")
         if done.returncode:
+            if said.endswith("nothing was recorded in it"):
+                said += self.others()
             raise LabError(said or f"{self.trace}: the player ended with status {done.returncode}")
         if said:
             say(f"hz3: {said}")
@@ -44,6 +47,12 @@ class Player:
             f"{facts['span']:.1f} s, {facts['event_bytes']:.1f} bytes each"
         )
         return facts
+
+    def others(self) -> str:
+        """The trace that was meant, if the program is a script that ends by running another."""
+        found = self.trace.parent.glob(f"{glob.escape(self.trace.name)}.*-*")
+        largest = max(found, key=lambda file: file.stat().st_size, default=None)
+        return f"; of the programs that it started {largest.name} has most" if largest else ""
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         check_program(str(self.trace), self.trace, self.sha256)

@@ -355,10 +355,14 @@ def report(results: Results, say: Say) -> str:
     for asked, run in steps("drawing", runs, lambda one: one[1].name, say):
         sections[EXPERIMENTS_TITLE] += experiment_section(asked, run)
     sections[f"{MEASURED}, and by which commands"] += appendix(comparisons)
-    return with_short_ids(PAGE.render(sections=dict(sections)))
+    return brief(PAGE.render(sections=dict(sections)))
 
 
-def with_short_ids(page: str) -> str:
-    """matplotlib names what a picture uses again by a digest of it."""
+def brief(page: str) -> str:
+    """The same page: matplotlib names what a picture uses again by a digest of it, and groups what needs no group."""
     ids: dict[str, str] = {}
-    return re.sub(r'(?<=#|")[mp][0-9a-f]{10}(?=[")])', lambda match: ids.setdefault(match[0], f"m{len(ids)}"), page)
+    page = re.sub(r'(?<=#|")[mp][0-9a-f]{10}(?=[")])', lambda match: ids.setdefault(match[0], f"m{len(ids)}"), page)
+    page, more = re.sub(r'<g id="[^"]*"/>', "", page), 1
+    while more:
+        page, more = re.subn(r"<g>((?:(?!</?g\b).)*)</g>", r"\1", page, flags=re.DOTALL)
+    return re.sub(r'style="[^"]*"', lambda match: re.sub("([:;]) ", r"\1", match[0]), page)

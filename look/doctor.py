@@ -224,6 +224,15 @@ def _second(name: str) -> Finding:
     )
 
 
+def _gives_away(path: str) -> list[Finding]:
+    """Whether the program names jemalloc's own functions, whose memory it may free by the standard ones."""
+    with open(path, "rb") as file:
+        if not re.search(rb"\0[mr]allocx\0", file.read()):
+            return []
+    remedy = "HZ3_FOREIGN_FREE=libc, which hz3 run sets, has its memory freed there"
+    return [Finding(False, f"{path} calls jemalloc's own mallocx, too", remedy)]
+
+
 def _why_not(process: Process, program: str, ours: list[str], server: str, version: str) -> str:
     if server == program:
         return "that is the program itself, and no preloaded one is asked; build the program without it"
@@ -345,7 +354,7 @@ def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
         )
     elif not gains:
         found.append(Finding(True, f"hz3 can serve {path}", "hz3 run -- " + name))
-    return [*found, *seconds]
+    return [*found, *seconds, *(_gives_away(path) if seconds else [])]
 
 
 def as_text(findings: list[Finding]) -> str:

@@ -17,6 +17,7 @@ h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .3em .6em; text-align: right; border-bottom: 1px solid #ddd }
 .flows td:nth-child(-n + 2), .flows th:nth-child(-n + 2) { text-align: left }
+.flows td:nth-child(n + 3):not(:last-child) { white-space: nowrap }
 .heat td { border: 1px solid #fff; font-size: .8rem; min-width: 3.6rem; line-height: 1.2 }
 .heat td { text-align: center; white-space: nowrap }
 .heat small { display: block }

@@ -10,6 +10,7 @@ preload=${LD_PRELOAD-}
 unset LD_PRELOAD # it is for the server only
 dir=$(mktemp -d)
 socket=$dir/socket
+export HZ3_FOREIGN_FREE="${HZ3_FOREIGN_FREE:-libc}" # Redis 8 has some memory from jemalloc's own functions
 LD_PRELOAD=$preload redis-server --port 0 --unixsocket "$socket" --dir "$dir" --save '' --appendonly no \
     --daemonize no >"$dir/log" &
 server=$!

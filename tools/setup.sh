@@ -18,7 +18,7 @@ kernel=linux-image-cloud-amd64
 debian_peers='libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
 case $purpose in
     build) wanted='systemtap-sdt-dev valgrind' ;; # the probes of OpenTelemetry, and what memcheck sees
-    run) wanted='redis-server redis-tools' ;;
+    run) needed="$needed redis-server redis-tools" ;;
     lab)
         needed="$needed python3-venv"
         requirements=lab ;;

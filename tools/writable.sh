@@ -3,7 +3,7 @@
 set -euf
 stage=$1
 root=$2
-folders=$(find "$stage" -type d)
+folders=$(find "$stage" ! -type d | sed 's|/[^/]*$||' | sort -u) # others need be there only
 IFS='
 '
 for folder in $folders; do

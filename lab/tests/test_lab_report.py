@@ -163,6 +163,12 @@ def test_the_report_on_what_is_kept_is_small_and_quick():
     assert "In 17 real programs hz3 takes " in page.partition("</nav>")[2][:400]
 
 
+def test_a_picture_says_once_what_it_says():
+    said = '<svg><g><g id="line2d_7"/><g><text style="a: 1; b: 2">x: y</text></g></g><g style="c: 3"><g><use/></g></g></svg>'
+    assert report.brief(said) == '<svg><text style="a:1;b:2">x: y</text><g style="c:3"><use/></g></svg>'
+    assert report.brief('#m0123456789" "p0123456789" #m0123456789)') == '#m0" "m1" #m0)'
+
+
 def test_nothing_is_left_out(page):
     for said in (
         "scale",

@@ -111,6 +111,37 @@ def test_preload_is_appended(tree, tmp_path):
     assert tree("run", "--", "sh", "-c", SHOW_PRELOAD, env=env).stdout == f"{other}:{tree.scale}"
 
 
+MALLOCX = """
+#include <malloc.h>
+#include <stdlib.h>
+void *mallocx(size_t, int);
+int main(void) { free(malloc(9)); void *p = mallocx(100, 0); int fits = malloc_usable_size(p) >= 100; free(p); return !fits; }
+"""
+
+
+def test_a_program_that_calls_jemalloc_s_own_functions_has_their_memory_freed_there(preload, tmp_path):
+    """As Redis 8 does on Debian 13."""
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
+    jemalloc = re.search(r"libjemalloc\.so\.2 .*=> (.*)", known)
+    if not jemalloc:
+        pytest.skip("needs Debian's libjemalloc2")
+    program = compile_c(MALLOCX, tmp_path / "program", "-fno-builtin", "-l:libjemalloc.so.2")
+    command = [ROOT / "bin/hz3", "run", "--lane", preload.lane, "--", program]
+    env = {name: value for name, value in os.environ.items() if name != "HZ3_FOREIGN_FREE"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == (f"hz3: '{program}' calls mallocx of {jemalloc[1]}, too: "
+                           "with HZ3_FOREIGN_FREE=libc that library frees its own\n")
+    done = subprocess.run(command, env=env | {"HZ3_FOREIGN_FREE": "abort"}, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGABRT and "foreign pointer" in done.stderr
+    linked = compile_c("int main(void) { return 0; }", tmp_path / "other", "-Wl,--no-as-needed", "-l:libjemalloc.so.2")
+    done = subprocess.run([*command[:-1], linked], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for of, lines in (program, 1), (linked, 0):
+        told = subprocess.run([ROOT / "bin/hz3", "doctor", of], capture_output=True, text=True).stdout
+        assert told.count(f"look  {of} calls jemalloc's own mallocx, too: HZ3_FOREIGN_FREE=libc, ") == lines
+
+
 def test_arguments_arrive_as_given(tree):
     words = ["a b", "", "*", "--lane", "--", "$HOME", "new\nline", "'"]
     result = tree("run", "--", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)

@@ -48,6 +48,13 @@ def test_a_user_is_told_the_command_and_nothing_is_asked_of_sudo(machine):
     assert done == ""
 
 
+def test_the_demo_names_redis_before_anything_is_built(machine):
+    result, _ = machine(1000, "run")
+    assert result.returncode == 1
+    assert result.stderr == (f"setup: cannot run without gcc libc6-dev make cmake redis-server redis-tools: {COMMAND} "
+                             "redis-server redis-tools (or: make setup FOR=run)\n")
+
+
 def test_a_user_who_asks_for_it_has_them_installed_by_sudo(machine):
     result, done = machine(1000, "--install", "build")
     assert done.startswith("sudo -v\n")

@@ -96,11 +96,14 @@ def test_exports_are_exactly_those_of_the_version_script(library, root):
     assert {name for name in exported if not name.startswith("_vgw")} == wanted  # for valgrind: src/api/memcheck.c
 
 
-def test_static_tls_is_small(library):
+def test_static_tls_is_small_and_as_the_page_says(library, root):
     """docs/use/limits.md has room made for 4096 bytes under LD_AUDIT.  Lane classic, which is for comparisons, has 187
     classes, each with a byte of this and that."""
     sizes = re.findall(r"^\s+TLS\s+\S+ \S+ \S+\s+\S+ (0x[0-9a-f]+)", output("readelf", "-lW", str(library)), re.M)
     assert len(sizes) == 1 and int(sizes[0], 16) <= (4608 if "classic" in library.name else 4096)
+    page = (root / "docs/use/linking.md").read_text()
+    said = re.search(r"static \(initial-exec\), ([\d.]+) KiB; ([\d.]+) KiB in lane classic", page)
+    assert abs(int(sizes[0], 16) / 1024 - float(said[2 if "classic" in library.name else 1])) < 0.1
 
 
 def test_tables_that_every_process_has_are_small(library):

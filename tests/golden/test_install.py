@@ -206,6 +206,19 @@ def test_an_install_that_cannot_write_everything_writes_nothing(as_user, prefix,
         assert done.stderr == f"hz3: nothing is installed: {tree / locked} cannot be written to\n"
 
 
+def test_an_install_asks_nothing_of_the_folders_above_its_own(as_user, prefix):
+    """As in a home directory, of which the folders above are root's."""
+    with tempfile.TemporaryDirectory() as place:
+        tree, stage = Path(place) / "tree", Path(place) / "stage"
+        Path(place).chmod(0o755)
+        shutil.copytree(prefix, stage / "home/user", symlinks=True)
+        (tree / "home/user").mkdir(parents=True)
+        (tree / "home/user").chmod(0o777)
+        (tree / "home").chmod(0o555)
+        tree.chmod(0o555)
+        assert subprocess.run([*as_user, shutil.copy(ROOT / "tools/writable.sh", place), stage, tree]).returncode == 0
+
+
 def test_make_install_asks_first(tmp_path):
     file = tmp_path / "file"
     file.touch()

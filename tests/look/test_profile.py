@@ -158,17 +158,21 @@ def test_a_page_needs_jinja2(tmp_path):
 @pytest.mark.skipif(not BROWSER, reason="no chromium-headless-shell")
 @pytest.mark.parametrize("width", [800, 1600])
 def test_a_browser_shows_the_whole_page(tmp_path, width):
-    flows = [(f"worker#{i}", f"worker#{i * 7 % 14}", 400 - 20 * i) for i in range(14)]
+    flows = [(f"a worker of connections#{i}", f"a worker of connections#{i * 7 % 14}", 400 - 20 * i) for i in range(14)]
     said("flows", flowing(tmp_path, *flows), "--html", tmp_path / "page.html")
-    probe = ("<script>const root = document.documentElement; document.title = (root.scrollWidth - root.clientWidth) + "
+    probe = ("<script>const root = document.documentElement, text = document.createRange(); "
+             "const lines = td => (text.selectNodeContents(td), text.getClientRects().length); "
+             "document.title = (root.scrollWidth - root.clientWidth) + "
              "' beyond, ' + [...document.querySelectorAll('.heat td')].filter(td => td.innerText.endsWith('%')).length + "
-             "' cells, ' + document.querySelectorAll('[title]').length + ' hidden'</script></html>")  # fmt: skip
+             "' cells, ' + document.querySelectorAll('[title]').length + ' hidden, ' + "
+             "[...document.querySelectorAll('.flows td:nth-child(3)')].filter(td => lines(td) > 1).length + ' broken'"
+             "</script></html>")  # fmt: skip
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     (tmp_path / "page.html").write_text(page.replace("</html>", probe), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", f"--window-size={width},900"]
     argv = [BROWSER, *options, "--dump-dom", (tmp_path / "page.html").as_uri()]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
-    assert "<title>0 beyond, " in done.stdout and " cells, 0 hidden</title>" in done.stdout, done.stderr
+    assert "<title>0 beyond, " in done.stdout and " cells, 0 hidden, 0 broken</title>" in done.stdout, done.stderr
     assert int(re.search(r"beyond, (\d+) cells", done.stdout)[1]) >= 11
 
 

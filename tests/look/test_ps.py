@@ -20,10 +20,11 @@ LINE = re.compile(r" *(\d+) +([\d.]+ \w+) +([\d.]+ \w+|-) +([\d.]+ \w+|-)  (\S+)
 # Writes 60 MiB, which its two children share with it; one writes 20 MiB more.
 FORKS = """
 import os, time
-kept = [b"x" * 300 for _ in range(200000)]
+size = 300 # a name, since the compiler would make one constant of b"x" * 300
+kept = [b"x" * size for _ in range(200000)]
 for mib in 0, 20:
     if not (child := os.fork()):
-        more = [b"y" * 300 for _ in range(mib * 3495)]
+        more = [b"y" * size for _ in range(mib * 3495)]
         print("there", flush=True)
         time.sleep(60)
 time.sleep(60)

@@ -117,6 +117,20 @@ hz3 profile $resting -o /of.pb.gz
 hz3 profile $resting --base /of.pb.gz | grep " since /of.pb.gz; "
 (sleep 3; echo q) | TERM=xterm script -qec "hz3 top $resting" /dev/null | grep "free bytes"
 """
+# Debian 13's Redis calls jemalloc's own functions, too.
+WITH_REDIS = """
+set -eux
+for deb in /debs/libhz3_*.deb /debs/hz3-tools_*.deb; do
+    dpkg-deb -x $deb /
+done
+hz3 run --stats -- redis-server --port 7777 --save '' >/log 2>&1 &
+for _ in $(seq 100); do ! redis-cli -p 7777 ping || break; sleep 0.1; done
+redis-benchmark -p 7777 -t set,lpush -n 20000 -r 20000 -d 300 -P 20 -q
+redis-cli -p 7777 eval "return 1" 0
+redis-cli -p 7777 shutdown nosave
+wait
+grep "redis-server\\] this process ran on hz3" /log
+"""
 WITH_A_COMPILER = """
 set -eux
 dpkg -i /debs/libhz3_*.deb /debs/libhz3-dev_*.deb
@@ -152,6 +166,11 @@ def test_they_install_in_a_clean_root_and_serve_programs(debs, tmp_path):
 @pytest.mark.parametrize("release", ["bookworm", "trixie"])
 def test_each_verb_names_what_it_lacks_and_runs_with_it(debs, tmp_path, release):
     in_a_clean_root(WITH_PYTHON, debs, tmp_path, "--include=apt,python3,binutils", release=release)
+
+
+@pytest.mark.parametrize("release", ["bookworm", "trixie"])
+def test_debian_s_redis_runs_on_it(debs, tmp_path, release):
+    in_a_clean_root(WITH_REDIS, debs, tmp_path, "--include=redis-server,redis-tools", release=release)
 
 
 def test_programs_are_built_where_the_development_package_is_installed(debs, tmp_path):

@@ -265,6 +265,17 @@ def test_what_no_program_did_is_refused(events, why, player, tmp_path):
     assert why in refused(play(player, tmp_path / "t"))
 
 
+def test_an_empty_trace_names_the_one_that_was_meant(tmp_path):
+    """A script that ends by exec leaves none; what it ran has a file of its own."""
+    command = [HZ3, "replay", tmp_path / "t", "--only", "glibc"]
+    (tmp_path / "t").write_bytes(trace_file.head() + trace_file.chunk(0, 0, b""))
+    assert refused(subprocess.run(command, capture_output=True, text=True)).endswith(": nothing was recorded in it\n")
+    for name, size in ("t.sed-7", 256), ("t.python3-4711", 9000), ("t.sh-8", 300), ("other-9", 99999):
+        (tmp_path / name).write_bytes(bytes(size))
+    said = refused(subprocess.run(command, capture_output=True, text=True))
+    assert said.endswith(": nothing was recorded in it; of the programs that it started t.python3-4711 has most\n")
+
+
 def test_replay_refuses_before_it_builds_and_ends_in_one_sentence(calls, tmp_path):
     name = f"of calls {os.getpid()}"
     (tmp_path / name).write_text("nothing")
