@@ -159,11 +159,11 @@ static void retire_word(struct hz3_span *run, size_t word, uint64_t bits, bool h
 /* Retires the objects that are neighbours of the first one in turn, up or down, as far as they are in its word. */
 HZ3_NOINLINE static unsigned retire_row(struct hz3_span *run, void *const *objects, unsigned n, bool held)
 {
-    size_t i = hz3_run_index(run, objects[0]), bit = i % WORD, bump = hz3_get(run->bump);
+    size_t i = hz3_run_index(run, objects[0]), bit = i % WORD;
     uintptr_t step = (uintptr_t)objects[1] - (uintptr_t)objects[0];
     bool down = step != hz3_class_size(run->cls);
     if (unlikely(!starts(run, i, objects[0]))) hz3_misuse("interior pointer freed", objects[0]);
-    size_t most = hz3_min(n, down ? bit + 1 : hz3_min(WORD - bit, bump - i));
+    size_t most = hz3_min(n, down ? bit + 1 : hz3_min(WORD - bit, hz3_get(run->bump) - i));
     unsigned row = 1;
     while (row < most && (uintptr_t)objects[row] - (uintptr_t)objects[row - 1] == step) row++;
     retire_word(run, i / WORD, ~(uint64_t)0 >> (WORD - row) << (down ? bit + 1 - row : bit), held);
