@@ -36,7 +36,7 @@ static void *move(void *p, size_t old_usable, size_t size)
     void *to = zone ? hz3_heap_malloc(zone, size) : hz3_malloc(size);
     if (!to && size <= old_usable) {
         errno = saved; /* shrinking cannot fail */
-        return hz3_guard_has(p) ? p : hz3_seal(p, hz3_class_at(p), size);
+        return hz3_guard_has(p) ? p : hz3_seal(p, zone ? hz3_zone_class(p) : hz3_class_at(p), size);
     }
     if (!to) return NULL;
     memcpy(to, p, hz3_min(old_usable, size));

@@ -289,6 +289,38 @@ static void what_cannot_be_had_is_null(void **state)
     for (size_t i = 0; i < COUNT_OF(sizes_of_all); i++) expect_success(in_child(fill_up, &sizes_of_all[i]), 20);
 }
 
+/* There is no memory for a smaller block, so it stays, and has its new size. */
+static void shrink_in_want(void *size)
+{
+    enum { BLOCKS = 8, SMALLER = 100, MANY = 100000 };
+    static void *rest[MANY];
+    void *blocks[BLOCKS];
+    size_t taken = 0;
+    hz3_heap_t *heap = hz3_heap_new();
+    for (size_t i = 0; i < BLOCKS; i++) {
+        CHECK((blocks[i] = hz3_heap_malloc(heap, *(size_t *)size)) != NULL);
+        fill(blocks[i], SMALLER, i);
+    }
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){0, 0}) == 0);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+        while (taken < MANY && (rest[taken] = hz3_heap_malloc(heap, sizes[COUNT_OF(sizes) - 1 - i]))) taken++;
+    CHECK(taken < MANY);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        void *p = hz3_heap_realloc(heap, blocks[i], SMALLER);
+        CHECK(p == blocks[i] && is_filled(p, SMALLER, i) && hz3_heap_malloc_usable_size(heap, p) >= SMALLER);
+    }
+    for (size_t i = 0; i < BLOCKS; i++) hz3_heap_free(heap, blocks[i]);
+    while (taken) hz3_heap_free(heap, rest[--taken]);
+    hz3_heap_destroy(heap);
+}
+
+static void a_block_shrinks_where_it_is(void **state)
+{
+    (void)state;
+    size_t sizes_of_all[] = {30000, KIB(300)};
+    for (size_t i = 0; i < COUNT_OF(sizes_of_all); i++) expect_success(in_child(shrink_in_want, &sizes_of_all[i]), 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +335,7 @@ int main(void)
         cmocka_unit_test(any_thread_may_use_one),
         cmocka_unit_test(a_child_may_use_its_copy),
         cmocka_unit_test(what_cannot_be_had_is_null),
+        cmocka_unit_test(a_block_shrinks_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
