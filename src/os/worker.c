@@ -22,8 +22,9 @@ unsigned hz3_os_first_cpus(void)
 /* Whether this thread's policy may stay. */
 static bool is_usual(long policy)
 {
-    if (policy == SCHED_BATCH || policy == SCHED_IDLE) return syscall(SYS_sched_getscheduler, hz3_os.pid) == policy;
-    return policy == SCHED_OTHER;
+    policy &= ~(long)SCHED_RESET_ON_FORK;
+    if (policy != SCHED_BATCH && policy != SCHED_IDLE) return policy == SCHED_OTHER;
+    return (syscall(SYS_sched_getscheduler, hz3_os.pid) & ~(long)SCHED_RESET_ON_FORK) == policy;
 }
 
 void hz3_os_made_worker(pthread_t worker)
