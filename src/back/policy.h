@@ -33,7 +33,8 @@ enum {
  * Less than this out of huge pages breaks none for good. */
 #define HZ3_POLICY_STEP HZ3_MIB(2)
 /* A process that has used hardly any processor time yet could give back next to nothing for a share of it, and would
- * learn what its growth calls for by faults.  So it begins as if it had paid for so many bytes, and works that off. */
+ * learn what its growth calls for by faults.  So it begins as if it had paid for so many bytes, and works that off; not
+ * in a sandbox, which may forbid to ask for processor time. */
 #define HZ3_POLICY_START HZ3_MIB(8)
 /* With less waiting the background thread ends, and so much may be free in locked memory.  Growth keeps twice as much;
  * giving back at once takes half of it for the price of a pass. */
