@@ -352,12 +352,12 @@ def mean_gains(gate: Gate, samples: Samples, cells: list[str], other: str, *phas
 
 
 def judge_instructions(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
-    """By the least and the most change between any two counts, as instructions have no noise but that of turns."""
+    """By the least and the most change between the two least counts of each: the turns of threads only add to one."""
     bound, answers = log_ratio(gate.instructions or 0.0), {}
     for cell in (name for name, cell in samples.plan.cells.items() if cell.counted and cell.group == gate.group):
-        base, other = pair(samples.blocks(cell, "ab"), COUNTED, BASELINE, variant)
-        least, most = np.log(other.min() / base.max()), np.log(other.max() / base.min())
-        said = f"{cell} ({signed(float(np.log(np.median(other) / np.median(base))))})"
+        base, other = (np.sort(counts) for counts in pair(samples.blocks(cell, "ab"), COUNTED, BASELINE, variant))
+        least, most = np.log(other[0] / base[:2][-1]), np.log(other[:2][-1] / base[0])
+        said = f"{cell} ({signed(float(np.log(other[0] / base[0])))})"
         answers[said] = Holds.YES if most <= bound else Holds.NO if least > bound else Holds.UNDECIDED
     return _together(gate, answers) if answers else GateVerdict(gate, Holds.UNDECIDED, "not counted")
 

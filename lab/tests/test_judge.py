@@ -309,14 +309,17 @@ def test_copies_that_are_the_same_are_said_to_differ_in_one_run_of_a_hundred():
     assert judge.COPIES_DIFFER == 0.01
 
 
-@pytest.mark.parametrize("more, holds", [(1.005, "yes"), (1.02, "no"), (1.01, "undecided")])
-def test_instructions_are_judged_by_the_most_and_the_least_that_any_two_counts_differ(more, holds):
+@pytest.mark.parametrize("more, last, holds", [
+    (1.005, 1, "yes"), (1.02, 1, "no"), (1.01, 1, "undecided"),
+    (1.005, 1.14, "yes"), (1.02, 1.14, "no"), (1.01, 1.14, "undecided"), # one count in three has many more
+])
+def test_instructions_are_judged_by_the_two_least_counts_of_each(more, last, holds):
     run = samples(experiment([{"mean": 0.0}]), 1, [20])
     run.plan.cells["case 0, counted"] = Cell(["bench", "{iters}"], "g", counted=True)
     for block in range(3):
         for arm, count in ((BASELINE, 100.0 + block / 10), ("variant", 100.0 * more + block / 10)):
             at = {"phase": "ab", "block": block, "cell": "case 0, counted", "attempt": 0}
-            run._take({**at, "arm": arm, "figures": {"instructions_per_op": count}})
+            run._take({**at, "arm": arm, "figures": {"instructions_per_op": count * (last if block == 2 else 1)}})
     gate = from_table(experiment([{"instructions": 1.0}])).gates[0]
     assert judge.judge_instructions(gate, run, "variant").holds.value == holds
     assert judge.judge(run)[0].word == "GO"  # a counted cell is in no other gate
