@@ -309,10 +309,17 @@ def test_copies_that_are_the_same_are_said_to_differ_in_one_run_of_a_hundred():
     assert judge.COPIES_DIFFER == 0.01
 
 
-@pytest.mark.parametrize("more, last, holds", [
-    (1.005, 1, "yes"), (1.02, 1, "no"), (1.01, 1, "undecided"),
-    (1.005, 1.14, "yes"), (1.02, 1.14, "no"), (1.01, 1.14, "undecided"), # one count in three has many more
-])
+@pytest.mark.parametrize(
+    "more, last, holds",
+    [
+        (1.005, 1, "yes"),
+        (1.02, 1, "no"),
+        (1.01, 1, "undecided"),
+        (1.005, 1.14, "yes"),
+        (1.02, 1.14, "no"),
+        (1.01, 1.14, "undecided"),  # one count in three has many more
+    ],
+)
 def test_instructions_are_judged_by_the_two_least_counts_of_each(more, last, holds):
     run = samples(experiment([{"mean": 0.0}]), 1, [20])
     run.plan.cells["case 0, counted"] = Cell(["bench", "{iters}"], "g", counted=True)
