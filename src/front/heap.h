@@ -13,7 +13,7 @@ HZ3_INLINE struct hz3_heap *hz3_heap_join(void)
     unsigned least;
     do {
         best = &hz3_heaps[0], least = hz3_get(best->threads);
-        for (unsigned i = 1; least && i < hz3_heap_count; i++) {
+        for (unsigned i = 1; least && i < sizeof hz3_heaps / sizeof *hz3_heaps && i < hz3_heap_count; i++) {
             unsigned threads = hz3_get(hz3_heaps[i].threads);
             if (threads < least) best = &hz3_heaps[i], least = threads;
         }
