@@ -57,9 +57,12 @@ static void purge_rest(const struct hz3_span *span)
 /* Before fresh pages are taken, blocks that wait whole yield theirs. */
 static struct hz3_span *from_pool(size_t granules, size_t align)
 {
-    struct hz3_span *span = hz3_pages_alloc_dirty(granules, align);
-    if (!span && hz3_gauge(HZ3_GAUGE_LARGE_CACHED) >= granules << HZ3_GRANULE_SHIFT) hz3_large_cache_yield();
-    return span ? span : hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
+    if (hz3_gauge(HZ3_GAUGE_LARGE_CACHED) >= granules << HZ3_GRANULE_SHIFT) {
+        struct hz3_span *span = hz3_pages_alloc_dirty(granules, align);
+        if (span) return span;
+        hz3_large_cache_yield();
+    }
+    return hz3_pages_alloc(granules, align, HZ3_SPAN_LARGE);
 }
 
 static struct hz3_span *new_block(size_t size, size_t alignment)
