@@ -156,11 +156,11 @@ static void retire_word(struct hz3_span *run, size_t word, uint64_t bits, bool h
     if (unlikely(was & bits)) hz3_misuse("double free", (void *)(run->start + twice * hz3_class_size(run->cls)));
 }
 
-/* Retires the objects that are neighbours of the first one in turn, up or down, as far as they are in its word. */
-HZ3_NOINLINE static unsigned retire_row(struct hz3_span *run, void *const *objects, unsigned n, bool held)
+/* Retires the objects that follow the first one in turn, each by a `step` of one object up or down, as far as they are
+ * in its word. */
+HZ3_NOINLINE static unsigned retire_row(struct hz3_span *run, void *const *objects, unsigned n, size_t step, bool held)
 {
     size_t i = hz3_run_index(run, objects[0]), bit = i % WORD;
-    uintptr_t step = (uintptr_t)objects[1] - (uintptr_t)objects[0];
     bool down = step != hz3_class_size(run->cls);
     if (unlikely(!starts(run, i, objects[0]))) hz3_misuse("interior pointer freed", objects[0]);
     size_t most = hz3_min(n, down ? bit + 1 : hz3_min(WORD - bit, hz3_get(run->bump) - i));
@@ -200,7 +200,7 @@ unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, 
 {
     size_t step = n > 1 ? (uintptr_t)objects[1] - (uintptr_t)objects[0] : 0, size = hz3_class_size(run->cls);
     bool in_a_row = step == size || step == -size;
-    unsigned done = in_a_row ? retire_row(run, objects, n, held) : retire_each(run, objects, n, held);
+    unsigned done = in_a_row ? retire_row(run, objects, n, step, held) : retire_each(run, objects, n, held);
     if (held)
         hz3_sub(run->live, done);
     else

@@ -11,7 +11,7 @@ HZ3_INLINE struct hz3_heap *hz3_heap_join(void)
 {
     struct hz3_heap *best;
     unsigned least;
-    do {
+    do { /* the array's bound tells the compiler that one heap is no loop */
         best = &hz3_heaps[0], least = hz3_get(best->threads);
         for (unsigned i = 1; least && i < sizeof hz3_heaps / sizeof *hz3_heaps && i < hz3_heap_count; i++) {
             unsigned threads = hz3_get(hz3_heaps[i].threads);
