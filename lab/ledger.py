@@ -63,7 +63,8 @@ def measured_as(run: Judged, history: str = "") -> str:
 def result(run: Judged, experiment: Experiment, history: str = "") -> list[str]:
     lines = [f"{measured_as(run, history)}.", ""]
     if run.basis != basis(experiment):
-        lines += ["**The file has changed since. Builds, cases and gates are those from when the run began.**", ""]
+        older = "The file has changed since, or libraries kept their places in memory."
+        lines += [f"**{older} Builds, cases and gates are those from when the run began.**", ""]
     lines += [
         f"| variant | case | work order | {run.figure} | noise floor | peak RSS | RSS at the end |",
         "|---|---|---|---|---|---|---|",

@@ -4,9 +4,12 @@ import os
 import re
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,14 +37,14 @@ class Bench:
             return self.count(name, arm, cell)
         program, *arguments = cell.argv
         check_program(f"out/{program}", self.root / "out" / program, self.programs.get(program))
-        library = check_library(name, arm, self.root)
-        before = cpu_of_children()
-        done = execute(
-            [*self.under, str(self.root / "out" / program), *arguments],
-            environment(arm, cell, [library] if library else None, keep=()),
-            f"{shlex.join(cell.argv)} under {name}",
-        )
-        return {**self.read(name, arm, library, done), "cpu_s": round(cpu_of_children() - before, 6)}
+        with fresh_copy(check_library(name, arm, self.root), self.root) as library:
+            before = cpu_of_children()
+            done = execute(
+                [*self.under, str(self.root / "out" / program), *arguments],
+                environment(arm, cell, [library] if library else None, keep=()),
+                f"{shlex.join(cell.argv)} under {name}",
+            )
+            return {**self.read(name, arm, library, done), "cpu_s": round(cpu_of_children() - before, 6)}
 
     def count(self, name: str, arm: Arm, cell: Cell) -> Json:
         """Instructions of the program and of hz3 for each operation of the program, by valgrind at two numbers of
@@ -116,6 +119,19 @@ def check_library(name: str, arm: Arm, root: Path) -> Path | None:
     if digest(library) != arm.sha256:
         raise LabError(f"{name}: {arm.file} is no longer the library that the run began with")
     return library
+
+
+@contextmanager
+def fresh_copy(library: Path | None, root: Path) -> Iterator[Path | None]:
+    """The library, copied for one run.  A file's pages stay where they are in memory, and some places are a tenth faster
+    than others, for the same bytes.  So no arm keeps its place from run to run."""
+    if library is None:
+        yield None
+        return
+    build = root / "build"
+    build.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build) as folder:
+        yield Path(shutil.copy(library, folder))
 
 
 def check_server(name: str, arm: Arm, library: Path | None, served_by: str, config: str) -> None:
@@ -206,9 +222,9 @@ class Command:
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         if self.program:
             check_program(str(self.program), self.program, self.sha256)
-        library = check_library(name, arm, self.root)
-        preload = ":".join(str(file) for file in (library, self.witness) if file)
-        with tempfile.TemporaryDirectory() as folder:
+        original = check_library(name, arm, self.root)
+        with tempfile.TemporaryDirectory() as folder, fresh_copy(original, self.root) as library:
+            preload = ":".join(str(file) for file in (library, self.witness) if file)
             usage, testimony = Path(folder, "usage"), Path(folder, "testimony")
             env = environment(arm, cell, None) | {"LAB_WITNESS": str(testimony)}
             what = f"{shlex.join(cell.argv)} under {name}"

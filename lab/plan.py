@@ -59,6 +59,7 @@ class Plan:
     commit: str = ""  # what was checked out, with -dirty if a file had changed; empty without git
     until: str = ""  # "decided" or "precise": cells get more blocks until they are; see until.py and precise.py
     beside: str = ""  # the arm beside which every arm ran
+    fresh: bool = True  # each run had a fresh copy of its library: measure.fresh_copy
 
     def arms_of(self, phase: str, cell: str) -> list[str]:
         if phase == "aa":
@@ -78,13 +79,21 @@ class Plan:
     def from_json(cls, table: Json) -> "Plan":
         arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
         cells = {name: Cell(**cell) for name, cell in table["cells"].items()}
-        return cls(**{**table, "arms": arms, "cells": cells})
+        return cls(**{"fresh": False, **table, "arms": arms, "cells": cells})
 
     def is_same_build(self, other: "Plan") -> bool:
         """Whether both measure the same libraries by the same programs and gates, so that their samples may be one
         run's.  They may differ in how many blocks were asked for."""
         mine, others = (
-            (p.kind, p.arms, p.cells, p.scale, p.programs, {k: v for k, v in p.experiment.items() if k not in UNJUDGED})
+            (
+                p.kind,
+                p.arms,
+                p.cells,
+                p.scale,
+                p.programs,
+                p.fresh,
+                {k: v for k, v in p.experiment.items() if k not in UNJUDGED},
+            )
             for p in (self, other)
         )
         return mine == others

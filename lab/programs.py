@@ -331,9 +331,10 @@ class Taker:
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         library, testimony = measure.check_library(name, arm, ROOT), self.folder / "testimony"
-        if library:  # copied for servers' users, with names of one length, as LD_PRELOAD shifts the stack
-            copy = self.folder / f"{(arm.sha256 or '')[:16]}.so"
-            library = copy if copy.exists() else Path(shutil.copy(library, copy))
+        if library:  # copied as by measure.fresh_copy; here, for servers' users
+            copy = self.folder / "library.so"  # names of one length, as LD_PRELOAD shifts the stack
+            copy.unlink(missing_ok=True)
+            library = Path(shutil.copy(library, copy))
         for file in (testimony, self.folder / "usage"):  # another user may have written them
             file.unlink(missing_ok=True)
         preload = [library or Path("libc.so.6"), self.folder / "witness.so"]  # Debian's Redis is linked with jemalloc

@@ -15,6 +15,7 @@ from lab.measure import (
     check_server,
     environment,
     execute,
+    fresh_copy,
     number,
     words,
 )
@@ -56,10 +57,10 @@ class Player:
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         check_program(str(self.trace), self.trace, self.sha256)
-        library = check_library(name, arm, self.root)
-        env = environment(arm, cell, [library] if library else None)
-        line = words(execute([str(self.player), *cell.argv], env, f"{self.trace.name} on {name}").stdout)
-        check_server(name, arm, library, line["alloc_path"], line["config"])
+        with fresh_copy(check_library(name, arm, self.root), self.root) as library:
+            env = environment(arm, cell, [library] if library else None)
+            line = words(execute([str(self.player), *cell.argv], env, f"{self.trace.name} on {name}").stdout)
+            check_server(name, arm, library, line["alloc_path"], line["config"])
         return {key: number(value) for key, value in line.items() if key not in WORDS_OF_PROOF}
 
 

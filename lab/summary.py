@@ -28,10 +28,10 @@ from lab.versus import MEMORY, SHARES, SPEED, marked
 NOT_KEPT = math.nan
 
 
-def basis(asked: Experiment) -> str:
-    """A digest of all that a verdict depends on, except samples."""
+def basis(asked: Experiment, fresh: bool = True) -> str:
+    """A digest of all that a verdict depends on, except samples.  fresh: as Plan.fresh."""
     parts = [asked.baseline, *asked.variants, *asked.cases, *asked.gates]
-    text = json.dumps([*map(given, parts), asked.figure, asked.same_within])
+    text = json.dumps([*map(given, parts), asked.figure, asked.same_within, *(["fresh"] if fresh else [])])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -72,7 +72,7 @@ class Judged:
 def judged(run: Samples) -> Judged:
     plan, asked = run.plan, from_table(run.plan.experiment)
     most = max(map(run.planned, plan.cells))
-    facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked)
+    facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked, plan.fresh)
     try:
         return Judged(run.path, *facts, judge(run), judging.short_cells(run))
     except LabError as error:
