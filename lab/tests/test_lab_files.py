@@ -572,7 +572,33 @@ def test_the_ledger_says_where_a_run_is_of_another_file_than_there_is(changed):
     table = table_of([{"at_least": 0.0}])
     run, now = samples(table, 1, [0]), experiment.from_table(table | changed)
     said = "\n".join(ledger.result(summary.judged(run), now))
-    assert ("**The file has changed since." in said) == (changed.keys() not in (set(), {"why"}))
+    assert ("**The file has changed since" in said) == (changed.keys() not in (set(), {"why"}))
+    run.plan = replace(run.plan, fresh=False)
+    assert "**The file has changed since, or libraries kept their places" in "\n".join(
+        ledger.result(summary.judged(run), now)
+    )
+
+
+def test_a_run_without_fresh_copies_is_another_build_and_rests_behind(tmp_path):
+    table = table_of([{"at_least": 0.0}])
+    old, now = samples(table, 1, [0], blocks=20), samples(table, 1, [0], blocks=7)
+    old.plan = replace(old.plan, fresh=False)
+    assert not now.plan.is_same_build(old.plan)
+    assert not Plan.from_json({key: value for key, value in now.plan.to_json().items() if key != "fresh"}).fresh
+    every = [summary.judged(run) for run in (old, now)]
+    assert results.weightiest(every, experiment.from_table(table)) == [every[1]]
+
+
+def test_each_run_has_a_fresh_copy_of_its_library(tmp_path):
+    library = tmp_path / "libx.so"
+    library.write_bytes(b"bytes")
+    with measure.fresh_copy(library, tmp_path) as one, measure.fresh_copy(library, tmp_path) as other:
+        assert one and other and one.read_bytes() == other.read_bytes() == b"bytes"
+        assert len({file.stat().st_ino for file in (library, one, other)}) == 3
+        assert len(str(one)) == len(str(other)), "the length of LD_PRELOAD shifts the stack"
+    assert not one.exists()
+    with measure.fresh_copy(None, tmp_path) as none:
+        assert none is None
 
 
 def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another():
