@@ -37,7 +37,7 @@ class Bench:
             return self.count(name, arm, cell)
         program, *arguments = cell.argv
         check_program(f"out/{program}", self.root / "out" / program, self.programs.get(program))
-        with fresh_copy(check_library(name, arm, self.root), self.root) as library:
+        with fresh_copy(check_library(name, arm, self.root), self.root / "build") as library:
             before = cpu_of_children()
             done = execute(
                 [*self.under, str(self.root / "out" / program), *arguments],
@@ -122,16 +122,17 @@ def check_library(name: str, arm: Arm, root: Path) -> Path | None:
 
 
 @contextmanager
-def fresh_copy(library: Path | None, root: Path) -> Iterator[Path | None]:
-    """The library, copied for one run.  A file's pages stay where they are in memory, and some places are a tenth faster
-    than others, for the same bytes.  So no arm keeps its place from run to run."""
+def fresh_copy(library: Path | None, below: Path, name: str = "") -> Iterator[Path | None]:
+    """The library, copied for one run, where other users may read it, under its own name unless another is given.  A
+    file's pages stay where they are in memory, and some places are a tenth faster than others, for the same bytes.  So
+    no arm keeps its place from run to run."""
     if library is None:
         yield None
         return
-    build = root / "build"
-    build.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=build) as folder:
-        yield Path(shutil.copy(library, folder))
+    below.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=below.resolve()) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(shutil.copy(library, Path(folder, name or library.name)))
 
 
 def check_server(name: str, arm: Arm, library: Path | None, served_by: str, config: str) -> None:
@@ -223,7 +224,7 @@ class Command:
         if self.program:
             check_program(str(self.program), self.program, self.sha256)
         original = check_library(name, arm, self.root)
-        with tempfile.TemporaryDirectory() as folder, fresh_copy(original, self.root) as library:
+        with tempfile.TemporaryDirectory() as folder, fresh_copy(original, self.root / "build") as library:
             preload = ":".join(str(file) for file in (library, self.witness) if file)
             usage, testimony = Path(folder, "usage"), Path(folder, "testimony")
             env = environment(arm, cell, None) | {"LAB_WITNESS": str(testimony)}

@@ -84,19 +84,12 @@ class Plan:
     def is_same_build(self, other: "Plan") -> bool:
         """Whether both measure the same libraries by the same programs and gates, so that their samples may be one
         run's.  They may differ in how many blocks were asked for."""
-        mine, others = (
-            (
-                p.kind,
-                p.arms,
-                p.cells,
-                p.scale,
-                p.programs,
-                p.fresh,
-                {k: v for k, v in p.experiment.items() if k not in UNJUDGED},
-            )
-            for p in (self, other)
-        )
-        return mine == others
+
+        def built(plan: "Plan") -> tuple[object, ...]:
+            asked = {key: value for key, value in plan.experiment.items() if key not in UNJUDGED}
+            return plan.kind, plan.arms, plan.cells, plan.scale, plan.programs, plan.fresh, asked
+
+        return built(self) == built(other)
 
     def check_same_as(self, other: "Plan", but: tuple[str, ...] = ()) -> None:
         """Raises LabError unless both plans measure the same, by their digests.  Only then their samples belong

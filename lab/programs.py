@@ -330,11 +330,13 @@ class Taker:
         folder.chmod(0o755)
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
-        library, testimony = measure.check_library(name, arm, ROOT), self.folder / "testimony"
-        if library:  # copied as by measure.fresh_copy; here, for servers' users
-            copy = self.folder / "library.so"  # names of one length, as LD_PRELOAD shifts the stack
-            copy.unlink(missing_ok=True)
-            library = Path(shutil.copy(library, copy))
+        original = measure.check_library(name, arm, ROOT)
+        # Names of one length, as LD_PRELOAD shifts the stack.
+        with measure.fresh_copy(original, self.folder, "library.so") as library:
+            return self.run(name, arm, cell, library)
+
+    def run(self, name: str, arm: Arm, cell: Cell, library: Path | None) -> Json:
+        testimony = self.folder / "testimony"
         for file in (testimony, self.folder / "usage"):  # another user may have written them
             file.unlink(missing_ok=True)
         preload = [library or Path("libc.so.6"), self.folder / "witness.so"]  # Debian's Redis is linked with jemalloc

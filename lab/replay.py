@@ -57,7 +57,7 @@ class Player:
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
         check_program(str(self.trace), self.trace, self.sha256)
-        with fresh_copy(check_library(name, arm, self.root), self.root) as library:
+        with fresh_copy(check_library(name, arm, self.root), self.root / "build") as library:
             env = environment(arm, cell, [library] if library else None)
             line = words(execute([str(self.player), *cell.argv], env, f"{self.trace.name} on {name}").stdout)
             check_server(name, arm, library, line["alloc_path"], line["config"])
