@@ -198,9 +198,15 @@ static unsigned retire_each(struct hz3_span *run, void *const *objects, unsigned
 
 unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, bool held)
 {
-    size_t step = n > 1 ? (uintptr_t)objects[1] - (uintptr_t)objects[0] : 0, size = hz3_class_size(run->cls);
-    bool in_a_row = step == size || step == -size;
-    unsigned done = in_a_row ? retire_row(run, objects, n, step, held) : retire_each(run, objects, n, held);
+    const size_t size = hz3_class_size(run->cls), bytes = hz3_span_bytes(run);
+    unsigned done = 0;
+    do {
+        void *const *at = objects + done;
+        unsigned left = n - done;
+        size_t step = left > 1 ? (uintptr_t)at[1] - (uintptr_t)at[0] : 0;
+        bool in_a_row = step == size || step == -size;
+        done += in_a_row ? retire_row(run, at, left, step, held) : retire_each(run, at, left, held);
+    } while (done < n && (uintptr_t)objects[done] - run->start < bytes);
     if (held)
         hz3_sub(run->live, done);
     else

@@ -18,9 +18,9 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
  * them were never handed out.  Only the holder may call it. */
 void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh);
 
-/* Retires some of the leading objects of n that lie in `run`, at least the first one; returns how many.  Neighbours in
- * turn, up or down, go by the word of the bitmap.  Ends the process if one is no object that was handed out.  One
- * thread at a time; `held`: the run's holder may take objects meanwhile. */
+/* Retires the leading objects of n that lie in `run`, at least the first one; returns how many.  Neighbours in turn, up
+ * or down, go by the word of the bitmap.  Ends the process if one is no object that was handed out.  One thread at a
+ * time; `held`: the run's holder may take objects meanwhile. */
 unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, bool held);
 /* Prefetches what hz3_run_retire of p will write. (A run of more than 64 objects has one granule.) */
 void hz3_run_expect_retire(const void *p, unsigned cls);

@@ -190,10 +190,8 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
     hz3_lock(&central->lock);
     for (unsigned i = 0; i < n;) {
         struct hz3_span *run = hz3_run_of(objects[i]);
-        unsigned first = i; /* all that are the run's, before it is filed and may go back */
-        do i += hz3_run_retire(run, objects + i, n - i, run->held);
-        while (i < n && (uintptr_t)objects[i] - run->start < hz3_span_bytes(run));
-        unsigned retired = i - first;
+        unsigned retired = hz3_run_retire(run, objects + i, n - i, run->held);
+        i += retired;
         if (bytes && run->owner != owner) {
             hz3_sub(hz3_heaps[owner].live, bytes);
             bytes = 0;

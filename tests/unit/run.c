@@ -24,14 +24,6 @@ static unsigned take_all(struct hz3_span *run, void **objects)
     return n;
 }
 
-/* Returns how many of the n are in the run. */
-static unsigned retire_all(struct hz3_span *run, void **objects, unsigned n, bool held)
-{
-    unsigned done = 0;
-    while (done < n && hz3_run_of(objects[done]) == run) done += hz3_run_retire(run, objects + done, n - done, held);
-    return done;
-}
-
 static void every_object_once_in_order(void **state)
 {
     (void)state;
@@ -54,9 +46,9 @@ static void every_object_once_in_order(void **state)
         assert_int_equal(hz3_get(run->live), 0);
         assert_int_equal(take_all(run, again), n);
         assert_memory_equal(objects, again, n * sizeof *objects);
-        assert_int_equal(retire_all(run, objects, n, false), n);
+        assert_int_equal(hz3_run_retire(run, objects, n, false), n);
         assert_int_equal(hz3_run_take(other, again, 1), 0);
-        assert_int_equal(retire_all(other, others, n, false), n);
+        assert_int_equal(hz3_run_retire(other, others, n, false), n);
         hz3_run_free(run);
         hz3_run_free(other);
     }
@@ -86,30 +78,14 @@ static void rows_of_neighbours_go_by_the_word(void **state)
                 bool down = (from + row) % 2;
                 memcpy(again, objects + from, row * sizeof *again);
                 if (down) turn_round(again, row);
-                assert_int_equal(retire_all(run, again, row, row % 2), row);
+                assert_int_equal(hz3_run_retire(run, again, row, row % 2), row);
                 assert_int_equal(hz3_get(run->live), n - row);
                 assert_int_equal(take_all(run, again), row);
                 assert_memory_equal(again, objects + from, row * sizeof *again);
             }
-        assert_int_equal(retire_all(run, objects, n, false), n);
+        assert_int_equal(hz3_run_retire(run, objects, n, false), n);
         hz3_run_free(run);
     }
-}
-
-/* So many neighbours are one word of the bitmap, and one call. */
-static void a_row_is_one_step(void **state)
-{
-    (void)state;
-    void *objects[130];
-    struct hz3_span *run = hz3_run_new(hz3_class_of(64), 0);
-    assert_int_equal(hz3_run_take(run, objects, 130), 130);
-    if (HZ3_SECURE) qsort(objects, 130, sizeof *objects, by_address);
-    assert_int_equal(hz3_run_retire(run, objects + 100, 30, false), 28);
-    assert_int_equal(hz3_run_retire(run, objects + 128, 2, false), 2);
-    turn_round(objects, 100);
-    assert_int_equal(hz3_run_retire(run, objects, 100, false), 36);
-    assert_int_equal(hz3_run_retire(run, objects + 36, 64, false), 64);
-    hz3_run_free(run);
 }
 
 /* Neighbours across the border of two runs. */
@@ -125,11 +101,11 @@ static void a_row_ends_with_its_run(void **state)
     void *border[6];
     memcpy(border, objects[0] + n - 3, sizeof border / 2);
     memcpy(border + 3, objects[1], sizeof border / 2);
-    assert_int_equal(retire_all(run[turned], border, 6, false), 3);
+    assert_int_equal(hz3_run_retire(run[turned], border, 6, false), 3);
     turn_round(border, 6);
-    assert_int_equal(retire_all(run[!turned], border, 6, false), 3);
-    assert_int_equal(retire_all(run[turned], objects[0], n - 3, false), n - 3);
-    assert_int_equal(retire_all(run[!turned], objects[1] + 3, n - 3, false), n - 3);
+    assert_int_equal(hz3_run_retire(run[!turned], border, 6, false), 3);
+    assert_int_equal(hz3_run_retire(run[turned], objects[0], n - 3, false), n - 3);
+    assert_int_equal(hz3_run_retire(run[!turned], objects[1] + 3, n - 3, false), n - 3);
     hz3_run_free(run[0]);
     hz3_run_free(run[1]);
 }
@@ -163,5 +139,4 @@ static void purge_spares_pages_with_live_objects(void **state)
 }
 
 RUN(cmocka_unit_test(every_object_once_in_order), cmocka_unit_test(rows_of_neighbours_go_by_the_word),
-    cmocka_unit_test(a_row_is_one_step), cmocka_unit_test(a_row_ends_with_its_run),
-    cmocka_unit_test(purge_spares_pages_with_live_objects))
+    cmocka_unit_test(a_row_ends_with_its_run), cmocka_unit_test(purge_spares_pages_with_live_objects))
