@@ -290,6 +290,7 @@ void hz3_arena_advise(void)
         uintptr_t spans = (uintptr_t)window->spans, free = (uintptr_t)window->free;
         hz3_huge_pages_refuse(spans, spans + mapped_bytes(window->spans_mapped, sizeof(struct hz3_span)));
         hz3_huge_pages_refuse(free, free + mapped_bytes(window->free_mapped, sizeof *window->free));
+        hz3_huge_pages_advise(window, window->base, (size_t)window->frontier << HZ3_GRANULE_SHIFT);
     }
 }
 

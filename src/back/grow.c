@@ -27,12 +27,12 @@ struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t alig
 
 /* The system makes a huge page only where all of it is mapped when it is first touched.  So steps end with a whole one.
  * Small processes go without. */
-static size_t step_of(size_t at, size_t granules, size_t most)
+static size_t step_of(const struct hz3_window *window, size_t at, size_t granules, size_t most)
 {
     if (hz3_get(hz3_pages_are_locked)) return granules;
-    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules();
+    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules(window, at);
     size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, most)));
-    return hz3_get(hz3_os.huge_page) && step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
+    return step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
 }
 
 static void learn_in_time(size_t granules)
@@ -55,7 +55,7 @@ static int64_t grow_by(struct hz3_window *window, size_t step)
 int64_t hz3_grow_window(struct hz3_window *window, size_t granules)
 {
     learn_in_time(granules); /* the step depends on it */
-    size_t step = step_of(window->frontier, granules, GROW_MAX);
+    size_t step = step_of(window, window->frontier, granules, GROW_MAX);
     int64_t first = grow_by(window, step);
     return first < 0 && step > granules ? grow_by(window, granules) : first;
 }
@@ -92,7 +92,7 @@ static struct hz3_span *take_from_hole(size_t granules, size_t align, enum hz3_s
     struct hz3_window *window = hz3_window_of((void *)hole->start);
     size_t end = hz3_first_granule(window, hole) + hole->granules;
     size_t first = hz3_granule_of(window, (void *)hz3_spans_aligned_start(hole, align));
-    size_t more = hz3_get(hz3_os.counts_mapped) ? granules : step_of(first, granules, HOLE_MAX);
+    size_t more = hz3_get(hz3_os.counts_mapped) ? granules : step_of(window, first, granules, HOLE_MAX);
     size_t step = hz3_min(more, end - first);
     struct hz3_span *span = hz3_take_hole(hz3_spans_cut(hole, first, step, kind));
     if (!span && step > granules) return hz3_take_hole(hz3_take(HZ3_SPAN_UNMAPPED, granules, align, kind));

@@ -7,10 +7,21 @@
 
 extern enum hz3_thp hz3_huge_pages; /* as the option says; const after start */
 
-/* Granules of a huge page; 1: there are none. */
-HZ3_INLINE size_t hz3_huge_page_granules(void)
+/* The first so many bytes of the first window get no huge pages that HZ3_THP=always does not ask for.  A heap of a few
+ * huge pages would pay for whole ones that it fills in part; of this many one is a thirty-second part. */
+#define HZ3_SMALL_PAGES HZ3_MIB(64)
+
+/* Bytes of a huge page that the system may make at an address; 0: it makes none there. */
+HZ3_INLINE size_t hz3_huge_page_at(uintptr_t at)
 {
-    return hz3_max(hz3_get(hz3_os.huge_page) >> HZ3_GRANULE_SHIFT, 1);
+    bool small = at - hz3_windows[0].base < HZ3_SMALL_PAGES && hz3_huge_pages != HZ3_THP_ALWAYS;
+    return small ? 0 : hz3_get(hz3_os.huge_page);
+}
+
+/* Its granules, from a granule of the window; 1: there is none. */
+HZ3_INLINE size_t hz3_huge_page_granules(const struct hz3_window *window, size_t granule)
+{
+    return hz3_max(hz3_huge_page_at(window->base + (granule << HZ3_GRANULE_SHIFT)) >> HZ3_GRANULE_SHIFT, 1);
 }
 
 /* Repeats our advice for a range that was just mapped, or moved here: the system does not know it yet.  Without advice

@@ -1,5 +1,6 @@
 #include "back/large.h"
 
+#include "back/huge_pages.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/large_cache.h"
@@ -51,7 +52,7 @@ static void purge_rest(const struct hz3_span *span)
 {
     size_t rest = hz3_span_bytes(span) - span->bytes;
     if (unlikely(rest && !span->zeroed && hz3_pages_near_limit()))
-        hz3_os_purge(span->start + span->bytes, rest, hz3_get(hz3_os.huge_page));
+        hz3_os_purge(span->start + span->bytes, rest, hz3_huge_page_at(span->start));
 }
 
 /* Before fresh pages are taken, blocks that wait whole yield theirs. */

@@ -145,9 +145,8 @@ static size_t purge_span(struct hz3_span *span, uint32_t now, bool break_huge_pa
     size_t from = first, to = end;
     uint32_t since = span->in_pool.since;
     if (!break_huge_pages) {
-        size_t huge_page = hz3_huge_page_granules();
-        from = hz3_round_up(from, huge_page);
-        to &= ~(huge_page - 1);
+        from = hz3_round_up(from, hz3_huge_page_granules(window, first));
+        to &= ~(hz3_huge_page_granules(window, end - 1) - 1);
         if (to <= from) from = to = end;
     }
     enum hz3_span_kind kind = to > from ? purge_range(window, from, to - from) : HZ3_SPAN_DIRTY;
@@ -195,9 +194,10 @@ static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
 {
     struct hz3_span *span = hz3_spans_oldest();
     if (!span || !hz3_ms_passed(span->in_pool.since, age, now)) return NULL;
-    size_t first = hz3_first_granule(hz3_window_of((void *)span->start), span);
+    const struct hz3_window *window = hz3_window_of((void *)span->start);
+    size_t first = hz3_first_granule(window, span);
     size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
-    granules = hz3_round_up(first + granules, hz3_huge_page_granules()) - first;
+    granules = hz3_round_up(first + granules, hz3_huge_page_granules(window, first)) - first;
     if (granules < span->granules) span = hz3_spans_cut(span, first, granules, HZ3_SPAN_PURGING);
     hz3_pages_begin_purge(span);
     return span;

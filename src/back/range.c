@@ -9,7 +9,7 @@ enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not o
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {
-    return hz3_os_purge(start, bytes, hz3_get(hz3_os.huge_page));
+    return hz3_os_purge(start, bytes, hz3_huge_page_at(start + bytes - 1));
 }
 
 void hz3_range_purge_whole_pages(uintptr_t from, uintptr_t to)

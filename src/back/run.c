@@ -1,6 +1,7 @@
 #include "back/run.h"
 
 #include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "back/states.h"
 #include "base/check.h"
@@ -224,7 +225,7 @@ static size_t purge_gap(uintptr_t from, uintptr_t to, size_t step, size_t huge_p
 
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
 {
-    size_t huge_page = hz3_get(hz3_os.huge_page), step = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
+    size_t huge_page = hz3_huge_page_at(run->start), step = huge_page && !break_huge_pages ? huge_page : hz3_os.page;
     size_t size = hz3_class_size(run->cls), purged = 0;
     uintptr_t from = run->start;
     HZ3_ATOMIC(uint64_t) *words = free_words(run);

@@ -1,6 +1,7 @@
 #include "middle/central.h"
 
 #include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "back/run.h"
 #include "base/check.h"
@@ -264,7 +265,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         *left -= hz3_min(*left, hz3_span_bytes(run));
         unsigned live = hz3_get(run->live);
         size_t bytes = hz3_run_purge(run, break_huge_pages);
-        bool spared = hz3_get(hz3_os.huge_page) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
+        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
         purged += bytes;
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;

@@ -2,6 +2,7 @@
 
 #include "back/fork_reserve.h"
 #include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/large.h"
 #include "back/large_cache.h"
 #include "back/limits.h"
@@ -46,7 +47,8 @@ bool hz3_reclaim_grows_beside_free(void)
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
     size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
     /* Runs in huge pages are spared: hz3_central_purge_some. */
-    return freed > hz3_pages_growth_bound(freed) && !hz3_pages_refused() && !hz3_get(hz3_os.huge_page);
+    bool small_pages = !hz3_get(hz3_os.huge_page) || hz3_gauge(HZ3_GAUGE_USED) < HZ3_SMALL_PAGES;
+    return freed > hz3_pages_growth_bound(freed) && !hz3_pages_refused() && small_pages;
 }
 
 /* ---- passes ---- */

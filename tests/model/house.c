@@ -1,6 +1,7 @@
 #include "house.h"
 
 #include "back/arena.h"
+#include "back/huge_pages.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
 
@@ -8,6 +9,7 @@ enum { GRANULES = 8, AREA_BYTES = 64 << 10 };
 
 struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
+enum hz3_thp hz3_huge_pages;
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
 

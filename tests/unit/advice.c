@@ -42,6 +42,33 @@ static uintptr_t move(bool works)
     return left;
 }
 
+/* So its parts go at any time, and break nothing. */
+static void a_small_heap_has_small_pages(void **state)
+{
+    (void)state;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) || hz3_windows[0].bytes <= HZ3_SMALL_PAGES) skip();
+    hz3_pages_purge(0, 0, true);
+    size_t huge_page = hz3_os.huge_page, broken = hz3_get(hz3_os_broken);
+    hz3_os.huge_page = HZ3_MIB(2);
+    struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    const struct hz3_window *window = &hz3_windows[0];
+    uintptr_t end = window->base + HZ3_SMALL_PAGES;
+    hz3_huge_pages_advise(window, window->base, (size_t)window->frontier << HZ3_GRANULE_SHIFT);
+    assert_true(is_advised(window->base));
+    assert_true(is_advised(end - 1));
+    assert_false(is_advised(end));
+    assert_int_equal(hz3_huge_page_at(end - 1), 0);
+    assert_int_equal(hz3_huge_page_at(end), HZ3_MIB(2));
+    hz3_pages_free(span);
+    hz3_pages_free(hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE));
+    assert_true(hz3_pages_purge(0, 0, false) >= HZ3_GRANULE);
+    assert_int_equal(hz3_get(hz3_os_broken), broken);
+    hz3_huge_pages = HZ3_THP_ALWAYS;
+    assert_int_equal(hz3_huge_page_at(window->base), HZ3_MIB(2));
+    hz3_huge_pages = HZ3_THP_DEFAULT;
+    hz3_os.huge_page = huge_page;
+}
+
 /* Pages of state bytes are not counted, as no huge page is made of them. */
 static void parts_of_huge_pages_are_counted(void **state)
 {
@@ -49,10 +76,12 @@ static void parts_of_huge_pages_are_counted(void **state)
     hz3_pages_purge(0, 0, true);
     size_t huge_page = hz3_os.huge_page, broken = hz3_get(hz3_os_broken);
     hz3_os.huge_page = HZ3_MIB(2);
+    hz3_huge_pages = HZ3_THP_ALWAYS;
     hz3_pages_free(hz3_pages_alloc(16, 16, HZ3_SPAN_LARGE));
     assert_int_equal(hz3_pages_purge(0, 0, true), HZ3_MIB(1));
     assert_int_equal(hz3_get(hz3_os_broken) - broken, HZ3_MIB(1));
     hz3_os.huge_page = huge_page;
+    hz3_huge_pages = HZ3_THP_DEFAULT;
 }
 
 /* Clean spans are purged once more, without a trace in the gauges.  Dirty spans stay.  The system is advised once, and
@@ -118,5 +147,6 @@ static void what_is_mapped_again_is_advised_again(void **state)
     assert_false(is_advised(hole)); /* advice would make it a mapping of its own */
 }
 
-RUN(cmocka_unit_test(parts_of_huge_pages_are_counted), cmocka_unit_test(broken_huge_pages_stay_so),
-    cmocka_unit_test(no_table_gets_huge_pages), cmocka_unit_test(what_is_mapped_again_is_advised_again))
+RUN(cmocka_unit_test(a_small_heap_has_small_pages), cmocka_unit_test(parts_of_huge_pages_are_counted),
+    cmocka_unit_test(broken_huge_pages_stay_so), cmocka_unit_test(no_table_gets_huge_pages),
+    cmocka_unit_test(what_is_mapped_again_is_advised_again))

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/pages.h"
 #include "back/purge.h"
 #include "os/os.h"
@@ -19,13 +20,17 @@ static void whole_huge_pages_go(void **state)
     size_t huge_page = hz3_os.huge_page;
     hz3_os.huge_page = HZ3_MIB(2);
     hz3_pages_free(hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE));
+    hz3_huge_pages = HZ3_THP_ALWAYS; /* also in the first 64 MiB */
     assert_int_equal(hz3_pages_purge(0, 0, false), 0);
     assert_false(hz3_pages_refused());
+    hz3_huge_pages = HZ3_THP_DEFAULT;
     hz3_pages_free(hz3_pages_alloc(96, 1, HZ3_SPAN_LARGE));
+    hz3_huge_pages = HZ3_THP_ALWAYS;
     size_t purged = hz3_pages_purge(0, 0, false);
     assert_true(purged == HZ3_MIB(4) || purged == HZ3_MIB(6));
     assert_true(most_advised <= HZ3_MIB(6));
     hz3_os.huge_page = huge_page;
+    hz3_huge_pages = HZ3_THP_DEFAULT;
 }
 
 static void spans_are_aligned_and_apart(void **state)
