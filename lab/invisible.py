@@ -1,7 +1,6 @@
 """Makes docs/results/invisible.md: what a program, or who runs it, could notice of an allocator but speed and memory."""
 
 import datetime
-import re
 
 from lab import machine
 from lab.bound import number
@@ -22,12 +21,8 @@ authors may have decided so. Times are multiples of other times in the same run,
 
 def made_on() -> str:
     of = machine.describe()
-    chosen = re.search(r"\[(\w+)\]", of["thp"])
-    thp = chosen[1] if chosen else "not said"
     today = datetime.datetime.now(datetime.UTC).date()
-    return (
-        f"{today}; {machine.name(of)}; Linux {of['kernel']}; {of['libc']}; huge pages: {thp}; {machine.load_said(of)}."
-    )
+    return f"{today}; {machine.name(of)}; Linux {of['kernel']}; {of['libc']}; {machine.load_said(of)}."
 
 
 def cell(outcome: Outcome | None) -> str:

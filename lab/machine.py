@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def busy(machine: Json) -> bool:
 
 def identity(machine: Json) -> tuple[object, ...]:
     """The facts that samples of one machine share.  None stands for those that were not recorded."""
-    return tuple(machine.get(key) for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib"))
+    return tuple(machine.get(key) for key in ("cpu", "cpus", "cpus_allowed", "kernel", "memory_kib", "thp"))
 
 
 def same(one: Json, other: Json) -> bool:
@@ -90,4 +91,6 @@ def same(one: Json, other: Json) -> bool:
 def name(machine: Json) -> str:
     """A short name for tables."""
     virtual = ", virtual" if machine["virtual"] else ""
-    return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}"
+    chosen = re.search(r"\[(\w+)\]", machine.get("thp") or "")
+    huge_pages = f", huge pages {chosen[1]}" if chosen else ""
+    return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}{huge_pages}"

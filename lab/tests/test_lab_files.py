@@ -701,6 +701,11 @@ def test_the_ledger_names_the_cases_whose_runs_are_too_short():
     assert "No time decides, since the median run took less than 0.3 s: case 0 (0.004 s), case 1 (0.15 s)." in said
 
 
+def test_a_machine_s_name_says_which_huge_pages_it_makes():
+    assert machine.name(MACHINE) == "A CPU, 4 CPUs"
+    assert machine.name(MACHINE | {"thp": "always [madvise] never"}) == "A CPU, 4 CPUs, huge pages madvise"
+
+
 def test_the_ledger_says_where_a_run_began_on_a_busy_machine():
     run = samples(table_of([{"at_least": 0.0}]), 1, [0])
     assert "load" not in ledger.measured_as(summary.judged(run))  # 0.1 of 4 processors

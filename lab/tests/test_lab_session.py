@@ -609,7 +609,8 @@ def test_a_run_of_the_same_build_on_this_machine_is_gone_on_with(lab, tmp_path):
     same, here = Plan.from_json({**lab.plan.to_json(), "seed": 5, "blocks": 9, "until": "decided"}), {}
     found = of_same_build(lab.path.parent, same, here)
     assert found == lab.path
-    assert of_same_build(lab.path.parent, same, {"cpu": "another"}) is None
+    for other in ({"cpu": "another"}, {"thp": "[always] madvise never"}):
+        assert of_same_build(lab.path.parent, same, other) is None
     for changed in ({"scale": 0.5}, {"programs": {"fake": "1"}}, {"cells": {}}, {"arms": {}}):
         assert of_same_build(lab.path.parent, replace(same, **changed), here) is None
     told = replace(same, experiment={**same.experiment, "why": "Because."})
