@@ -48,9 +48,9 @@ static void a_small_heap_has_small_pages(void **state)
     (void)state;
     if (access("/sys/kernel/mm/transparent_hugepage", F_OK) || hz3_windows[0].bytes <= HZ3_SMALL_PAGES) skip();
     hz3_pages_purge(0, 0, true);
-    size_t huge_page = hz3_os.huge_page, broken = hz3_get(hz3_os_broken);
+    size_t huge_page = hz3_os.huge_page;
     hz3_os.huge_page = HZ3_MIB(2);
-    struct hz3_span *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
+    struct hz3_span *small = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE), *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
     const struct hz3_window *window = &hz3_windows[0];
     uintptr_t end = window->base + HZ3_SMALL_PAGES;
     hz3_huge_pages_advise(window, window->base, (size_t)window->frontier << HZ3_GRANULE_SHIFT);
@@ -59,6 +59,11 @@ static void a_small_heap_has_small_pages(void **state)
     assert_false(is_advised(end));
     assert_int_equal(hz3_huge_page_at(end - 1), 0);
     assert_int_equal(hz3_huge_page_at(end), HZ3_MIB(2));
+    struct hz3_span *behind = hz3_pages_alloc(2, 1, HZ3_SPAN_LARGE);
+    assert_true(behind->start >= end);
+    assert_false(hz3_pages_move(behind, small));
+    hz3_pages_free(small);
+    size_t broken = hz3_get(hz3_os_broken);
     hz3_pages_free(span);
     hz3_pages_free(hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE));
     assert_true(hz3_pages_purge(0, 0, false) >= HZ3_GRANULE);
