@@ -290,8 +290,9 @@ void hz3_arena_advise(void)
         uintptr_t spans = (uintptr_t)window->spans, free = (uintptr_t)window->free;
         hz3_huge_pages_refuse(spans, spans + mapped_bytes(window->spans_mapped, sizeof(struct hz3_span)));
         hz3_huge_pages_refuse(free, free + mapped_bytes(window->free_mapped, sizeof *window->free));
-        hz3_huge_pages_advise(window, window->base, (size_t)window->frontier << HZ3_GRANULE_SHIFT);
     }
+    size_t small = hz3_get(hz3_small_pages_bytes);
+    if (small) hz3_huge_pages_advise(&hz3_windows[0], hz3_get(hz3_small_pages_start), small);
 }
 
 size_t hz3_arena_metadata_bytes(void)

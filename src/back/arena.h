@@ -16,7 +16,8 @@ enum { HZ3_ARENA_FULL = -1, HZ3_ARENA_REFUSED = -2 };
 int64_t hz3_arena_extend(struct hz3_window *window, size_t granules);
 /* Ends the window for all that is mapped later: granules behind its end have no descriptors. */
 void hz3_arena_end(struct hz3_window *window);
-/* Asks for no huge pages in the tables that are mapped so far; later parts are advised when they are mapped. */
+/* Asks for no huge pages in the tables and the small pages that are mapped so far; later parts are advised when they
+ * are mapped. */
 void hz3_arena_advise(void);
 size_t hz3_arena_metadata_bytes(void); /* of all tables and magazines */
 

@@ -30,9 +30,11 @@ struct hz3_span *hz3_take(enum hz3_span_kind state, size_t granules, size_t alig
 static size_t step_of(const struct hz3_window *window, size_t at, size_t granules, size_t most)
 {
     if (hz3_get(hz3_pages_are_locked)) return granules;
-    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT, huge_page = hz3_huge_page_granules(window, at);
+    size_t used = hz3_gauge(HZ3_GAUGE_USED) >> HZ3_GRANULE_SHIFT;
     size_t step = hz3_max(granules, hz3_max(GROW_MIN, hz3_min(used / 8, most)));
-    return step >= GROW_MAX ? hz3_round_up(at + step, huge_page) - at : step;
+    uintptr_t start = window->base + ((uintptr_t)at << HZ3_GRANULE_SHIFT);
+    if (step < GROW_MAX || hz3_small_pages_go_on(start, step << HZ3_GRANULE_SHIFT)) return step;
+    return hz3_round_up(at + step, hz3_huge_page_granules(window, at)) - at;
 }
 
 static void learn_in_time(size_t granules)
@@ -46,6 +48,7 @@ static int64_t grow_by(struct hz3_window *window, size_t step)
     int64_t first = hz3_arena_extend(window, step);
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
+    hz3_small_pages_grew(start, step << HZ3_GRANULE_SHIFT);
     hz3_huge_pages_advise(window, start, step << HZ3_GRANULE_SHIFT);
     hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, (uint32_t)hz3_os_now_ms());
     hz3_grown += step << HZ3_GRANULE_SHIFT;

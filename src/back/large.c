@@ -52,7 +52,7 @@ static void purge_rest(const struct hz3_span *span)
 {
     size_t rest = hz3_span_bytes(span) - span->bytes;
     if (unlikely(rest && !span->zeroed && hz3_pages_near_limit()))
-        hz3_os_purge(span->start + span->bytes, rest, hz3_huge_page_at(span->start));
+        hz3_os_purge(span->start + span->bytes, rest, hz3_huge_page_at(span->start + span->bytes));
 }
 
 /* Before fresh pages are taken, blocks that wait whole yield theirs. */

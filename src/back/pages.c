@@ -153,15 +153,26 @@ bool hz3_pages_may_move(const struct hz3_span *span)
     return !full && (!hz3_get(hz3_os.counts_mapped) || is_one_mapping(span));
 }
 
+/* Whether huge pages may be made of all of both, or of neither. */
+static bool all_alike(const struct hz3_span *a, const struct hz3_span *b)
+{
+    bool huge = hz3_huge_page_at(a->start);
+    return !hz3_huge_page_at(a->start + hz3_span_bytes(a) - 1) == !huge && !hz3_huge_page_at(b->start) == !huge &&
+           !hz3_huge_page_at(b->start + hz3_span_bytes(b) - 1) == !huge;
+}
+
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
      * worth more. */
     size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
     /* Pages that are to stay small would stay so where huge ones may be. */
-    bool alike = !hz3_huge_page_at(from->start) == !hz3_huge_page_at(to->start + hz3_span_bytes(to) - 1);
+    if (!all_alike(from, to)) {
+        give_up(to, to->zeroed ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY);
+        return false;
+    }
     /* A move that fails may leave a hole; in a reservation anybody's mapping might come to lie there. */
-    if (window_of(to)->reserved || !alike || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
+    if (window_of(to)->reserved || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         give_up(to, hz3_range_renew(to)); /* some kernels have unmapped it by then */
         return false;
     }

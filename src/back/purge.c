@@ -197,7 +197,7 @@ static struct hz3_span *take_oldest(uint32_t age, uint32_t now, size_t most)
     const struct hz3_window *window = hz3_window_of((void *)span->start);
     size_t first = hz3_first_granule(window, span);
     size_t granules = hz3_max(most >> HZ3_GRANULE_SHIFT, CUT_MIN);
-    granules = hz3_round_up(first + granules, hz3_huge_page_granules(window, first)) - first;
+    granules = hz3_round_up(first + granules, hz3_huge_page_granules(window, first + granules - 1)) - first;
     if (granules < span->granules) span = hz3_spans_cut(span, first, granules, HZ3_SPAN_PURGING);
     hz3_pages_begin_purge(span);
     return span;

@@ -9,7 +9,9 @@ enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not o
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {
-    return hz3_os_purge(start, bytes, hz3_huge_page_at(start + bytes - 1));
+    size_t small = hz3_small_pages_in(start, bytes);
+    return (!small || hz3_os_purge(start, small, 0)) &&
+           (small == bytes || hz3_os_purge(start + small, bytes - small, hz3_get(hz3_os.huge_page)));
 }
 
 void hz3_range_purge_whole_pages(uintptr_t from, uintptr_t to)

@@ -47,8 +47,7 @@ bool hz3_reclaim_grows_beside_free(void)
     hz3_transfer_settle(); /* else up to a MiB of this thread's would not count */
     size_t freed = hz3_gauge(HZ3_GAUGE_IDLE) + hz3_transfer_waiting();
     /* Runs in huge pages are spared: hz3_central_purge_some. */
-    bool small_pages = !hz3_get(hz3_os.huge_page) || hz3_gauge(HZ3_GAUGE_USED) < HZ3_SMALL_PAGES;
-    return freed > hz3_pages_growth_bound(freed) && !hz3_pages_refused() && small_pages;
+    return freed > hz3_pages_growth_bound(freed) && !hz3_pages_refused() && hz3_heap_is_small();
 }
 
 /* ---- passes ---- */

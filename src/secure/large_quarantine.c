@@ -15,6 +15,7 @@
  * block's pages are given back, so that it reads as zero, and it does not wait.
  *
  * Nobody gets what was in a block. */
+#include "back/huge_pages.h"
 #include "back/large_cache.h"
 
 #include "back/free_spans.h"
@@ -71,6 +72,7 @@ static void release_oldest(void)
     bool mapped = !stays_hole(window, span) &&
                   (window->reserved ? hz3_os_map_reserved(span->start, hz3_span_bytes(span)) == HZ3_MAPPED
                                     : hz3_range_map_again(span));
+    if (mapped && window->reserved) hz3_huge_pages_advise(window, span->start, hz3_span_bytes(span));
     if (mapped || !window->reserved) hz3_spans_refile(span, mapped ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED, 0);
 }
 

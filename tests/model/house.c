@@ -9,7 +9,8 @@ enum { GRANULES = 8, AREA_BYTES = 64 << 10 };
 
 struct hz3_class_info hz3_class_info[HZ3_CLASS_VALUES];
 struct hz3_window hz3_windows[HZ3_WINDOWS_MAX];
-enum hz3_thp hz3_huge_pages;
+HZ3_ATOMIC(uintptr_t) hz3_small_pages_start;
+HZ3_ATOMIC(size_t) hz3_small_pages_bytes;
 HZ3_ATOMIC(uint32_t) hz3_window_count;
 uintptr_t hz3_magazine_area;
 

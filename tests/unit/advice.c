@@ -42,35 +42,26 @@ static uintptr_t move(bool works)
     return left;
 }
 
-/* So its parts go at any time, and break nothing. */
+/* So its parts go at any time, and break nothing.  What a step takes beyond its 64 MiB may have huge pages. */
 static void a_small_heap_has_small_pages(void **state)
 {
     (void)state;
-    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) || hz3_windows[0].bytes <= HZ3_SMALL_PAGES) skip();
-    hz3_pages_purge(0, 0, true);
-    size_t huge_page = hz3_os.huge_page;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
+    size_t huge_page = hz3_os.huge_page, broken = hz3_get(hz3_os_broken);
     hz3_os.huge_page = HZ3_MIB(2);
-    struct hz3_span *small = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE), *span = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
-    const struct hz3_window *window = &hz3_windows[0];
-    uintptr_t end = window->base + HZ3_SMALL_PAGES;
-    hz3_huge_pages_advise(window, window->base, (size_t)window->frontier << HZ3_GRANULE_SHIFT);
-    assert_true(is_advised(window->base));
-    assert_true(is_advised(end - 1));
-    assert_false(is_advised(end));
-    assert_int_equal(hz3_huge_page_at(end - 1), 0);
-    assert_int_equal(hz3_huge_page_at(end), HZ3_MIB(2));
+    struct hz3_span *small = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE), *large = hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE);
     struct hz3_span *behind = hz3_pages_alloc(2, 1, HZ3_SPAN_LARGE);
-    assert_true(behind->start >= end);
-    assert_false(hz3_pages_move(behind, small));
+    assert_true(is_advised(small->start));
+    assert_false(is_advised(large->start + HZ3_MIB(4)));
+    assert_int_equal(hz3_huge_page_at(small->start), 0);
+    assert_int_equal(hz3_huge_page_at(large->start + HZ3_MIB(4)), HZ3_MIB(2));
+    assert_false(hz3_small_pages_go_on(hz3_small_pages_start + hz3_small_pages_bytes, HZ3_SMALL_PAGES));
+    if (hz3_huge_page_at(behind->start)) assert_false(hz3_pages_move(behind, small));
     hz3_pages_free(small);
-    size_t broken = hz3_get(hz3_os_broken);
-    hz3_pages_free(span);
-    hz3_pages_free(hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE));
     assert_true(hz3_pages_purge(0, 0, false) >= HZ3_GRANULE);
+    hz3_pages_free(large);
+    hz3_pages_purge(0, 0, false);
     assert_int_equal(hz3_get(hz3_os_broken), broken);
-    hz3_huge_pages = HZ3_THP_ALWAYS;
-    assert_int_equal(hz3_huge_page_at(window->base), HZ3_MIB(2));
-    hz3_huge_pages = HZ3_THP_DEFAULT;
     hz3_os.huge_page = huge_page;
 }
 
@@ -81,12 +72,11 @@ static void parts_of_huge_pages_are_counted(void **state)
     hz3_pages_purge(0, 0, true);
     size_t huge_page = hz3_os.huge_page, broken = hz3_get(hz3_os_broken);
     hz3_os.huge_page = HZ3_MIB(2);
-    hz3_huge_pages = HZ3_THP_ALWAYS;
     hz3_pages_free(hz3_pages_alloc(16, 16, HZ3_SPAN_LARGE));
+    hz3_set(hz3_small_pages_bytes, 0);
     assert_int_equal(hz3_pages_purge(0, 0, true), HZ3_MIB(1));
     assert_int_equal(hz3_get(hz3_os_broken) - broken, HZ3_MIB(1));
     hz3_os.huge_page = huge_page;
-    hz3_huge_pages = HZ3_THP_DEFAULT;
 }
 
 /* Clean spans are purged once more, without a trace in the gauges.  Dirty spans stay.  The system is advised once, and

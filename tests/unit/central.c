@@ -138,13 +138,12 @@ static void what_was_spared_waits_on(void **state)
     hz3_central_retire(cls, objects + 1, many - 1);
     hz3_central_release_heap(heap);
     hz3_os.huge_page = HZ3_MIB(2);
-    hz3_huge_pages = HZ3_THP_ALWAYS; /* also in the first 64 MiB */
+    hz3_set(hz3_small_pages_bytes, 0);
     usleep(20000);
     assert_int_equal(hz3_central_purge(cls, 1, false), 0);
     usleep(20000);
     assert_true(hz3_central_purge(cls, 1, true) >= HZ3_GRANULE / 2);
     hz3_os.huge_page = huge;
-    hz3_huge_pages = HZ3_THP_DEFAULT;
     hz3_central_retire(cls, objects, 1);
 }
 

@@ -20,17 +20,15 @@ static void whole_huge_pages_go(void **state)
     size_t huge_page = hz3_os.huge_page;
     hz3_os.huge_page = HZ3_MIB(2);
     hz3_pages_free(hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE));
-    hz3_huge_pages = HZ3_THP_ALWAYS; /* also in the first 64 MiB */
+    hz3_set(hz3_small_pages_bytes, 0);
     assert_int_equal(hz3_pages_purge(0, 0, false), 0);
     assert_false(hz3_pages_refused());
-    hz3_huge_pages = HZ3_THP_DEFAULT;
     hz3_pages_free(hz3_pages_alloc(96, 1, HZ3_SPAN_LARGE));
-    hz3_huge_pages = HZ3_THP_ALWAYS;
+    hz3_set(hz3_small_pages_bytes, 0);
     size_t purged = hz3_pages_purge(0, 0, false);
     assert_true(purged == HZ3_MIB(4) || purged == HZ3_MIB(6));
     assert_true(most_advised <= HZ3_MIB(6));
     hz3_os.huge_page = huge_page;
-    hz3_huge_pages = HZ3_THP_DEFAULT;
 }
 
 static void spans_are_aligned_and_apart(void **state)
