@@ -107,7 +107,11 @@ def title(run: Samples) -> str:
 
 
 def measured(run: Samples, blocks: int) -> str:
-    return f"{blocks} blocks, {run.plan.scale:g} of the iterations; {machine.load_said(run.machine)}; {run.path.name}"
+    one_file = "" if run.plan.fresh else "; all runs of a library read one file, which may change its speed by a tenth"
+    return (
+        f"{blocks} blocks, {run.plan.scale:g} of the iterations; {machine.load_said(run.machine)}; "
+        f"{run.path.name}{one_file}"
+    )
 
 
 def coverage(comparison: Comparison) -> int:

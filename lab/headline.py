@@ -2,7 +2,7 @@
 
 from lab import LabError, machine
 from lab.ahead import LANE
-from lab.comparison import Comparison
+from lab.comparison import Comparison, measured
 from lab.overview import memory_said
 from lab.page import markdown, points
 from lab.palette import Palette
@@ -187,6 +187,7 @@ input.
     for comparison in comparisons:
         arms = [*comparison.lanes, *others(comparison)]
         parts.append(f"## {machine.name(comparison.run.machine)}\n")
+        parts.append(f"{measured(comparison.run, comparison.blocks)}.\n")
         for figure, words in FIGURES.items():
             of = {arm: ratios(comparison, figure, arm) for arm in arms}
             rows = [

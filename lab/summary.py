@@ -233,7 +233,7 @@ def comparison_to_json(run: Samples) -> Json:
     }
     cells = {cell: _cell_to_json(comparison, cell) for cell in plan.cells}
     facts = {"name": plan.name, "blocks": plan.blocks, "scale": plan.scale, "missing": plan.missing}
-    facts |= {"beside": plan.beside} if plan.beside else {}
+    facts |= {key: value for key in ("beside", "fresh") if (value := getattr(plan, key))}
     return {**facts, "arms": arms, "cells": cells}
 
 
@@ -242,7 +242,8 @@ def comparison_from_json(path: Path, facts: Json, table: Json) -> Samples:
     argvs = {name: shlex.split(cell.get("argv", _command(name))) for name, cell in table["cells"].items()}
     cells = {name: Cell(argv, argv[0]) for name, argv in argvs.items()}
     arms = {name: Arm(**arm) for name, arm in table["arms"].items()}
-    known = {key: table[key] for key in ("blocks", "scale", "missing")} | {"beside": table.get("beside", "")}
+    known = {key: table[key] for key in ("blocks", "scale", "missing")}
+    known |= {"beside": table.get("beside", ""), "fresh": table.get("fresh", False)}
     run = Samples(path, Plan("peers", table["name"], arms, cells, seed=0, **known), facts)
     for name, cell in table["cells"].items():
         run.unable |= {(name, arm): reason for arm, reason in cell.get("unable", {}).items()}

@@ -2,8 +2,8 @@
 
 enum hz3_thp hz3_huge_pages;
 
-HZ3_ATOMIC(uintptr_t) hz3_small_pages_start;
-HZ3_ATOMIC(size_t) hz3_small_pages_bytes;
+HZ3_TOGETHER HZ3_ATOMIC(uintptr_t) hz3_small_pages_start;
+HZ3_TOGETHER HZ3_ATOMIC(size_t) hz3_small_pages_bytes;
 
 bool hz3_small_pages_go_on(uintptr_t start, size_t bytes)
 {
