@@ -15,7 +15,8 @@ extern enum hz3_thp hz3_huge_pages; /* as the option says; const after start */
 extern HZ3_ATOMIC(uintptr_t) hz3_small_pages_start; /* const once there are some */
 extern HZ3_ATOMIC(size_t) hz3_small_pages_bytes;
 
-/* Bytes of a huge page that the system may make at an address; 0: it is asked for none there, or makes none. */
+/* Bytes of a huge page that the system may make at an address; 0: it is asked for none there, or makes none.  One that
+ * is no larger than a granule may be anywhere. */
 HZ3_INLINE size_t hz3_huge_page_at(uintptr_t at)
 {
     bool small = at - hz3_get(hz3_small_pages_start) < hz3_get(hz3_small_pages_bytes);

@@ -1,10 +1,10 @@
 #include "back/large.h"
 
-#include "back/huge_pages.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/large_cache.h"
 #include "back/purge.h"
+#include "back/range.h"
 #include "base/check.h"
 #include "base/layout.h"
 #include "os/thread_random.h"
@@ -51,8 +51,7 @@ void hz3_large_end(struct hz3_span *span)
 static void purge_rest(const struct hz3_span *span)
 {
     size_t rest = hz3_span_bytes(span) - span->bytes;
-    if (unlikely(rest && !span->zeroed && hz3_pages_near_limit()))
-        hz3_os_purge(span->start + span->bytes, rest, hz3_huge_page_at(span->start + span->bytes));
+    if (unlikely(rest && !span->zeroed && hz3_pages_near_limit())) hz3_range_purge(span->start + span->bytes, rest);
 }
 
 /* Before fresh pages are taken, blocks that wait whole yield theirs. */

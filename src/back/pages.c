@@ -163,14 +163,14 @@ static bool all_alike(const struct hz3_span *a, const struct hz3_span *b)
 
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
-    /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
-     * worth more. */
-    size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
     /* Pages that are to stay small would stay so where huge ones may be. */
     if (!all_alike(from, to)) {
         give_up(to, to->zeroed ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY);
         return false;
     }
+    /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
+     * worth more. */
+    size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
     /* A move that fails may leave a hole; in a reservation anybody's mapping might come to lie there. */
     if (window_of(to)->reserved || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         give_up(to, hz3_range_renew(to)); /* some kernels have unmapped it by then */

@@ -3,6 +3,7 @@
 #include "back/gauges.h"
 #include "back/huge_pages.h"
 #include "back/pages.h"
+#include "back/range.h"
 #include "back/states.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
@@ -216,11 +217,11 @@ unsigned hz3_run_retire(struct hz3_span *run, void *const *objects, unsigned n, 
 }
 
 /* Purges what lies between, rounded inward to multiples of `step` bytes; returns the bytes. */
-static size_t purge_gap(uintptr_t from, uintptr_t to, size_t step, size_t huge_page)
+static size_t purge_gap(uintptr_t from, uintptr_t to, size_t step)
 {
     from = hz3_round_up(from, step);
     to &= ~(step - 1);
-    return to > from && hz3_os_purge(from, to - from, huge_page) ? to - from : 0;
+    return to > from && hz3_range_purge(from, to - from) ? to - from : 0;
 }
 
 size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
@@ -235,9 +236,9 @@ size_t hz3_run_purge(struct hz3_span *run, bool break_huge_pages)
         if (bump - w * WORD < WORD) live &= ((uint64_t)1 << (bump - w * WORD)) - 1;
         for (; live; live &= live - 1) {
             uintptr_t object = run->start + (w * WORD + lowest(live)) * size;
-            purged += purge_gap(from, object, step, huge_page);
+            purged += purge_gap(from, object, step);
             from = object + size;
         }
     }
-    return purged + purge_gap(from, run->start + hz3_span_bytes(run), step, huge_page);
+    return purged + purge_gap(from, run->start + hz3_span_bytes(run), step);
 }

@@ -54,7 +54,7 @@ void hz3_map_tag(uintptr_t, size_t, unsigned, unsigned) {}
 
 void hz3_map_own(uintptr_t, size_t, unsigned) {}
 
-bool hz3_os_purge(uintptr_t, size_t, size_t)
+bool hz3_range_purge(uintptr_t, size_t)
 {
     return true;
 }
