@@ -186,8 +186,8 @@ input.
     ]
     for comparison in comparisons:
         arms = [*comparison.lanes, *others(comparison)]
-        parts.append(f"## {machine.name(comparison.run.machine)}\n")
-        parts.append(f"{measured(comparison.run, comparison.blocks)}.\n")
+        run = comparison.run
+        parts.append(f"## {machine.name(run.machine)}\n\n{measured(run, comparison.blocks)}.\n")
         for figure, words in FIGURES.items():
             of = {arm: ratios(comparison, figure, arm) for arm in arms}
             rows = [
