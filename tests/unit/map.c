@@ -133,7 +133,7 @@ static struct hz3_window *another_window(void)
 
 static void ends_before(struct hz3_window *window, uintptr_t table, size_t used)
 {
-    char *theirs = put_page(hz3_round_up(table + used, HZ3_KIB(64)));
+    char *theirs = put_page(hz3_round_up(table + used + 1, HZ3_KIB(64))); /* at least one entry more fits */
     char *last = NULL;
     int64_t granule;
     while ((granule = hz3_arena_extend(window, 1)) >= 0) {
