@@ -46,9 +46,11 @@ static bool make_one(size_t least, uint32_t age)
     return unmapped;
 }
 
-void hz3_holes_make(uint32_t age)
+bool hz3_holes_make(uint32_t age)
 {
     size_t least = hz3_get(hz3_os.counts_mapped) ? LEAST_COUNTED : LEAST;
     least = age ? hz3_max(least, heap() >> SHIFT) : hz3_max(heap() >> TRIMMED_SHIFT, 1);
-    while (make_one(least, age)) continue;
+    bool made = make_one(least, age);
+    for (bool more = made; more;) more = make_one(least, age);
+    return made;
 }

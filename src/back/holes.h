@@ -10,6 +10,6 @@
 
 #include "base/types.h"
 
-/* Unmaps the clean spans that were filed at least `age` ms ago; 0, for malloc_trim: all, down to an 8192nd of the heap.
- */
-void hz3_holes_make(uint32_t age);
+/* Unmaps the clean spans that were filed at least `age` ms ago; 0, for malloc_trim, and for a request that was refused:
+ * all, down to an 8192nd of the heap.  Returns whether there was one. */
+bool hz3_holes_make(uint32_t age);

@@ -56,6 +56,11 @@ void hz3_learn_locked(void)
     read_charge();
 }
 
+void hz3_learn_limits(void)
+{
+    if (!hz3_get(hz3_os.counts_mapped) && !hz3_sandboxed() && hz3_os_is_limited()) hz3_set(hz3_os.counts_mapped, true);
+}
+
 void hz3_learn(void)
 {
     if (hz3_get(have_read) || !hz3_trylock(&hz3_pages_lock)) return;

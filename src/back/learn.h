@@ -18,3 +18,5 @@ void hz3_learn(void);
 /* Reads again what the group is charged for beside hz3's memory, if there is a limit and 250 ms have passed.  now: ms.
  */
 void hz3_learn_again(uint32_t now);
+/* Learns of a limit that was set since.  For a request that was refused; takes no lock. */
+void hz3_learn_limits(void);

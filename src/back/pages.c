@@ -3,7 +3,9 @@
 #include "back/arena.h"
 #include "back/free_spans.h"
 #include "back/grow.h"
+#include "back/holes.h"
 #include "back/huge_pages.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "back/range.h"
@@ -16,6 +18,13 @@ static struct hz3_window *window_of(const struct hz3_span *span)
     return hz3_window_of((void *)span->start);
 }
 
+/* For a request that was refused.  Where mapped memory counts, clean memory goes, too. */
+static bool give_back(void)
+{
+    bool purged = hz3_pages_purge(0, 0, true);
+    return (hz3_get(hz3_os.counts_mapped) && hz3_holes_make(0)) || purged;
+}
+
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
 {
     uint32_t waits = 0; /* a purge by others is waited for only if it was under way at first */
@@ -25,7 +34,7 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         struct hz3_span *span =
             kind == HZ3_SPAN_RUN ? hz3_run_span_take(granules) : hz3_take_any(granules, align_granules, kind);
         bool fresh = hz3_grown != before;
-        size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING);
+        size_t more = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_PURGING) + hz3_gauge(HZ3_GAUGE_CLEAN);
         if (!again) waits = hz3_get(hz3_pages_being_purged);
         hz3_unlock(&hz3_pages_lock);
         if (span && span->zeroed && !fresh) hz3_rent_refaulted(hz3_span_bytes(span));
@@ -33,10 +42,11 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         if (span && span->zeroed && !(kind == HZ3_SPAN_RUN && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
         /* A purged span merges with its clean neighbours, so there may be room after all. */
+        hz3_learn_limits();
         bool over = (again && !waits) || !more;
         if (over || !hz3_pages_may_help((granules + align_granules - 1) << HZ3_GRANULE_SHIFT, more)) return NULL;
-        bool purged = !again && hz3_pages_purge(0, 0, true);
-        if (!waits && !purged) return NULL;
+        bool gave_back = !again && give_back();
+        if (!waits && !gave_back) return NULL;
         if (waits && waits--) hz3_pages_await_purge();
     }
 }

@@ -29,6 +29,7 @@ struct hz3_os {
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
+bool hz3_os_is_limited(void);              /* whether RLIMIT_AS or RLIMIT_DATA is set */
 void hz3_os_after_fork(void);              /* in the child */
 /* To be called when libc has started: asks it for the program's name and the next library's functions. */
 void hz3_os_libc_started(void);

@@ -32,8 +32,8 @@ size_t hz3_reclaim_waiting(void)
 size_t hz3_reclaim_at_most(void)
 {
     size_t used = hz3_gauge(HZ3_GAUGE_USED), live = hz3_min(hz3_get(hz3_large_bytes), used);
-    size_t free = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_large_cache_addresses() + hz3_fork_reserve_bytes();
-    return used - live + free;
+    size_t free = hz3_gauge(HZ3_GAUGE_DIRTY) + hz3_gauge(HZ3_GAUGE_CLEAN) + hz3_fork_reserve_bytes();
+    return used - live + free + hz3_large_cache_addresses();
 }
 
 bool hz3_reclaim_over_limit(void)

@@ -217,6 +217,18 @@ static void forks_cost_nothing(size_t limit)
     join_thread(thread);
 }
 
+/* The heap has grown and become empty, but for a block, before there is a limit. */
+static void the_limit_comes_late(void)
+{
+    void *block[16];
+    for (size_t i = 0; i < COUNT_OF(block); i++) block[i] = touched(MIB(40));
+    for (size_t i = 0; i < COUNT_OF(block); i++)
+        if (i != 8) free(block[i]);
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){MIB(1024), RLIM_INFINITY}) == 0);
+    free(touched(MIB(700)));
+    free(block[8]);
+}
+
 static const struct {
     const char *name;
     void (*live)(size_t limit);
@@ -233,10 +245,13 @@ static const struct {
     {"forks", forks_cost_nothing, MIB(256)},
 };
 
-/* address_limit CASE [BYTES].  With BYTES the limit is set already, so that hz3's start is under it, too. */
+/* address_limit CASE [BYTES].  With BYTES the limit is set already, so that hz3's start is under it, too.  Without CASE
+ * it comes late. */
 int main(int argc, char **argv)
 {
     char bytes[24];
+    if (argc == 1) the_limit_comes_late();
+    if (argc == 1) return 0;
     CHECK(argc == 2 || argc == 3);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         if (strcmp(argv[1], cases[i].name) != 0) continue;
