@@ -10,6 +10,7 @@
 
 enum {
     AGAIN_MS = 250, /* to read a group's memory.stat takes about 15 us */
+    SELDOM_MS = 1000,
 };
 
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
@@ -31,13 +32,21 @@ static void read_charge(void)
     hz3_set(hz3_pages_charged_to_others, charged - hz3_min(ours, charged));
 }
 
+static void read_group(void)
+{
+    size_t limit = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT), none = SIZE_MAX;
+    hz3_set(limited_by_group, limit != none);
+    hz3_set(hz3_pages_soft_limit, limit != none ? hz3_max(limit / 10 * 9, 1) : none);
+}
+
 void hz3_learn_again(uint32_t now)
 {
-    if (likely(!hz3_get(limited_by_group)) ||
-        hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE)
-        return;
-    if (!hz3_ms_passed(hz3_get(read_at), AGAIN_MS, now) || hz3_sandboxed() || !hz3_trylock(&hz3_pages_lock)) return;
+    if (likely(!hz3_get(limited_by_group))) return;
+    bool little = hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE;
+    if (!hz3_ms_passed(hz3_get(read_at), little ? SELDOM_MS : AGAIN_MS, now) || hz3_sandboxed()) return;
+    if (!hz3_trylock(&hz3_pages_lock)) return;
     hz3_set(read_at, now);
+    if (hz3_cgroup_limit_changed()) read_group();
     read_charge();
     hz3_unlock(&hz3_pages_lock);
 }
@@ -49,11 +58,8 @@ void hz3_learn_locked(void)
     hz3_os_learn_huge_pages(hz3_huge_pages);
     hz3_states_advise();
     hz3_arena_advise();
-    size_t limit = hz3_get(soft_limit_by_group) ? hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT) : SIZE_MAX;
-    if (limit == SIZE_MAX) return;
-    hz3_set(hz3_pages_soft_limit, hz3_max(limit / 10 * 9, 1));
-    hz3_set(limited_by_group, true);
-    read_charge();
+    if (hz3_get(soft_limit_by_group)) read_group();
+    if (hz3_get(limited_by_group)) read_charge();
 }
 
 void hz3_learn_limits(void)

@@ -1,5 +1,5 @@
 /* Settings that only files under /sys and /proc show: the limit of the control group, huge pages, overcommit.  They are
- * read once, when hz3's memory is about to grow past HZ3_LEARN_FROM, since most small programs never do; or earlier,
+ * read when hz3's memory is about to grow past HZ3_LEARN_FROM, since most small programs never do; or earlier,
  * when the program is about to install a seccomp filter, which may forbid opening files.  If the process has no
  * descriptor left, the next growth tries again.  Takes no lock of its own and leaves errno alone. */
 #pragma once
@@ -15,8 +15,8 @@ void hz3_learn_locked(void);
 /* Reads them if they were not read yet; takes the lock.  Does nothing if another thread holds it: in a child not made
  * by fork that thread may not exist. */
 void hz3_learn(void);
-/* Reads again what the group is charged for beside hz3's memory, if there is a limit and 250 ms have passed.  now: ms.
- */
+/* If there is a group's limit, reads again whether it changed, and what the group is charged for beside hz3's memory:
+ * each 250 ms, each second where hz3's memory is less than a 32nd of it.  now: ms. */
 void hz3_learn_again(uint32_t now);
 /* Learns of a limit that was set since.  For a request that was refused; takes no lock. */
 void hz3_learn_limits(void);

@@ -27,7 +27,8 @@ struct group {
     size_t length;
 };
 static char memberships[4096];
-static struct group tightest; /* the one with the least limit */
+static struct group tightest; /* the one with the least limit, */
+static size_t least;          /* which is this */
 
 static bool has_controller(const char *list, size_t length, const char *controller)
 {
@@ -65,44 +66,60 @@ static long read_file(const struct group *group, const char *name, const char **
     return hz3_os_read_file(buf, text, size);
 }
 
-/* A file that is not there is no limit: the root has none, and a container sees only its own group. */
-static size_t limit_in(const struct group *group, const char *name)
+/* Lowers *limit to that in the file.  A file that is not there is no limit: the root has none, and a container sees
+ * only its own group.  False: it cannot be read. */
+static bool lower(size_t *limit, const struct group *group, const char *name)
 {
     char text[64];
     const char *path, *end;
     size_t bytes;
     long length = read_file(group, name, &path, text, sizeof text);
-    if (length == -ENOENT || length == -ENOTDIR || (length > 0 && !strcmp(text, "max\n"))) return SIZE_MAX;
-    if (length > 0 && hz3_number(text, &end, &bytes) && *end == '\n') return bytes < NO_LIMIT_FROM ? bytes : SIZE_MAX;
-    hz3_os_ignored(path, length);
-    return SIZE_MAX;
+    if (length == -ENOENT || length == -ENOTDIR || (length > 0 && !strcmp(text, "max\n"))) return true;
+    bool known = length > 0 && hz3_number(text, &end, &bytes) && *end == '\n';
+    if (!known)
+        hz3_os_ignored(path, length);
+    else if (bytes < NO_LIMIT_FROM)
+        *limit = hz3_min(*limit, bytes);
+    return known;
+}
+
+static bool lower_to_own(size_t *limit, const struct group *group)
+{
+    bool known = true;
+    for (int i = 0; i < 2 && group->of->limits[i]; i++) known &= lower(limit, group, group->of->limits[i]);
+    return known;
 }
 
 /* From the group itself up to the root. */
-static size_t least_limit(struct group group, size_t least)
+static void look_at_all(struct group group)
 {
     for (;;) {
-        for (int i = 0; i < 2 && group.of->limits[i]; i++) {
-            size_t limit = limit_in(&group, group.of->limits[i]);
-            if (limit < least) tightest = group;
-            least = hz3_min(limit, least);
-        }
-        if (!group.length) return least;
+        size_t limit = least;
+        lower_to_own(&limit, &group);
+        if (limit < least) tightest = group;
+        least = limit;
+        if (!group.length) return;
         while (group.path[--group.length] != '/') continue;
     }
 }
 
 size_t hz3_cgroup_limit(const char *membership, const char *root)
 {
-    size_t least = SIZE_MAX;
+    least = SIZE_MAX;
     tightest.of = NULL;
     long length = hz3_os_read_file(membership, memberships, sizeof memberships);
     if (length < 0) hz3_os_ignored(membership, length);
     for (int i = 0; i < HIERARCHIES && length > 0; i++) {
         struct group group = {.of = &hierarchies[i], .root = root};
-        if (find(&group)) least = least_limit(group, least);
+        if (find(&group)) look_at_all(group);
     }
     return least;
+}
+
+bool hz3_cgroup_limit_changed(void)
+{
+    size_t limit = SIZE_MAX;
+    return tightest.of && lower_to_own(&limit, &tightest) && limit != least;
 }
 
 /* The figure that a line of `text` names. */

@@ -12,6 +12,9 @@
 #define HZ3_CGROUP_ROOT       "/sys/fs/cgroup"
 size_t hz3_cgroup_limit(const char *membership, const char *root);
 
+/* Whether the group that had the least limit has another one now.  False where that cannot be read. */
+bool hz3_cgroup_limit_changed(void);
+
 /* Bytes that count towards that limit and that the system cannot reclaim: those of all processes in the group that has
  * it, without the page cache.  0: there is no limit, or it cannot be read. */
 size_t hz3_cgroup_charged(void);

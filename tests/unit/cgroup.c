@@ -95,6 +95,25 @@ static void what_cannot_be_taken_back_is_charged(void **state)
     assert_int_equal(hz3_cgroup_charged(), 0);
 }
 
+static void a_limit_that_changes_is_seen(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_of("0::/a"), SIZE_MAX);
+    assert_false(hz3_cgroup_limit_changed());
+    write_line("a/memory.max", "1000000");
+    write_line("a/memory.high", "max");
+    write_line("memory.max", "2000000");
+    assert_int_equal(limit_of("0::/a"), 1000000);
+    assert_false(hz3_cgroup_limit_changed());
+    write_line("a/memory.max", "?");
+    assert_false(hz3_cgroup_limit_changed());
+    write_line("a/memory.max", "3000000");
+    assert_true(hz3_cgroup_limit_changed());
+    assert_int_equal(limit_of("0::/a"), 2000000);
+    write_line("memory.max", "max");
+    assert_true(hz3_cgroup_limit_changed());
+}
+
 static void tell_of_nonsense(void *unused)
 {
     int ends[2];
@@ -120,4 +139,4 @@ static void nonsense_leaves_the_default_and_a_line(void **state)
 RUN(IN_FOLDER(without_files_there_is_none), IN_FOLDER(the_smaller_of_max_and_high_counts),
     IN_FOLDER(every_group_above_counts_too), IN_FOLDER(neighbours_do_not_count),
     IN_FOLDER(groups_of_version_1_count_too), IN_FOLDER(what_cannot_be_taken_back_is_charged),
-    IN_FOLDER(nonsense_leaves_the_default_and_a_line))
+    IN_FOLDER(a_limit_that_changes_is_seen), IN_FOLDER(nonsense_leaves_the_default_and_a_line))

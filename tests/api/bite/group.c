@@ -1,6 +1,7 @@
-/* Proves that a program lives in a control group that has little room.  Threads in turn fill, pass on and drop bursts
- * of one size; the size changes from burst to burst.  The group kills it where free memory stays, or where hz3 does not
- * count the program's own mappings.  Skipped where no group with a limit can be made. */
+/* Proves that a program lives in a control group that has little room, also where it has less room than at the start.
+ * Threads in turn fill, pass on and drop bursts of one size; the size changes from burst to burst.  The group kills it
+ * where free memory stays, or where hz3 does not count the program's own mappings.  Skipped where no group with a limit
+ * can be made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #include "support.h"
 
-enum { THREADS = 4, BURSTS = 8, LIVE = 100 /* MiB */, ROOM = 15 };
+enum { THREADS = 4, BURSTS = 8, LIVE = 100 /* MiB */, ROOM = 15, MUCH = 1000 };
 
 struct object {
     struct object *next;
@@ -66,32 +67,46 @@ static bool write_file(const char *folder, const char *name, const char *text)
     return done;
 }
 
-/* A group of version 1, or of version 2 where that has the memory controller. */
-static bool make_group(char folder[64], size_t limit)
+/* In a group of version 1, or of version 2. */
+static bool set_limit(const char *folder, size_t limit)
 {
     char text[32];
     snprintf(text, sizeof(text), "%zu", limit);
-    snprintf(folder, 64, "/sys/fs/cgroup/memory/hz3-test-%d", (int)getpid());
-    if (mkdir(folder, 0700) == 0) {
-        if (write_file(folder, "memory.limit_in_bytes", text)) return true;
+    return write_file(folder, "memory.limit_in_bytes", text) || write_file(folder, "memory.max", text);
+}
+
+/* In version 2 where that has the memory controller. */
+static bool make_group(char folder[64], size_t limit)
+{
+    const char *const parents[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"};
+    for (size_t i = 0; i < COUNT_OF(parents); i++) {
+        snprintf(folder, 64, "%s/hz3-test-%d", parents[i], (int)getpid());
+        if (mkdir(folder, 0700) != 0) continue;
+        if (set_limit(folder, limit)) return true;
         rmdir(folder);
     }
-    snprintf(folder, 64, "/sys/fs/cgroup/hz3-test-%d", (int)getpid());
-    if (mkdir(folder, 0700) != 0) return false;
-    if (write_file(folder, "memory.max", text)) return true;
-    rmdir(folder);
     return false;
 }
 
-static void lives_with(const char *mapped)
+/* By then hz3 knows the limit that there was, and reads it again when a second has passed. */
+static void lower_limit(const char *folder, size_t limit)
+{
+    free(forget(memset(malloc(MIB(LIVE / 2)), 1, MIB(LIVE / 2))));
+    CHECK(set_limit(folder, limit));
+    sleep_for(1.5);
+}
+
+static void lives_with(size_t mapped, size_t room_at_first)
 {
     char folder[64];
     int status;
-    if (!make_group(folder, MIB(LIVE + ROOM + strtoul(mapped, NULL, 10)))) skip_test("no control group can be made");
+    if (!make_group(folder, MIB(LIVE + mapped + room_at_first))) skip_test("no control group can be made");
     pid_t child = fork();
     if (child == 0) {
         if (!write_file(folder, "cgroup.procs", "0")) _exit(2);
-        execl("/proc/self/exe", "group", mapped, (char *)NULL);
+        char bytes[24];
+        snprintf(bytes, sizeof(bytes), "%zu", MIB(mapped));
+        execl("/proc/self/exe", "group", bytes, room_at_first > ROOM ? folder : NULL, (char *)NULL);
         _exit(3);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
@@ -101,8 +116,10 @@ static void lives_with(const char *mapped)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2) return run(MIB(strtoul(argv[1], NULL, 10))), 0;
-    lives_with("0");
-    lives_with("50");
+    if (argc > 2) lower_limit(argv[2], MIB(LIVE + ROOM));
+    if (argc > 1) return run(strtoul(argv[1], NULL, 10)), 0;
+    lives_with(0, ROOM);
+    lives_with(50, ROOM);
+    lives_with(0, MUCH);
     return 0;
 }
