@@ -1,7 +1,8 @@
 #define BENCH_QUESTION "How fast do objects pass from threads that only malloc to threads that only free?"
 /* Each producer makes iters objects of random size and sends them to the consumers in turn, through one bounded
  * ring for each pair.  It skips a consumer whose ring is full, and yields when all are.  Objects in the rings are
- * live, and there are more of them the faster the producers are, so read live_peak_kib beside peak_kib. */
+ * live, and there are more of them the faster the producers are, so read live_peak_kib beside peak_kib.  With --matched
+ * a consumer leaves a ring alone until it is half full, so that it does not wait for the producer at every object. */
 #include <sched.h>
 
 #include "bench.h"
@@ -10,7 +11,7 @@
 #define RING_SLOTS  4096
 #define WATCH_EVERY 256 /* objects that the first producer sends */
 
-enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH, LATENCY };
+enum { PRODUCERS, CONSUMERS, ITERS, MIN, MAX, TOUCH, MATCHED, LATENCY };
 static struct bench_param param[] = {
     [PRODUCERS] = {.name = "producers", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
     [CONSUMERS] = {.name = "consumers", .min = 1, .max = BENCH_MAX_THREADS, .required = true},
@@ -18,6 +19,7 @@ static struct bench_param param[] = {
     [MIN] = {.name = "min", .required = true},
     [MAX] = {.name = "max", .required = true},
     [TOUCH] = {.name = "--touch", .words = BENCH_TOUCH_WORDS},
+    [MATCHED] = {.name = "--matched"},
     [LATENCY] = {.name = BENCH_LATENCY},
 };
 
@@ -50,12 +52,14 @@ static void produce(uint64_t producer)
     atomic_fetch_add(&producers_done, 1);
 }
 
-static uint64_t free_arrivals(uint64_t consumer)
+static uint64_t free_arrivals(uint64_t consumer, uint64_t least)
 {
     uint64_t count = 0, producers = param[PRODUCERS].value;
     for (uint64_t producer = 0; producer < producers; producer++) {
+        struct ring *ring = &rings[consumer * producers + producer];
         void *p;
-        for (; (p = ring_take(&rings[consumer * producers + producer])); count++) bench_free(p);
+        if (least && ring_waiting(ring) < least) continue;
+        for (; (p = ring_take(ring)); count++) bench_free(p);
     }
     return count;
 }
@@ -66,7 +70,7 @@ static void consume(uint64_t consumer)
     for (bool last = false; !last;) {
         /* This is read first, so that the last producer's objects are seen afterwards. */
         last = atomic_load(&producers_done) == param[PRODUCERS].value;
-        uint64_t count = free_arrivals(consumer);
+        uint64_t count = free_arrivals(consumer, param[MATCHED].value && !last ? RING_SLOTS / 2 : 0);
         total += count;
         if (count == 0) sched_yield();
     }

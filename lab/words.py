@@ -63,7 +63,7 @@ PARAMETERS: dict[str, Callable[[Any], str]] = {  # of one that is not here its n
     "max": lambda n: f"up to {size(n)}",
     "touch": lambda word: TOUCHED.get(word, "both ends written"),
     "dist": lambda word: "sizes as in programs" if word == "app" else "all sizes alike",
-    "matched": lambda n: "senders wait" if n else "",
+    "matched": lambda n: "threads wait for each other" if n else "",
     "owner": lambda word: {"dead": "the first thread has ended", "sleep": "the first thread sleeps"}.get(
         word, "nobody takes over"
     ),
