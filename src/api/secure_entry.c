@@ -73,18 +73,11 @@ HZ3_INLINE void release(void *p, const void *from)
     }
 }
 
-static HZ3_NOINLINE void look_by_the_way(void)
-{
-    if (!hz3_gate_enter()) return;
-    hz3_sweep_some();
-    hz3_gate_leave();
-}
-
 /* p, wiped and marked as free, begins to wait. */
 HZ3_INLINE void let_wait(void *p, unsigned cls, const void *from)
 {
     if (unlikely(!hz3_outbox)) return free_first(p, cls, from);
-    if (unlikely(hz3_outbox->waited % FREES_PER_LOOK == FREES_PER_LOOK - 1)) look_by_the_way();
+    if (unlikely(hz3_outbox->waited % FREES_PER_LOOK == FREES_PER_LOOK - 1)) hz3_sweep_beside(p);
     void *out = hz3_quarantine_pass(hz3_outbox, p);
     if (likely(out != NULL)) release(out, from);
 }

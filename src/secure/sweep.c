@@ -19,7 +19,8 @@ struct finding {
     const void *p;
 };
 
-/* The span that starts at the granule, or NULL.  The page pool's lock is held here and below, so that no run ends. */
+/* The span that starts at the granule, or NULL.  The page pool's lock is held here and where runs are looked for, so
+ * that none ends. */
 static struct hz3_span *span_at(struct hz3_window *window, size_t granule)
 {
     struct hz3_span *span = &window->spans[granule];
@@ -51,10 +52,9 @@ static struct hz3_span *next_run(struct hz3_window *window)
     return NULL;
 }
 
-static const void *find_broken(struct hz3_window *window)
+static const void *find_broken(const struct hz3_span *run)
 {
-    const struct hz3_span *run = next_run(window);
-    unsigned bump = run ? hz3_min(hz3_get(run->bump), hz3_class_info[run->cls].objects) : 0; /* it may be older */
+    unsigned bump = hz3_min(hz3_get(run->bump), hz3_class_info[run->cls].objects); /* it may be older */
     if (!bump) return NULL;
     unsigned cls = run->cls, from = hz3_random_below(bump), to = hz3_min(from + ROW, bump);
     for (unsigned i = from; i < to; i++) {
@@ -67,8 +67,15 @@ static const void *find_broken(struct hz3_window *window)
 void hz3_sweep_some(void)
 {
     if (!hz3_trylock(&hz3_pages_lock)) return;
-    const void *p = find_broken(&hz3_windows[0]);
+    const struct hz3_span *run = next_run(&hz3_windows[0]);
+    const void *p = run ? find_broken(run) : NULL;
     hz3_unlock(&hz3_pages_lock);
+    if (unlikely(p != NULL)) hz3_misuse(HZ3_SEAL_OVERRUN_LATE, p);
+}
+
+void hz3_sweep_beside(const void *freed)
+{
+    const void *p = find_broken(hz3_run_of(freed));
     if (unlikely(p != NULL)) hz3_misuse(HZ3_SEAL_OVERRUN_LATE, p);
 }
 

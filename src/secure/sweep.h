@@ -5,3 +5,6 @@
 
 /* Checks four live objects somewhere.  Call without the page pool's lock; heaps may be locked. */
 void hz3_sweep_some(void);
+/* Checks four in the run of a small object that was freed and has not gone back to it: till then the run cannot end, so
+ * this takes no lock. */
+void hz3_sweep_beside(const void *freed);
