@@ -6,6 +6,7 @@
 #include "back/fork_reserve.h"
 #include "back/free_spans.h"
 #include "back/large_cache.h"
+#include "back/learn.h"
 #include "back/purge.h"
 #include "back/zone.h"
 #include "front/orphans.h"
@@ -34,6 +35,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     hz3_zones_each_lock(visit);
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
+    visit(&hz3_learn_lock);
     visit(&hz3_outbox_lock);
     visit(&hz3_orphans_lock);
     visit(&hz3_magazine_lock);

@@ -50,7 +50,7 @@ bool hz3_holes_make(uint32_t age)
 {
     size_t least = hz3_get(hz3_os.counts_mapped) ? LEAST_COUNTED : LEAST;
     least = age ? hz3_max(least, heap() >> SHIFT) : hz3_max(heap() >> TRIMMED_SHIFT, 1);
-    bool made = make_one(least, age);
-    for (bool more = made; more;) more = make_one(least, age);
+    bool made = false;
+    while (make_one(least, age)) made = true;
     return made;
 }

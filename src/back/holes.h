@@ -1,6 +1,6 @@
-/* Holes: unmaps large clean spans that nobody took for a while.  A core dump by a debugger contains all mapped memory,
- * even what was purged, and page tables stay until memory is unmapped.  Memory that is taken again soon is only purged,
- * since unmapping stops the page faults of all threads, and mapping it again is one more call.
+/* Holes: unmaps large clean spans, those that nobody took for a while or all.  A core dump by a debugger contains all
+ * mapped memory, even what was purged, and page tables stay until memory is unmapped.  Memory that is taken again soon
+ * is only purged, since unmapping stops the page faults of all threads, and mapping it again is one more call.
  *
  * Each hole splits a mapping, and a process may have 65,530 mappings by default.  So a hole is at least 2 MiB (1 MiB
  * where mappings count) and at least a 1024th of the heap.  Where the system allows no further one, 64 are mapped
@@ -10,6 +10,6 @@
 
 #include "base/types.h"
 
-/* Unmaps the clean spans that were filed at least `age` ms ago; 0, for malloc_trim, and for a request that was refused:
- * all, down to an 8192nd of the heap.  Returns whether there was one. */
+/* Unmaps the clean spans that were filed at least `age` ms ago; 0: all, down to an 8192nd of the heap.  False: there
+ * was none, or the system refused. */
 bool hz3_holes_make(uint32_t age);

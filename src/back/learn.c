@@ -13,15 +13,19 @@ enum {
     SELDOM_MS = 1000,
 };
 
+/* Held while files are read, which takes long.  So nobody waits for it but who sets the option. */
+struct hz3_lock hz3_learn_lock;
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
 static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
 
 void hz3_learn_start(size_t soft_limit)
 {
+    hz3_lock(&hz3_learn_lock);
     hz3_set(soft_limit_by_group, soft_limit == SIZE_MAX);
     hz3_set(hz3_pages_soft_limit, soft_limit ? soft_limit : SIZE_MAX);
     hz3_set(have_read, false);
     hz3_set(limited_by_group, false);
+    hz3_unlock(&hz3_learn_lock);
 }
 
 /* What hz3 holds it knows itself, from one moment to the next.  What the rest of the group holds changes less often. */
@@ -44,16 +48,16 @@ void hz3_learn_again(uint32_t now)
     if (likely(!hz3_get(limited_by_group))) return;
     bool little = hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE;
     if (!hz3_ms_passed(hz3_get(read_at), little ? SELDOM_MS : AGAIN_MS, now) || hz3_sandboxed()) return;
-    if (!hz3_trylock(&hz3_pages_lock)) return;
+    if (!hz3_trylock(&hz3_learn_lock)) return;
     hz3_set(read_at, now);
-    if (hz3_cgroup_limit_changed()) read_group();
-    read_charge();
-    hz3_unlock(&hz3_pages_lock);
+    if (hz3_get(limited_by_group) && hz3_cgroup_limit_changed()) read_group();
+    if (hz3_get(limited_by_group)) read_charge();
+    hz3_unlock(&hz3_learn_lock);
 }
 
-void hz3_learn_locked(void)
+static void read_all(void)
 {
-    if (hz3_get(have_read) || hz3_sandboxed() || !hz3_os_learn()) return;
+    if (hz3_get(have_read) || !hz3_os_learn()) return;
     hz3_set(have_read, true);
     hz3_os_learn_huge_pages(hz3_huge_pages);
     hz3_states_advise();
@@ -62,9 +66,11 @@ void hz3_learn_locked(void)
     if (hz3_get(limited_by_group)) read_charge();
 }
 
-void hz3_learn_limits(void)
+void hz3_learn_locked(void)
 {
-    if (!hz3_get(hz3_os.counts_mapped) && !hz3_sandboxed() && hz3_os_is_limited()) hz3_set(hz3_os.counts_mapped, true);
+    if (hz3_get(have_read) || hz3_sandboxed() || !hz3_trylock(&hz3_learn_lock)) return;
+    read_all();
+    hz3_unlock(&hz3_learn_lock);
 }
 
 void hz3_learn(void)

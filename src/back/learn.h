@@ -1,10 +1,12 @@
 /* Settings that only files under /sys and /proc show: the limit of the control group, huge pages, overcommit.  They are
- * read when hz3's memory is about to grow past HZ3_LEARN_FROM, since most small programs never do; or earlier,
- * when the program is about to install a seccomp filter, which may forbid opening files.  If the process has no
- * descriptor left, the next growth tries again.  Takes no lock of its own and leaves errno alone. */
+ * read when hz3's memory is about to grow past HZ3_LEARN_FROM, since most small programs never do; or earlier, when the
+ * program is about to install a seccomp filter, which may forbid opening files.  If the process has no descriptor left,
+ * the next growth tries again.  Leaves errno alone. */
 #pragma once
 
-#include "base/types.h"
+#include "os/lock.h"
+
+extern struct hz3_lock hz3_learn_lock; /* for fork */
 
 #define HZ3_LEARN_FROM HZ3_MIB(4) /* of address space: ls and perl take 3 to 4 */
 
@@ -12,11 +14,9 @@
 void hz3_learn_start(size_t soft_limit);
 /* Reads them if they were not read yet. hz3_pages_lock is held. */
 void hz3_learn_locked(void);
-/* Reads them if they were not read yet; takes the lock.  Does nothing if another thread holds it: in a child not made
+/* Reads them if they were not read yet; takes the locks.  Does nothing if another thread holds one: in a child not made
  * by fork that thread may not exist. */
 void hz3_learn(void);
 /* If there is a group's limit, reads again whether it changed, and what the group is charged for beside hz3's memory:
  * each 250 ms, each second where hz3's memory is less than a 32nd of it.  now: ms. */
 void hz3_learn_again(uint32_t now);
-/* Learns of a limit that was set since.  For a request that was refused; takes no lock. */
-void hz3_learn_limits(void);

@@ -5,24 +5,27 @@
 #include "back/grow.h"
 #include "back/holes.h"
 #include "back/huge_pages.h"
-#include "back/learn.h"
 #include "back/limits.h"
 #include "back/purge.h"
 #include "back/range.h"
 #include "back/rent.h"
 #include "back/run_span.h"
 #include "back/vma_edges.h"
+#include "os/refusal.h"
 
 static struct hz3_window *window_of(const struct hz3_span *span)
 {
     return hz3_window_of((void *)span->start);
 }
 
-/* For a request that was refused.  Where mapped memory counts, clean memory goes, too. */
+/* For a request that was refused.  Where mapped memory counts clean memory goes, too.  It does if the system refused
+ * the request and grants a page.  If it grants none the mappings may be used up, or a limit may have been set below
+ * what the process has: then what goes might not come back. */
 static bool give_back(void)
 {
+    if (!hz3_pages_mapped_counts() && hz3_os_has_room(hz3_os.page)) hz3_set(hz3_os.counts_mapped, true);
     bool purged = hz3_pages_purge(0, 0, true);
-    return (hz3_get(hz3_os.counts_mapped) && hz3_holes_make(0)) || purged;
+    return (hz3_pages_mapped_counts() && hz3_holes_make(0)) || purged;
 }
 
 struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz3_span_kind kind)
@@ -42,7 +45,6 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         if (span && span->zeroed && !(kind == HZ3_SPAN_RUN && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
         /* A purged span merges with its clean neighbours, so there may be room after all. */
-        hz3_learn_limits();
         bool over = (again && !waits) || !more;
         if (over || !hz3_pages_may_help((granules + align_granules - 1) << HZ3_GRANULE_SHIFT, more)) return NULL;
         bool gave_back = !again && give_back();

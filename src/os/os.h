@@ -22,14 +22,14 @@ struct hz3_os {
     size_t address_space; /* bytes this process may map, SIZE_MAX / 1024 at most */
     uint64_t random;      /* fixed for the process's life; 0 where addresses are to repeat, but in lane secure */
     int pid, parent;      /* of this process; parent: 0 but in a forked child */
-    /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge. */
+    /* Known from hz3_os_learn and hz3_os_learn_huge_pages on; until then mappings count and no page is huge.  A limit
+     * that was set since is known once it refused a request (back/pages). */
     HZ3_ATOMIC(bool) counts_mapped; /* mappings cost though untouched: the system does not overcommit, or limits us */
     HZ3_ATOMIC(size_t) huge_page;   /* bytes of the largest pages, up to 2 MiB, that it makes unasked, or 0 */
 };
 extern struct hz3_os hz3_os;
 void hz3_os_start(void);
 size_t hz3_os_bytes_allowed(int resource); /* to this process, by getrlimit; SIZE_MAX / 1024 at most */
-bool hz3_os_is_limited(void);              /* whether RLIMIT_AS or RLIMIT_DATA is set */
 void hz3_os_after_fork(void);              /* in the child */
 /* To be called when libc has started: asks it for the program's name and the next library's functions. */
 void hz3_os_libc_started(void);

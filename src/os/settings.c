@@ -40,11 +40,6 @@ size_t hz3_os_huge_page_size(const char *folder, const char *when)
     return 0;
 }
 
-bool hz3_os_is_limited(void)
-{
-    return hz3_min(hz3_os_bytes_allowed(RLIMIT_AS), hz3_os_bytes_allowed(RLIMIT_DATA)) < NO_LIMIT;
-}
-
 bool hz3_os_learn(void)
 {
     char text[16];
@@ -52,7 +47,8 @@ bool hz3_os_learn(void)
     if (length == -EMFILE || length == -ENFILE) return false;
     bool known = length > 0 && text[0] >= '0' && text[0] <= '2', never_overcommits = known && text[0] == '2';
     if (!known) hz3_os_ignored(OVERCOMMIT, length);
-    hz3_set(hz3_os.counts_mapped, never_overcommits || hz3_os_is_limited());
+    size_t allowed = hz3_min(hz3_os_bytes_allowed(RLIMIT_AS), hz3_os_bytes_allowed(RLIMIT_DATA));
+    hz3_set(hz3_os.counts_mapped, allowed < NO_LIMIT || never_overcommits);
     return true;
 }
 
