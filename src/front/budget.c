@@ -3,6 +3,7 @@
 #include "base/sizeclass.h"
 #include "front/evict.h"
 #include "front/outgoing.h"
+#include "front/threads.h"
 
 enum {
     STORE_MAX = 8, /* magazines that a class stores */
@@ -116,20 +117,23 @@ static bool claim(struct hz3_thread *self, intptr_t left, size_t bytes)
     return true;
 }
 
-void hz3_budget_earn(struct hz3_thread *self, unsigned cls)
+void hz3_budget_earn(struct hz3_thread *self, unsigned cls, bool turned)
 {
     unsigned now = self->cache.capacity[cls], free = hz3_cache_free_capacity(cls);
     unsigned more = hz3_min(hz3_max(2 * now, FIRST_MIN), hz3_class_info[cls].load) - now;
     intptr_t left = hz3_get(hz3_budget_unclaimed);
     size_t bytes = capacity_bytes(cls, more), share = share_of(left);
+    bool worth = turned || hz3_class_size(cls) < hz3_os.page || hz3_get(hz3_threads_several);
     self->cache.missed[cls] = true;
     if (now < free) {
         self->cache.capacity[cls] = (uint8_t)hz3_min(2 * now, free);
     } else if (self->reserved / 2 > share) {
         shrink_next(self, cls, 0);
-    } else if (more && self->reserved + bytes > share) {
+    } else if (!more || !worth) {
+        return;
+    } else if (self->reserved + bytes > share) {
         shrink_next(self, cls, capacity_bytes(cls, now));
-    } else if (more && claim(self, left, bytes)) {
+    } else if (claim(self, left, bytes)) {
         self->cache.capacity[cls] = (uint8_t)(now + more);
     }
 }

@@ -15,10 +15,12 @@ HZ3_INLINE unsigned hz3_budget_start_capacity(unsigned cls)
 {
     return hz3_min(hz3_max(HZ3_BUDGET_START_BYTES / hz3_class_info[cls].size, 1u), hz3_cache_free_capacity(cls));
 }
-/* The class missed: its room doubles.  No thread takes more than a quarter of what is left for all, as in shared packet
- * buffers (Choudhury & Hahne 1998, dynamic thresholds).  So a few threads may have much, and some is left for the next.
- * A thread that has twice that threshold, since others came after it, gives some back. */
-void hz3_budget_earn(struct hz3_thread *self, unsigned cls);
+/* The class missed or overflowed: its room doubles.  Objects of a page and more, while there never was a second thread,
+ * earn room only if the class turned from the one to the other, since then more of it would have saved both; and nobody
+ * else has a use for what the thread keeps.  No thread takes more than a quarter of what is left for all, as in shared
+ * packet buffers (Choudhury & Hahne 1998, dynamic thresholds).  So a few threads may have much, and some is left for
+ * the next.  A thread that has twice that threshold, since others came after it, gives some back. */
+void hz3_budget_earn(struct hz3_thread *self, unsigned cls, bool turned);
 /* The class took a magazine that threads had left: of small objects it may store more, by twice as many each time, as
  * far as the budgets allow. */
 void hz3_budget_earn_store(struct hz3_thread *self, unsigned cls);

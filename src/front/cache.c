@@ -72,6 +72,12 @@ static void swap(struct hz3_thread *self, unsigned cls)
         hz3_spares_put(&self->cache, cls, hz3_magazine_of(empty));
 }
 
+static void earn(struct hz3_thread *self, unsigned cls, bool overflow)
+{
+    hz3_budget_earn(self, cls, self->cache.overflowed[cls] != overflow);
+    self->cache.overflowed[cls] = overflow;
+}
+
 /* Loads an empty magazine in place of the full one.  False: there is none. */
 static bool load_empty(struct hz3_thread *self, unsigned cls)
 {
@@ -81,7 +87,7 @@ static bool load_empty(struct hz3_thread *self, unsigned cls)
         self->cache.top[cls] = hz3_cache_open(&self->cache, cls, hz3_magazine_of(previous));
         return true;
     }
-    hz3_budget_earn(self, cls);
+    earn(self, cls, true);
     struct hz3_magazine *empty = self->cache.capacity[cls] ? hz3_spares_get(&self->cache, cls) : NULL;
     if (!empty) return false;
     /* A thread that only frees keeps no full magazine: others have a use for it. */
@@ -115,11 +121,12 @@ static void *malloc_inside(struct hz3_thread *self, unsigned cls)
     self->cache.freed_only[cls] = false;
     if (!hz3_is_empty(self->cache.previous[cls])) {
         /* Few of those of a class that stores come here. */
-        if (++self->cache.stats.swap % HZ3_SWAPS_PER_MISS == 0 || self->cache.stored[cls]) hz3_budget_earn(self, cls);
+        if (++self->cache.stats.swap % HZ3_SWAPS_PER_MISS == 0 || self->cache.stored[cls])
+            hz3_budget_earn(self, cls, true);
         swap(self, cls);
         return pop(self, cls);
     }
-    hz3_budget_earn(self, cls);
+    earn(self, cls, false);
     if (!self->cache.capacity[cls]) return take_one(self, cls);
     if (hz3_refill(self, cls)) return pop(self, cls);
     /* Refill may have failed for lack of a magazine: then there may still be an object. */

@@ -30,6 +30,7 @@ struct hz3_cache {
     int8_t counted[HZ3_CLASS_VALUES];  /* objects of the loaded magazine that the thread's bytes are counted up to */
     bool missed[HZ3_CLASS_VALUES];     /* the class missed since `epoch` began */
     bool freed_only[HZ3_CLASS_VALUES]; /* the class overflowed, and no malloc missed since */
+    bool overflowed[HZ3_CLASS_VALUES]; /* of the class's misses and overflows the last was an overflow */
     uint8_t store[HZ3_CLASS_VALUES];   /* how many magazines the class may store: earned, as its capacity is */
     uint8_t stored[HZ3_CLASS_VALUES];  /* magazines behind the previous one, closed and not empty, linked in a chain */
     uint16_t route[HZ3_CLASS_VALUES];  /* where the class's last full magazine went: its owner + 2; 0: not known */
