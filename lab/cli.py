@@ -125,7 +125,8 @@ def conduct(
             raise
         if robbed := [cell for cell in run.plan.cells if run.robbed(cell) and not run.blocks(cell, "ab")]:
             run.declare_void(
-                f"more than {100 * samples.STOLEN:g} % of each block's time was stolen: {', '.join(robbed)}"
+                f"the host spoilt each block: it took more than {100 * samples.STOLEN:g} % of the time, or moved the "
+                f"processors: {', '.join(robbed)}"
             )
         if folder.parent == COMPARED:
             run.path = archive.compress(path)

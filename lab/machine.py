@@ -4,6 +4,8 @@ import os
 import platform
 import re
 import subprocess
+import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from lab import Json
@@ -41,6 +43,23 @@ def ticks(stat: str = "/proc/stat") -> tuple[int, int]:
 def stolen_since(before: tuple[int, int], now: tuple[int, int]) -> float:
     """The share of the time between two readings of ticks() that was stolen, without the tick by which they are off."""
     return max(0, now[0] - before[0] - 1) / max(1, now[1] - before[1])
+
+
+def line_ns() -> float:
+    """How long a cache line takes from one processor to another now.  0: there is one, or no compiler."""
+    folder = _line_tool()
+    done = subprocess.run([f"{folder.name}/line"], capture_output=True, text=True) if folder else None
+    return float(done.stdout) if done and done.returncode == 0 else 0.0
+
+
+@lru_cache(maxsize=1)
+def _line_tool() -> tempfile.TemporaryDirectory[str] | None:
+    source = Path(__file__).parent / "line.c"
+    if not source.is_file() or not _has_cc():
+        return None
+    folder = tempfile.TemporaryDirectory()
+    built = subprocess.run(["cc", "-O2", "-pthread", source, "-o", f"{folder.name}/line"], capture_output=True)
+    return folder if built.returncode == 0 else None
 
 
 def describe() -> Json:

@@ -19,7 +19,8 @@ from lab.plan import NOT_A_PLAN, Plan
 
 Figures = dict[str, Json]  # by arm
 STOLEN = 0.02  # the share of a run's time that the host may take from it
-REPEATS = 2  # of a round that more was stolen from; then it is given up
+MOVED = 2.0  # times as long as the shortest time that a line took in a round: the host moved the processors
+REPEATS = 2  # of a round that the host spoilt; then it is given up
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,8 @@ class Samples:
         self.attempts: dict[Round, list[Figures]] = defaultdict(list)  # figures by arm, for each attempt
         self.more: dict[str, list[int]] = defaultdict(list)  # blocks added to a cell at each look
         self.unable: dict[tuple[str, str], str] = {}  # (cell, arm) without result, and why
-        self.stolen: set[tuple[Round, int]] = (
-            set()
-        )  # rounds, each with the attempt, that more than STOLEN was taken from
+        self.spoilt: set[tuple[Round, int]] = set()  # rounds, each with the attempt: STOLEN or MOVED
+        self._lines: dict[tuple[Round, int], list[float]] = defaultdict(list)  # ns that a line took
         self.void = ""  # why the run decides nothing
         self.seconds = 0.0  # that all runs together took
         self.absorbed: set[str] = set()  # names of runs whose samples are in this one
@@ -88,8 +88,12 @@ class Samples:
             attempts.append({})
         attempts[line["attempt"]][line["arm"]] = line["figures"]
         self.seconds += line.get("took", line["figures"].get("seconds", 0.0))
-        if line.get("stolen", 0.0) > STOLEN and round_.phase != "warmup":  # older files do not say
-            self.stolen.add((round_, line["attempt"]))
+        attempt = round_, line["attempt"]
+        lines = self._lines[attempt]
+        lines += filter(None, line.get("line_ns", ()))  # older files say nothing of the host
+        moved = lines and max(lines) > MOVED * min(lines)
+        if round_.phase != "warmup" and (moved or line.get("stolen", 0.0) > STOLEN):
+            self.spoilt.add(attempt)
 
     def add(self, line: Json) -> None:
         line = {"kind": "sample", **line}
@@ -117,7 +121,7 @@ class Samples:
         for round_, attempts in other.attempts.items():
             block = round_.block + before.get(round_.phase, of_cell[round_.cell])
             for attempt, figures in enumerate(attempts):
-                stolen = {"stolen": 1.0} if (round_, attempt) in other.stolen else {}
+                stolen = {"stolen": 1.0} if (round_, attempt) in other.spoilt else {}
                 at = {"phase": round_.phase, "block": block, "cell": round_.cell, "attempt": attempt, **stolen}
                 for arm, of in figures.items():
                     self.add({**at, "arm": arm, "figures": of})
@@ -152,20 +156,20 @@ class Samples:
             raise LabError(f"cannot write {self.path}: {error.strerror}; no verdict without all samples") from None
 
     def complete(self, round_: Round) -> Figures | None:
-        """Each arm's figures in the first complete attempt that nothing was stolen from.  Empty if no arm gives a
-        result, or if too much was stolen from every attempt; None if the round has to be run."""
+        """Each arm's figures in the first complete attempt that the host did not spoil.  Empty if no arm gives a result,
+        or if it spoilt every attempt; None if the round has to be run."""
         arms, robbed = self.arms_of(round_), 0
         if not arms:
             return {}
         for number, attempt in enumerate(self.attempts.get(round_, ())):
             if attempt.keys() >= set(arms):
-                if (round_, number) not in self.stolen:
+                if (round_, number) not in self.spoilt:
                     return {arm: attempt[arm] for arm in arms}
                 robbed += 1
         return {} if robbed > REPEATS else None
 
     def robbed(self, cell: str) -> int:
-        """The blocks of the cell that were given up, as too much was stolen from every attempt."""
+        """The blocks of the cell that were given up, as the host spoilt every attempt."""
         rounds = (Round("ab", block, cell) for block in range(self.planned(cell)))
         return sum(self.complete(round_) == {} for round_ in rounds if self.arms_of(round_))
 

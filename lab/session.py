@@ -46,7 +46,7 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    """Runs what remains.  Rounds that the host stole from are repeated at the end (Samples.complete)."""
+    """Runs what remains.  Rounds that the host spoilt are repeated at the end (Samples.complete)."""
     while left := remaining(samples):
         for round_, arms in left:
             attempt = len(samples.attempts[round_])
@@ -59,6 +59,7 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
     """Takes a sample.  In a comparison, a peer that fails is recorded as giving no result in this cell."""
     plan = samples.plan
+    line = machine.line_ns()
     started, load, ticks = datetime.now(UTC), machine.load(), machine.ticks()
     began = time.monotonic()
     try:
@@ -73,6 +74,7 @@ def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Js
         "load": load,
         "took": round(time.monotonic() - began, 3),
         "stolen": round(machine.stolen_since(ticks, machine.ticks()), 4),
+        "line_ns": [line, machine.line_ns()],
     }
     samples.add(
         {

@@ -81,6 +81,7 @@ class Laboratory:
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
     monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: 0.0)  # whatever happens here
+    monkeypatch.setattr(session.machine, "line_ns", lambda: 0.0)
     return Laboratory(tmp_path / "lab")
 
 
@@ -563,15 +564,15 @@ def test_a_static_program_is_refused(tools, lab):
 def test_a_round_that_was_stolen_from_is_repeated_and_kept(lab, monkeypatch):
     share = iter([0.0, 0.5] + [0.0] * 10_000)
     monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: next(share))
-    assert not lab.run().stolen, "of the warm-up nothing is asked"
+    assert not lab.run().spoilt, "of the warm-up nothing is asked"
     lab.path.unlink()
     share = iter([0.0] * (2 * 3 + 2 * 6 * 2) + [0.0, 0.03, 0.0] + [0.02] * 10_000)
     again = lab.run()
-    ((round_, attempt),) = again.stolen
+    ((round_, attempt),) = again.spoilt
     assert (round_.phase, round_.block, attempt) == ("ab", 0, 0) and len(again.attempts[round_]) == 2
     assert again.complete(round_) == again.attempts[round_][1] and again.robbed(round_.cell) == 0
     loaded = Samples.load(lab.path)
-    assert loaded.stolen == again.stolen and loaded.seconds == pytest.approx(again.seconds)
+    assert loaded.spoilt == again.spoilt and loaded.seconds == pytest.approx(again.seconds)
 
 
 def test_a_round_that_is_always_stolen_from_is_given_up_and_its_block_decides_nothing(lab, monkeypatch):
@@ -579,6 +580,23 @@ def test_a_round_that_is_always_stolen_from_is_given_up_and_its_block_decides_no
     samples = lab.run()
     assert {len(of) for round_, of in samples.attempts.items() if round_.phase != "warmup"} == {3}
     assert not session.remaining(samples) and samples.blocks("one", "aa", "ab") == [] and samples.robbed("one") == 6
+
+
+def test_a_round_in_which_the_host_moved_the_processors_is_repeated_and_kept(lab, monkeypatch):
+    """What was read before and after each run of a round is compared, not what was read in other rounds."""
+    readings = iter(
+        [50.0, 200.0] * 6 + [50.0, 55.0] * 12 + [200.0, 190.0] * 12 + [50.0] * 4 + [120.0] + [200.0] * 10_000
+    )
+    monkeypatch.setattr(session.machine, "line_ns", lambda: next(readings))
+    samples = lab.run()
+    ((round_, attempt),) = samples.spoilt
+    assert (round_.phase, round_.block, attempt) == ("ab", 0, 0) and len(samples.attempts[round_]) == 2
+    assert Samples.load(lab.path).spoilt == samples.spoilt
+
+
+def test_a_line_takes_some_time_from_one_processor_to_another():
+    several = len(os.sched_getaffinity(0)) > 1
+    assert 1 < session.machine.line_ns() < 100_000 if several else session.machine.line_ns() == 0
 
 
 def test_time_that_is_stolen_is_read_from_the_kernel(tmp_path):
