@@ -46,7 +46,8 @@ def stolen_since(before: tuple[int, int], now: tuple[int, int]) -> float:
 
 
 def line_ns() -> float:
-    """How long a cache line takes from one processor to another now.  0: there is one, or no compiler."""
+    """How long a cache line takes from one processor to another now.  0: not known: there is one, or no compiler, or
+    others keep them busy."""
     folder = _line_tool()
     done = subprocess.run([f"{folder.name}/line"], capture_output=True, text=True) if folder else None
     return float(done.stdout) if done and done.returncode == 0 else 0.0

@@ -812,7 +812,6 @@ class Sweep:
         monkeypatch.setattr(results, "EXPERIMENTS", tmp_path / "experiments")
         monkeypatch.setattr(machine, "describe", lambda: facts)
         monkeypatch.setattr(machine, "stolen_since", lambda before, now: 0.0)
-        monkeypatch.setattr(machine, "line_ns", lambda: 0.0)
         monkeypatch.setattr(planning, "of_experiment", self.plan)
         monkeypatch.setattr(measure, "Bench", lambda programs: self.take)
         clock = iter(range(10**9))

@@ -81,7 +81,6 @@ class Laboratory:
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
     monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: 0.0)  # whatever happens here
-    monkeypatch.setattr(session.machine, "line_ns", lambda: 0.0)
     return Laboratory(tmp_path / "lab")
 
 
@@ -595,8 +594,20 @@ def test_a_round_in_which_the_host_moved_the_processors_is_repeated_and_kept(lab
 
 
 def test_a_line_takes_some_time_from_one_processor_to_another():
-    several = len(os.sched_getaffinity(0)) > 1
-    assert 1 < session.machine.line_ns() < 100_000 if several else session.machine.line_ns() == 0
+    """Beside other tests it may not be known."""
+    found = {session.machine.line_ns() for _ in range(20)}
+    assert all(ns == 0 or 1 < ns < 100_000 for ns in found) and (len(found) > 1 or len(os.sched_getaffinity(0)) == 1)
+
+
+def test_where_a_line_takes_long_nobody_waits_for_it():
+    began = time.monotonic()
+    if len(os.sched_getaffinity(0)) > 1:
+        stop = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * len(os.sched_getaffinity(0)))]
+        session.machine.line_ns()
+        for busy in stop:
+            busy.kill()
+            busy.wait()
+    assert time.monotonic() - began < 5
 
 
 def test_time_that_is_stolen_is_read_from_the_kernel(tmp_path):
