@@ -3,7 +3,6 @@
 #include "base/sizeclass.h"
 #include "front/evict.h"
 #include "front/outgoing.h"
-#include "front/threads.h"
 
 enum {
     STORE_MAX = 8, /* magazines that a class stores */

@@ -8,6 +8,7 @@ _Static_assert(sizeof(struct hz3_registry_entry) <= HZ3_MAGAZINE_BYTES - FIRST_W
                "it fits a magazine");
 
 struct hz3_registry_entry *hz3_registry;
+HZ3_ATOMIC(bool) hz3_threads_several;
 static struct hz3_registry_entry *buckets[BUCKETS];
 
 static struct hz3_registry_entry **bucket_of(const struct hz3_thread *thread)

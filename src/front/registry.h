@@ -19,6 +19,7 @@ struct hz3_registry_entry {
 };
 
 extern struct hz3_registry_entry *hz3_registry; /* its first entry, or NULL */
+extern HZ3_ATOMIC(bool) hz3_threads_several;    /* more than one has joined, or had when the last one did */
 
 /* Makes an entry, held by this thread; NULL: no memory. */
 struct hz3_registry_entry *hz3_registry_open(void);

@@ -30,10 +30,9 @@ enum {
 
 struct hz3_lock hz3_threads_lock;
 HZ3_ATOMIC(uint32_t) hz3_threads_none;
-static unsigned joined;               /* how many threads have joined; under hz3_threads_lock, as the two below */
-static unsigned burst;                /* the most there were since one was over */
-HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had when the last one did */
-static struct hz3_cache_stats dead;   /* the counters of threads that left */
+static unsigned joined;             /* how many threads have joined; under hz3_threads_lock, as the two below */
+static unsigned burst;              /* the most there were since one was over */
+static struct hz3_cache_stats dead; /* the counters of threads that left */
 static pthread_key_t exit_key;
 static bool has_exit_key;
 

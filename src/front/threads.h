@@ -23,8 +23,7 @@ void hz3_threads_join(struct hz3_thread *self);
 /* Removes threads that ended without their destructors, so that no fork waits for them.  Does nothing while another
  * thread has the list. */
 void hz3_threads_reap(void);
-void hz3_threads_reap_locked(void);          /* the same, for a thread that has the list */
-extern HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had when the last one did */
+void hz3_threads_reap_locked(void); /* the same, for a thread that has the list */
 
 /* Empties every `step`th handoff from `first` on (front/handoff), except those that were left since the last call; with
  * `all` those, too. */

@@ -35,28 +35,6 @@ static void capacity_is_earned_within_both_budgets(void **state)
     hz3_cache_flush();
 }
 
-/* Until there is a second thread. */
-static void classes_of_pages_earn_by_turns(void **state)
-{
-    enum { SIZE = 8192, MANY = 300 };
-    void *objects[MANY];
-    unsigned cls = hz3_class_of(SIZE), smaller = hz3_class_of(2048);
-    (void)state;
-    if (SIZE < hz3_os.page) skip();
-    assert_false(hz3_get(hz3_threads_several));
-    unsigned before = hz3_thread.cache.capacity[smaller];
-    for (int i = 0; i < MANY; i++) objects[i] = hz3_cache_malloc(cls);
-    assert_int_equal(hz3_thread.cache.capacity[cls], 0);
-    for (int i = 0; i < MANY; i++) hz3_cache_free(objects[i], cls);
-    unsigned once = hz3_thread.cache.capacity[cls];
-    assert_true(once > 0 && once < hz3_class_info[cls].load);
-    assert_true(capacity_earned(cls) > once);
-    for (int i = 0; i < MANY; i++) objects[i] = hz3_cache_malloc(smaller);
-    assert_true(hz3_thread.cache.capacity[smaller] > before);
-    for (int i = 0; i < MANY; i++) hz3_cache_free(objects[i], smaller);
-    hz3_cache_flush();
-}
-
 /* Threads that stay, and run a function whenever the test gives them one. */
 enum { CROWD = 8 };
 static struct member {
@@ -409,7 +387,7 @@ static void a_child_counts_its_only_thread(void **state)
     hz3_sub(hz3_heaps[0].threads, 1);
 }
 
-RUN(cmocka_unit_test(classes_of_pages_earn_by_turns), cmocka_unit_test(capacity_is_earned_within_both_budgets),
+RUN(cmocka_unit_test(capacity_is_earned_within_both_budgets),
     cmocka_unit_test_setup_teardown(small_classes_start_small_and_grow_for_nothing, crowd_comes, crowd_goes),
     cmocka_unit_test_setup_teardown(who_comes_late_finds_room_and_who_has_much_gives_it_back, crowd_comes, crowd_goes),
     cmocka_unit_test(what_is_claimed_counts_when_the_budget_changes),
