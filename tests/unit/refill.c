@@ -31,6 +31,7 @@ static unsigned loaded(unsigned cls)
 /* Takes n objects.  Afterwards the class has capacity, and its magazines and transfer cache are empty. */
 static void take(unsigned cls, void **objects, unsigned n)
 {
+    hz3_cache_free(hz3_cache_malloc(cls), cls); /* objects of a page and more earn capacity by turns */
     for (unsigned i = 0; i < n; i++) assert_non_null(objects[i] = hz3_cache_malloc(cls));
     hz3_cache_flush();
     hz3_transfer_trim(cls, true);
