@@ -15,11 +15,11 @@
  * block's pages are given back, so that it reads as zero, and it does not wait.
  *
  * Nobody gets what was in a block. */
-#include "back/huge_pages.h"
 #include "back/large_cache.h"
 
 #include "back/free_spans.h"
 #include "back/gauges.h"
+#include "back/huge_pages.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/purge.h"
