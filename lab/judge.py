@@ -1,9 +1,10 @@
 """From samples to verdicts.
 
 Everything is decided on gains.  A gain is the logarithm of the ratio of a variant to its baseline in one block, with
-the sign that makes better positive; that of a group is the mean of its cases'.  An effect is the median of the gains,
-with the interval of median_interval.  The noise floor is the largest effect that the comparison of the baseline with its
-own copy does not exclude.
+the sign that makes better positive; that of a group is the mean of its cases'.  The baseline of a block is the geometric
+mean of its two copies, which ran first and last.  An effect is the median of the gains, with the interval of
+median_interval.  The noise floor is how far either copy may be from their mean: half of the largest difference that the
+comparison of the two does not exclude.
 
 One rule decides everything: an effect is above a threshold if its whole interval is, and if effect and threshold differ
 by more than the noise floor.  Below is defined likewise.  Better is above 0, worse is below 0, and the same within x %
@@ -15,8 +16,10 @@ variant share the error of one.
 
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -160,7 +163,7 @@ def noise_floor(aa_gains: Numbers) -> float:
     if len(aa_gains) < FEWEST:
         return math.inf
     low, _, _, high = median_interval(aa_gains)
-    return float(max(abs(low), abs(high)))
+    return float(max(abs(low), abs(high))) / 2
 
 
 def effect(gains_: Numbers, floor: float, look: int = 1, comparisons: int = 1, doubt: str = "") -> Effect:
@@ -183,10 +186,19 @@ def word_for(effect_: Effect, margin: float) -> str:
     return "SAME" if effect_.same_within(margin) else "INCONCLUSIVE"
 
 
+Paired = Callable[[list[Figures], str], tuple[Numbers, Numbers]]  # a figure of two arms, block by block
+
+
 def pair(blocks: list[Figures], figure: str, one: str, other: str) -> tuple[Numbers, Numbers]:
     """The figure of two arms, block by block."""
     mine, others = (np.array([value_of(block[arm], figure, arm) for block in blocks]) for arm in (one, other))
     return mine, others
+
+
+def beside_baseline(blocks: list[Figures], figure: str, variant: str) -> tuple[Numbers, Numbers]:
+    """The figure of the baseline and of a variant, block by block."""
+    (one, other), (_, mine) = (pair(blocks, figure, BASELINE, arm) for arm in (COPY, variant))
+    return np.sqrt(one * other), mine
 
 
 def value_of(figures: Json, figure: str, arm: str) -> float:
@@ -256,7 +268,7 @@ def find(
     samples: Samples, experiment: Experiment, variant: str, cell: str, figure: str, case: Case, share: int
 ) -> Finding:
     group, ab = samples.plan.cells[cell].group, samples.blocks(cell, "ab")
-    base, other = pair(ab, figure, BASELINE, variant)
+    base, other = beside_baseline(ab, figure, variant)
     effect_ = effect(
         gains(figure, base, other), case.floors[figure], samples.looks(cell), share, case.doubts.get(figure, "")
     )
@@ -270,7 +282,7 @@ def find(
     ]
     open_ = [threshold for threshold in asked if effect_.at_least(threshold) is Holds.UNDECIDED]
     needed = runs_needed(effect_, margin, open_) if open_ or spread > NOISY or word == "INCONCLUSIVE" else None
-    overflowed = sum(any(block[arm].get("overflow", "ok") != "ok" for arm in (BASELINE, variant)) for block in ab)
+    overflowed = sum(any(block[arm].get("overflow", "ok") != "ok" for arm in (BASELINE, COPY, variant)) for block in ab)
     return Finding(
         cell,
         group,
@@ -318,10 +330,9 @@ def judge_mean(
     cells = [cell for cell in cases if samples.plan.cells[cell].group == gate.group]
     look = max(samples.looks(cell) for cell in cells)
     doubt = next((f"{cell}: {doubt}" for cell in cells if (doubt := cases[cell].doubts.get(gate.figure, ""))), "")
-    base = mean_gains(gate, samples, cells, COPY, "aa", "ab")
-    effect_ = effect(
-        mean_gains(gate, samples, cells, variant, "ab"), noise_floor(base), look, comparisons(experiment), doubt
-    )
+    copies = mean_gains(gate, cells, samples.aligned(cells, "aa", "ab"), partial(pair, one=BASELINE, other=COPY))
+    mine = mean_gains(gate, cells, samples.aligned(cells, "ab"), partial(beside_baseline, variant=variant))
+    effect_ = effect(mine, noise_floor(copies), look, comparisons(experiment), doubt)
     asked, wide = log_ratio(gate.mean or 0.0), 0.0
     holds = effect_.at_least(asked)
     if asked >= 0:
@@ -341,12 +352,9 @@ def judge_mean(
     return GateVerdict(gate, holds, said, short_of)
 
 
-def mean_gains(gate: Gate, samples: Samples, cells: list[str], other: str, *phases: str) -> Numbers:
-    """In each block that all the cells have, the mean of their gains."""
-    blocks = samples.aligned(cells, *phases)
-    each = [
-        gains(gate.figure, *pair([block[cell] for block in blocks], gate.figure, BASELINE, other)) for cell in cells
-    ]
+def mean_gains(gate: Gate, cells: list[str], blocks: list[dict[str, Figures]], paired: Paired) -> Numbers:
+    """In each block, the mean of the cells' gains."""
+    each = [gains(gate.figure, *paired([block[cell] for block in blocks], gate.figure)) for cell in cells]
     mean: Numbers = np.mean(each, axis=0)
     return mean if gate.share is None else -np.log1p(gate.share * np.expm1(-mean))
 

@@ -1,4 +1,5 @@
-"""All runs of a plan: a warm-up, the A/A blocks, then blocks in which every arm of a cell runs once, in random order.
+"""All runs of a plan: a warm-up, the A/A blocks, then blocks in which every arm of a cell runs once, in random order.  The
+two copies of a baseline run first and last: what drifts meanwhile changes their mean as it changes what is between them.
 
 A block passes through all cells, so that each cell is spread over the whole session.
 """
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from lab import ROOT, Json, LabError, Unfit, machine
-from lab.plan import Arm, Cell, Plan
+from lab.plan import BASELINE, COPY, Arm, Cell, Plan
 from lab.samples import Round, Samples
 
 Measure = Callable[[str, Arm, Cell], Json]
@@ -38,7 +39,9 @@ def _block(seed: int, phase: str, block: int, cells: tuple[str, ...], left_out: 
 @lru_cache(maxsize=100_000)
 def _order(seed: int, round_: Round, arms: tuple[str, ...]) -> list[str]:
     chance = random.Random(f"{seed}/{round_.phase}/{round_.block}/{round_.cell}")
-    return chance.sample(arms, len(arms))
+    order = chance.sample(arms, len(arms))
+    copies = [arm for arm in order if arm in (BASELINE, COPY)]
+    return [*copies[:1], *(arm for arm in order if arm not in copies), *copies[1:]]
 
 
 def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:

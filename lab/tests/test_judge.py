@@ -103,14 +103,26 @@ def test_memory_is_judged_like_speed():
 
 def test_no_effect_below_the_noise_floor():
     slightly_better = np.full(20, 0.01)
-    for aa, word in ((np.full(20, 0.02), "INCONCLUSIVE"), (np.full(20, 0.005), "BETTER")):
+    for aa, word in ((np.full(20, 0.021), "INCONCLUSIVE"), (np.full(20, 0.019), "BETTER")):
         assert judge.word_for(judge.effect(slightly_better, judge.noise_floor(aa)), 0.01) == word
+
+
+def test_a_drift_within_each_block_is_no_effect():
+    run = samples(experiment(IMPROVES), 1, [4], noise=0.0)
+    for block in run.blocks("case 0", "aa", "ab"):
+        speed = block[BASELINE]["ops_per_s"]
+        block[BASELINE]["ops_per_s"], block[COPY]["ops_per_s"] = speed / 1.2, speed * 1.2
+    for attempts in list(run.attempts.values())[::2]:  # every second block becomes faster, the others slower
+        attempts[0][BASELINE], attempts[0][COPY] = attempts[0][COPY], attempts[0][BASELINE]
+    (finding, *_) = judge.judge(run)[0].findings
+    assert judge.percent(finding.effect.low) == pytest.approx(judge.percent(finding.effect.high)) == pytest.approx(4)
 
 
 def test_a_loss_that_counts_is_beyond_the_floor_as_it_is_printed(capsys):
     run = samples(experiment(IMPROVES), 1, [-14.5], noise=0.0, mood=0.0)
     for block, attempts in enumerate(run.attempts.values()):
-        attempts[0][COPY]["ops_per_s"] = attempts[0][BASELINE]["ops_per_s"] * (1.16, 1 / 1.16)[block % 2]
+        attempts[0][(BASELINE, COPY)[block % 2]]["ops_per_s"] *= 1.16
+        attempts[0][(COPY, BASELINE)[block % 2]]["ops_per_s"] /= 1.16
     asked = from_table(run.plan.experiment)
     (row,) = (line for line in ledger.result(summary.judged(run), asked) if "| case 0 |" in line)
     assert "| WORSE -14.5 % [-14.5 %, -14.5 %] | -13.8 % +16.0 % |" in row
@@ -180,7 +192,7 @@ def test_the_interval_of_six_blocks_is_their_range_and_of_more_is_narrower():
 
 
 def test_a_wide_spread_is_reported_with_runs_that_settle_it():
-    noisy = judge.judge(samples(experiment(IMPROVES), 3, [5], noise=0.2, mood=0))[0].findings[0]
+    noisy = judge.judge(samples(experiment(IMPROVES), 4, [5], noise=0.2, mood=0))[0].findings[0]
     assert noisy.range_ratio > 1.5 and noisy.verdict == "INCONCLUSIVE"
     assert noisy.runs_needed > 20
     quiet = judge.judge(samples(experiment(IMPROVES), 3, [5], noise=0.01, mood=0))[0].findings[0]

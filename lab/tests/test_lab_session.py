@@ -101,10 +101,13 @@ def test_every_round_is_paired_and_kept(lab):
         assert {line["arm"] for line in lines[i : i + 3]} == {BASELINE, COPY, "variant"}
 
 
-def test_the_order_is_random_and_the_seed_repeats_it(lab):
-    orders = [tuple(arms) for _, arms in session.rounds(lab.plan)]
-    assert orders == [tuple(arms) for _, arms in session.rounds(lab.plan)]
-    assert len(set(orders)) > 5
+def test_the_order_is_random_between_the_baselines_two_copies_and_the_seed_repeats_it(lab):
+    plan = replace(lab.plan, arms={**lab.plan.arms, "other": lab.plan.arms["variant"]})
+    orders = [tuple(arms) for _, arms in session.rounds(plan)]
+    assert orders == [tuple(arms) for _, arms in session.rounds(plan)]
+    assert {order[1:-1] for order in orders} == {(), ("variant", "other"), ("other", "variant")}
+    for ends in {(order[0], order[-1]) for order in orders}, {order for order in orders if len(order) == 2}:
+        assert ends == {(BASELINE, COPY), (COPY, BASELINE)}
 
 
 def test_a_swapped_library_is_refused(lab):

@@ -48,7 +48,7 @@ def test_what_ten_blocks_leave_open_more_decide(gain, word):
 
 
 def test_only_what_is_open_gets_more_blocks_and_what_needs_the_fewest_first(tmp_path):
-    rig = Rig(tmp_path / "1.jsonl", IMPROVES, [20, 5, 8], [0.01, 0.08, 0.08], seed=3)
+    rig = Rig(tmp_path / "1.jsonl", IMPROVES, [20, 3, 3], [0.01, 0.08, 0.06], seed=3)
     needed = until.needs(rig.run)
     assert [need.blocks for need in needed] == sorted(need.blocks for need in needed)
     assert {need.cells for need in needed} == {("case 1",), ("case 2",)}
@@ -60,7 +60,7 @@ def test_only_what_is_open_gets_more_blocks_and_what_needs_the_fewest_first(tmp_
 
 
 def test_a_guard_that_is_nearer_than_the_margin_is_decided_though_the_two_are_the_same(tmp_path):
-    rig = Rig(tmp_path / "1.jsonl", [{"at_least": -1.0}], [0], [0.012], blocks=20)
+    rig = Rig(tmp_path / "1.jsonl", [{"at_least": -0.5}], [0], [0.012], blocks=20)
     (finding, *_), (gate,) = judge.judge(rig.run)[0].findings, judge.judge(rig.run)[0].gates
     assert (finding.verdict, gate.holds) == ("SAME", judge.Holds.UNDECIDED)
     rig.decide()
