@@ -92,7 +92,8 @@ class Samples:
         lines = self._lines[attempt]
         lines += filter(None, line.get("line_ns", ()))  # older files say nothing of the host
         moved = lines and max(lines) > MOVED * min(lines)
-        if round_.phase != "warmup" and (moved or line.get("stolen", 0.0) > STOLEN):
+        timed = round_.phase != "warmup" and not self.plan.cells[round_.cell].counted
+        if timed and (moved or line.get("stolen", 0.0) > STOLEN):
             self.spoilt.add(attempt)
 
     def add(self, line: Json) -> None:

@@ -596,6 +596,13 @@ def test_a_round_in_which_the_host_moved_the_processors_is_repeated_and_kept(lab
     assert Samples.load(lab.path).spoilt == samples.spoilt
 
 
+def test_what_the_host_does_spoils_no_count_of_instructions(lab):
+    samples = Samples(lab.path, replace(lab.plan, cells={"one": Cell(["fake"], "g", counted=True)}), {})
+    place = {"phase": "ab", "block": 0, "cell": "one", "arm": BASELINE, "attempt": 0}
+    samples._take({**place, "figures": {}, "stolen": 0.5, "line_ns": [50.0, 200.0]})
+    assert not samples.spoilt
+
+
 def test_a_line_takes_some_time_from_one_processor_to_another():
     """Beside other tests it may not be known."""
     found = {session.machine.line_ns() for _ in range(20)}
