@@ -1,10 +1,10 @@
 """From samples to verdicts.
 
 Everything is decided on gains.  A gain is the logarithm of the ratio of a variant to its baseline in one block, with
-the sign that makes better positive; that of a group is the mean of its cases'.  The baseline of a block is the geometric
-mean of its two copies, which ran first and last.  An effect is the median of the gains, with the interval of
-median_interval.  The noise floor is how far either copy may be from their mean: half of the largest difference that the
-comparison of the two does not exclude.
+the sign that makes better positive; that of a group is the mean of its cases'.  In time the baseline of a
+block is the geometric mean of its two copies, which ran first and last; memory does not drift, and has one.  An effect is
+the median of the gains, with the interval of median_interval.  The noise floor is the largest effect that the comparison
+of the two copies does not exclude.
 
 One rule decides everything: an effect is above a threshold if its whole interval is, and if effect and threshold differ
 by more than the noise floor.  Below is defined likewise.  Better is above 0, worse is below 0, and the same within x %
@@ -159,11 +159,12 @@ def gains(figure: str, base: Numbers, variant: Numbers) -> Numbers:
     return ratios if figure.endswith(HIGHER_IS_BETTER) else -ratios
 
 
-def noise_floor(aa_gains: Numbers) -> float:
-    if len(aa_gains) < FEWEST:
+def noise_floor(figure: str, copies: Numbers) -> float:
+    """If each library is off by chance, a difference from the mean of two is off by less than one of two libraries."""
+    if len(copies) < FEWEST:
         return math.inf
-    low, _, _, high = median_interval(aa_gains)
-    return float(max(abs(low), abs(high))) / 2
+    low, _, _, high = median_interval(copies)
+    return float(max(abs(low), abs(high))) * (math.sqrt(3 / 4) if figure.endswith(TIMES) else 1)
 
 
 def effect(gains_: Numbers, floor: float, look: int = 1, comparisons: int = 1, doubt: str = "") -> Effect:
@@ -197,6 +198,8 @@ def pair(blocks: list[Figures], figure: str, one: str, other: str) -> tuple[Numb
 
 def beside_baseline(blocks: list[Figures], figure: str, variant: str) -> tuple[Numbers, Numbers]:
     """The figure of the baseline and of a variant, block by block."""
+    if not figure.endswith(TIMES):
+        return pair(blocks, figure, BASELINE, variant)
     (one, other), (_, mine) = (pair(blocks, figure, BASELINE, arm) for arm in (COPY, variant))
     return np.sqrt(one * other), mine
 
@@ -239,7 +242,7 @@ def cases_of(samples: Samples, experiment: Experiment) -> dict[str, Case]:
         floors, doubts = {}, {}
         for figure in experiment.figures(samples.plan.cells[cell].group):
             copies = gains(figure, *pair(samples.blocks(cell, "aa", "ab"), figure, BASELINE, COPY))
-            floors[figure] = noise_floor(copies)
+            floors[figure] = noise_floor(figure, copies)
             if copies_differ(copies, COPIES_DIFFER * spent(samples.looks(cell)) / len(cells)):
                 doubts[figure] = f"its two copies of the baseline differ by {signed(float(np.median(copies)))}"
             elif cell in short and figure.endswith(TIMES):
@@ -274,7 +277,8 @@ def find(
     )
     margin = log_ratio(experiment.margin(cell))
     word = word_for(effect_, margin)
-    spread = max(float(v.max() / v.min()) for v in (base, other))
+    runs = (*pair(ab, figure, BASELINE, COPY), other)
+    spread = max(float(v.max() / v.min()) for v in runs)
     asked = [
         log_ratio(g.at_least)
         for g in experiment.gates
@@ -332,7 +336,7 @@ def judge_mean(
     doubt = next((f"{cell}: {doubt}" for cell in cells if (doubt := cases[cell].doubts.get(gate.figure, ""))), "")
     copies = mean_gains(gate, cells, samples.aligned(cells, "aa", "ab"), partial(pair, one=BASELINE, other=COPY))
     mine = mean_gains(gate, cells, samples.aligned(cells, "ab"), partial(beside_baseline, variant=variant))
-    effect_ = effect(mine, noise_floor(copies), look, comparisons(experiment), doubt)
+    effect_ = effect(mine, noise_floor(gate.figure, copies), look, comparisons(experiment), doubt)
     asked, wide = log_ratio(gate.mean or 0.0), 0.0
     holds = effect_.at_least(asked)
     if asked >= 0:

@@ -40,8 +40,10 @@ def _block(seed: int, phase: str, block: int, cells: tuple[str, ...], left_out: 
 def _order(seed: int, round_: Round, arms: tuple[str, ...]) -> list[str]:
     chance = random.Random(f"{seed}/{round_.phase}/{round_.block}/{round_.cell}")
     order = chance.sample(arms, len(arms))
-    copies = [arm for arm in order if arm in (BASELINE, COPY)]
-    return [*copies[:1], *(arm for arm in order if arm not in copies), *copies[1:]]
+    if not {BASELINE, COPY} <= {*arms}:
+        return order
+    first, last = (arm for arm in order if arm in (BASELINE, COPY))
+    return [first, *(arm for arm in order if arm not in (first, last)), last]
 
 
 def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:

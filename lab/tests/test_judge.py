@@ -103,8 +103,8 @@ def test_memory_is_judged_like_speed():
 
 def test_no_effect_below_the_noise_floor():
     slightly_better = np.full(20, 0.01)
-    for aa, word in ((np.full(20, 0.021), "INCONCLUSIVE"), (np.full(20, 0.019), "BETTER")):
-        assert judge.word_for(judge.effect(slightly_better, judge.noise_floor(aa)), 0.01) == word
+    for aa, word in ((np.full(20, 0.012), "INCONCLUSIVE"), (np.full(20, 0.011), "BETTER")):
+        assert judge.word_for(judge.effect(slightly_better, judge.noise_floor("ops_per_s", aa)), 0.01) == word
 
 
 def test_a_drift_within_each_block_is_no_effect():
@@ -121,8 +121,9 @@ def test_a_drift_within_each_block_is_no_effect():
 def test_a_loss_that_counts_is_beyond_the_floor_as_it_is_printed(capsys):
     run = samples(experiment(IMPROVES), 1, [-14.5], noise=0.0, mood=0.0)
     for block, attempts in enumerate(run.attempts.values()):
-        attempts[0][(BASELINE, COPY)[block % 2]]["ops_per_s"] *= 1.16
-        attempts[0][(COPY, BASELINE)[block % 2]]["ops_per_s"] /= 1.16
+        off = 1.16 ** (1 / math.sqrt(3))
+        attempts[0][(BASELINE, COPY)[block % 2]]["ops_per_s"] *= off
+        attempts[0][(COPY, BASELINE)[block % 2]]["ops_per_s"] /= off
     asked = from_table(run.plan.experiment)
     (row,) = (line for line in ledger.result(summary.judged(run), asked) if "| case 0 |" in line)
     assert "| WORSE -14.5 % [-14.5 %, -14.5 %] | -13.8 % +16.0 % |" in row
@@ -169,7 +170,7 @@ def test_what_makes_a_difference_of_the_gates_size_is_hardly_ever_called_none(ga
 
 
 def test_without_enough_aa_blocks_there_is_no_floor_to_stand_on():
-    assert judge.noise_floor(np.zeros(5)) == math.inf
+    assert judge.noise_floor("ops_per_s", np.zeros(5)) == math.inf
 
 
 @pytest.mark.parametrize("blocks", [6, 7, 8, 9, 12, 19, 20, 21, 23, 40])
