@@ -1,10 +1,10 @@
 """From samples to verdicts.
 
-Everything is decided on gains.  A gain is the logarithm of the ratio of a variant to its baseline in one block, with the
-sign that makes better positive; that of a group is the mean of its cases'.  In time the baseline of a block is the
+Everything is decided on gains.  A gain is the logarithm of the ratio of a variant to its baseline in one block, with
+the sign that makes better positive; that of a group is the mean of its cases'.  In time the baseline of a block is the
 geometric mean of its two copies, which ran first and last; memory does not drift, and has one.  An effect is the median
-of the gains, with the interval of median_interval.  The noise floor is the largest effect that the comparison of the two
-copies does not exclude.
+of the gains, with the interval of median_interval.  The noise floor is the largest effect that the comparison of the
+two copies does not exclude.
 
 One rule decides everything: an effect is above a threshold if its whole interval is, and if effect and threshold differ
 by more than the noise floor.  Below is defined likewise.  Better is above 0, worse is below 0, and the same within x %
