@@ -163,10 +163,10 @@ class Samples:
         if not arms:
             return {}
         for number, attempt in enumerate(self.attempts.get(round_, ())):
-            if attempt.keys() >= set(arms):
-                if (round_, number) not in self.spoilt:
-                    return {arm: attempt[arm] for arm in arms}
+            if (round_, number) in self.spoilt:
                 robbed += 1
+            elif attempt.keys() >= set(arms):
+                return {arm: attempt[arm] for arm in arms}
         return {} if robbed > REPEATS else None
 
     def robbed(self, cell: str) -> int:

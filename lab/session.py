@@ -51,7 +51,7 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    """Runs what remains.  Rounds that the host spoilt are repeated at the end (Samples.complete)."""
+    """Runs what remains.  A round that the host spoils ends at once, and is repeated at the end (Samples.complete)."""
     while left := remaining(samples):
         for round_, arms in left:
             attempt = len(samples.attempts[round_])
@@ -59,6 +59,8 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
                 if arm in samples.arms_of(round_):
                     progress(round_, arm)
                     _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+                if (round_, attempt) in samples.spoilt:
+                    break
 
 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
