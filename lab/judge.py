@@ -319,7 +319,9 @@ def judge_gate(gate: Gate, findings: list[Finding], experiment: Experiment) -> G
     answers = {f.case: f.effect.at_least(asked) for f in mine}
     if least >= 0:  # the gate asks for an improvement
         same = [f.case for f in mine if is_no_difference(f, asked)]
-        answers |= dict.fromkeys(same, Holds.SAME if len(same) == len(mine) else Holds.NO)
+        others = {answer for case, answer in answers.items() if case not in same}
+        rest = Holds.UNDECIDED if Holds.UNDECIDED in others else Holds.NO
+        answers |= dict.fromkeys(same, rest if others else Holds.SAME)
     for f in mine:
         wide = max(log_ratio(experiment.margin(f.case)), asked) if least >= 0 else 0
         if answers[f.case] is Holds.UNDECIDED and f.effect.is_unlikely(asked, wide):
@@ -352,7 +354,8 @@ def judge_mean(
     short_of = 0
     if holds is Holds.UNDECIDED:
         short_of = max(1, min(effect_.runs_to_settle(asked), effect_.to_no_difference(wide)) - effect_.pairs)
-        said += f", about {short_of} blocks more would settle it" if short_of + effect_.pairs < NEVER else ""
+        few = short_of + effect_.pairs < NEVER
+        said += f", {f'about {short_of}' if few else f'over {NEVER}'} blocks more would settle it"
     return GateVerdict(gate, holds, said, short_of)
 
 
@@ -383,8 +386,8 @@ def _judge_wins(gate: Gate, wins: int, findings: list[Finding]) -> GateVerdict:
     won = sum(f.verdict == "BETTER" for f in findings)
     open_ = sum(f.verdict == "INCONCLUSIVE" for f in findings)
     holds = Holds.YES if won >= wins else Holds.NO if won + open_ < wins else Holds.UNDECIDED
-    if holds is Holds.NO and all(f.verdict == "SAME" for f in findings):
-        holds = Holds.SAME
+    if holds is Holds.NO and all(f.verdict in ("SAME", "INCONCLUSIVE") for f in findings):
+        holds = Holds.UNDECIDED if open_ else Holds.SAME
     return GateVerdict(gate, holds, f"{won} better, {len(findings) - won - open_} not, {open_} undecided")
 
 

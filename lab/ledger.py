@@ -83,6 +83,9 @@ def result(run: Judged, experiment: Experiment, history: str = "") -> list[str]:
     if run.short:
         cells = ", ".join(f"{cell} ({median:.2g} s)" for cell, median in run.short.items())
         lines += ["", f"No time decides, since the median run took less than {SHORTEST} s: {cells}."]
+    if run.given_up:
+        blocks = ", ".join(f"{count} of {cell}" for cell, count in run.given_up.items())
+        lines += ["", f"The host spoilt each attempt at these blocks, which decide nothing: {blocks}."]
     for verdict in run.verdicts:
         said = f" (the work order: {theirs(experiment, verdict.variant)})" if experiment.original else ""
         lines += ["", f"{verdict.variant}: **{verdict.word}**{said}", ""]

@@ -54,6 +54,7 @@ class Judged:
     basis: str
     verdicts: list[Verdict]
     short: dict[str, float]  # the seconds of cells whose median run is mostly noise
+    given_up: dict[str, int]  # the blocks of cells whose every attempt the host spoilt
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -66,15 +67,16 @@ class Judged:
 
     def brief(self) -> "Judged":
         words = [Verdict(verdict.variant, verdict.word, [], []) for verdict in self.verdicts]
-        return replace(self, verdicts=words, short={})
+        return replace(self, verdicts=words, short={}, given_up={})
 
 
 def judged(run: Samples) -> Judged:
     plan, asked = run.plan, from_table(run.plan.experiment)
     most = max(map(run.planned, plan.cells))
     facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked, plan.fresh)
+    given_up = {cell: robbed for cell in plan.timed() if (robbed := run.robbed(cell))}
     try:
-        return Judged(run.path, *facts, judge(run), judging.short_cells(run))
+        return Judged(run.path, *facts, judge(run), judging.short_cells(run), given_up)
     except LabError as error:
         raise LabError(f"{run.path}: {error}") from None
 
@@ -140,6 +142,8 @@ def judged_to_json(run: Judged) -> Json:
         facts["most"] = run.most
     if run.short:
         facts["short"] = run.short
+    if run.given_up:
+        facts["given_up"] = run.given_up
     if not run.is_brief:
         facts["gates"] = [given(gate.gate) for gate in run.verdicts[0].gates]
     return {**facts, "verdicts": [_verdict_to_json(verdict, run.figure) for verdict in run.verdicts]}
@@ -173,7 +177,7 @@ def judged_from_json(path: Path, facts: Json, table: Json) -> Judged:
 
     known = {key: table[key] for key in ("name", "blocks", "scale", "figure", "basis")}
     verdicts = list(map(verdict, table["verdicts"]))
-    more = {"most": table.get("most", table["blocks"]), "short": table.get("short", {})}
+    more = {"most": table.get("most", table["blocks"]), **{key: table.get(key, {}) for key in ("short", "given_up")}}
     return Judged(path=path, machine=facts, verdicts=verdicts, **known, **more)
 
 

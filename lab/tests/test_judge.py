@@ -1,6 +1,7 @@
 """The judge on samples with a known effect: how often it is wrong, and when it gives no verdict."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -153,6 +154,27 @@ def test_what_is_the_same_is_no_improvement_and_has_a_verdict_of_its_own():
     assert judge.word_of({judge.Holds.SAME, judge.Holds.YES}) == "NO DIFFERENCE"
     assert judge.word_of({judge.Holds.SAME, judge.Holds.UNDECIDED}) == "INCONCLUSIVE"  # nothing has failed
     assert share("GO", [{"at_least": -2.0}], [0], trials=10, noise=0.005) == 1
+
+
+@pytest.mark.parametrize("gate", [{"at_least": 0.0}, {"wins": 2}])
+def test_in_one_gate_too_what_is_the_same_beside_what_is_open_is_open(gate):
+    asked = from_table(experiment([gate], cases=2))
+    effects = {"SAME": judge.effect(np.zeros(20), 0.01), "INCONCLUSIVE": judge.effect(np.array([-0.2, 0.2] * 6), 0.01)}
+    found = [
+        judge.Finding(f"case {number}", asked.gates[0].group, "variant", asked.figure, effect, word, (1, 1), 1, None)
+        for number, (word, effect) in enumerate(effects.items())
+    ]
+    assert judge.judge_gate(asked.gates[0], found, asked).holds is judge.Holds.UNDECIDED
+    assert judge.judge_gate(asked.gates[0], found[:1] * 2, asked).holds is judge.Holds.SAME
+
+
+def test_an_open_mean_says_how_many_blocks_it_lacks_even_if_hardly_any_number_will_do():
+    said = judge.judge(samples(experiment([{"mean": -1.0}]), 1, [-1.0], noise=0.2))[0].gates[0]
+    assert said.holds is judge.Holds.UNDECIDED and re.search(
+        r", (about|over) \d+ blocks more would settle it$", said.reason
+    )
+    nearer = judge.judge(samples(experiment([{"mean": -3.0}]), 1, [0], noise=0.02))[0].gates[0]
+    assert nearer.holds is judge.Holds.YES and "blocks" not in nearer.reason
 
 
 def test_what_is_nearer_to_nothing_than_to_the_gate_is_no_difference_but_a_gain_below_it_is_not():

@@ -35,7 +35,7 @@ from lab import (
 )
 from lab.measure import words
 from lab.plan import Arm, Cell, Plan, digest, library_arm
-from lab.samples import Samples, text_in
+from lab.samples import Round, Samples, text_in
 
 FLAGS = """
 HZ3_LANES(scale, fast, r50)
@@ -699,6 +699,19 @@ def test_the_ledger_names_the_cases_whose_runs_are_too_short():
             figures["seconds"] = seconds
     said = ledger.result(summary.judged(run), experiment.from_table(table))
     assert "No time decides, since the median run took less than 0.3 s: case 0 (0.004 s), case 1 (0.15 s)." in said
+
+
+def test_the_ledger_names_the_blocks_that_the_host_spoilt_at_each_attempt():
+    table = table_of([{"at_least": 0.0}], cases=2)
+    run, asked = samples(table, 1, [0, 0]), experiment.from_table(table)
+    assert "host" not in "\n".join(ledger.result(summary.judged(run), asked))
+    round_ = Round("ab", 3, "case 1")
+    run.attempts[round_] *= 3
+    run.spoilt |= {(round_, attempt) for attempt in range(3)}
+    now = summary.judged(run)
+    for kept in (now, summary.judged_from_json(now.path, now.machine, summary.judged_to_json(now))):
+        said = "The host spoilt each attempt at these blocks, which decide nothing: 1 of case 1."
+        assert said in ledger.result(kept, asked)
 
 
 def test_a_machine_s_name_says_which_huge_pages_it_makes():
