@@ -89,6 +89,9 @@ class Samples:
         attempts[line["attempt"]][line["arm"]] = line["figures"]
         self.seconds += line.get("took", line["figures"].get("seconds", 0.0))
         attempt = round_, line["attempt"]
+        if self.plan.beside:  # a sample has both sides, so it is compared with no other, and another try replaces it
+            self.spoilt.discard(attempt)
+            self._lines[attempt].clear()
         lines = self._lines[attempt]
         lines += filter(None, line.get("line_ns", ()))  # older files say nothing of the host
         moved = lines and max(lines) > MOVED * min(lines)

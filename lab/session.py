@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from lab import ROOT, Json, LabError, Unfit, machine
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
-from lab.samples import Round, Samples
+from lab.samples import REPEATS, Round, Samples
 
 Measure = Callable[[str, Arm, Cell], Json]
 Progress = Callable[[Round, str], None]  # called before each run
@@ -51,14 +51,18 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    """Runs what remains.  A round that the host spoils ends at once, and is repeated at the end (Samples.complete)."""
+    """Runs what remains.  A round that the host spoils ends at once, and is repeated at the end (Samples.complete).  Where
+    all run beside another arm, its sample is tried again first."""
+    tries = 1 + REPEATS if samples.plan.beside else 1
     while left := remaining(samples):
         for round_, arms in left:
             attempt = len(samples.attempts[round_])
             for position, arm in enumerate(arms):
-                if arm in samples.arms_of(round_):
+                for _ in range(tries if arm in samples.arms_of(round_) else 0):
                     progress(round_, arm)
                     _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+                    if (round_, attempt) not in samples.spoilt:
+                        break
                 if (round_, attempt) in samples.spoilt:
                     break
 

@@ -597,6 +597,20 @@ def test_a_round_in_which_the_host_moved_the_processors_is_repeated_and_kept(lab
     assert Samples.load(lab.path).spoilt == samples.spoilt
 
 
+def test_a_sample_that_ran_beside_another_is_tried_again_on_its_own(lab, monkeypatch):
+    lab.plan = replace(lab.plan, beside=BASELINE)
+    steady, moved, far = [50.0] * 2, [50.0, 200.0], [200.0] * 2
+    readings = iter(steady * (6 + 24) + steady + moved + far + steady + moved * 3 + steady * 10_000)
+    monkeypatch.setattr(session.machine, "line_ns", lambda: next(readings))
+    samples = lab.run()
+    (one, two, *_) = [round_ for round_ in samples.attempts if round_.phase == "ab"]
+    lines = [json.loads(line) for line in lab.path.read_text().splitlines()[1:]]
+    taken = [[line["attempt"] for line in lines if line["phase"] == "ab" and line["cell"] == of.cell and not line["block"]]
+             for of in (one, two)]  # fmt: skip
+    assert taken == [[0] * 4, [0] * 3 + [1] * 3], "one arm is tried again; where that does not help, the round"
+    assert samples.spoilt == {(two, 0)} == Samples.load(lab.path).spoilt and not samples.robbed(two.cell)
+
+
 def test_what_the_host_does_spoils_no_count_of_instructions(lab):
     samples = Samples(lab.path, replace(lab.plan, cells={"one": Cell(["fake"], "g", counted=True)}), {})
     place = {"phase": "ab", "block": 0, "cell": "one", "arm": BASELINE, "attempt": 0}
