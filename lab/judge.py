@@ -329,6 +329,10 @@ def judge_gate(gate: Gate, findings: list[Finding], experiment: Experiment) -> G
     return _together(gate, answers)
 
 
+def blocks_said(blocks: int) -> str:
+    return f"{'over' if blocks >= NEVER else 'about'} {blocks} blocks"
+
+
 def judge_mean(
     gate: Gate, samples: Samples, experiment: Experiment, variant: str, cases: dict[str, Case]
 ) -> GateVerdict:
@@ -354,8 +358,8 @@ def judge_mean(
     short_of = 0
     if holds is Holds.UNDECIDED:
         short_of = max(1, min(effect_.runs_to_settle(asked), effect_.to_no_difference(wide)) - effect_.pairs)
-        few = short_of + effect_.pairs < NEVER
-        said += f", {f'about {short_of}' if few else f'over {NEVER}'} blocks more would settle it"
+        lacking = short_of if short_of + effect_.pairs < NEVER else NEVER
+        said += f", {blocks_said(lacking)} more would settle it"
     return GateVerdict(gate, holds, said, short_of)
 
 

@@ -51,20 +51,26 @@ def remaining(samples: Samples) -> list[tuple[Round, list[str]]]:
 
 
 def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, arm: None) -> None:
-    """Runs what remains.  A round that the host spoils ends at once, and is repeated at the end (Samples.complete).  Where
-    all run beside another arm, its sample is tried again first."""
-    tries = 1 + REPEATS if samples.plan.beside else 1
+    """Runs what remains.  A round that the host spoils ends at once, and is repeated at the end (Samples.complete)."""
     while left := remaining(samples):
         for round_, arms in left:
-            attempt = len(samples.attempts[round_])
-            for position, arm in enumerate(arms):
-                for _ in range(tries if arm in samples.arms_of(round_) else 0):
-                    progress(round_, arm)
-                    _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
-                    if (round_, attempt) not in samples.spoilt:
-                        break
-                if (round_, attempt) in samples.spoilt:
-                    break
+            _run_round(samples, measure, progress, round_, arms)
+
+
+def _run_round(samples: Samples, measure: Measure, progress: Progress, round_: Round, arms: list[str]) -> None:
+    """Where all run beside another arm, a sample that the host spoils is tried again before the round ends."""
+    tries = 1 + REPEATS if samples.plan.beside else 1
+    attempt = len(samples.attempts[round_])
+    for position, arm in enumerate(arms):
+        if arm not in samples.arms_of(round_):
+            continue
+        for _ in range(tries):
+            progress(round_, arm)
+            _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
+            if (round_, attempt) not in samples.spoilt:
+                break
+        else:
+            return
 
 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:

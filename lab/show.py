@@ -13,7 +13,7 @@ from rich.table import Table
 
 from lab import Json, machine
 from lab.interval import covers
-from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, signed
+from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, blocks_said, signed
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
@@ -131,7 +131,7 @@ def blocks_to_settle(finding: Finding) -> str:
     """The text on how many blocks would settle a finding, if it needs more than it has."""
     if not finding.runs_needed or finding.runs_needed <= finding.effect.pairs:
         return ""
-    return f"{'over' if finding.runs_needed >= NEVER else 'about'} {finding.runs_needed} blocks{SETTLES}"
+    return f"{blocks_said(finding.runs_needed)}{SETTLES}"
 
 
 def spread_said(range_ratio: float) -> str:
