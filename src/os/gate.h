@@ -4,7 +4,8 @@
  * they would be.  But the C library takes locks of its own in fork, after our handlers have run: of the list of
  * streams, of the loader, of the list of handlers.  A thread that holds one of those and allocates would wait for us,
  * and we for it.  So the thread that forks holds no lock.  It closes the gate and waits until every other thread is
- * outside.  Inside, no thread waits for a lock that is not hz3's.
+ * outside.  Inside, no thread waits for a lock that is not hz3's, except to start the background thread, which it may
+ * not while the gate is closed.
  *
  * A thread that finds the gate closed waits a little, and is then turned away: it has to do without locks
  * (back/fork_reserve, front/refill).  If it cannot, it goes in at last.  The child's structures are damaged only if it

@@ -130,7 +130,9 @@ static HZ3_COLD void start(uint32_t now)
         hz3_reclaim_at_once(now);
         return;
     }
-    if (!change(IDLE, RUNNING)) return;
+    /* A fork that is under way may hold a lock that pthread_create takes (musl's does), and wait for one that this
+     * thread's caller holds.  One that begins from now on waits until this thread has left the gate. */
+    if (!hz3_gate_is_open() || !change(IDLE, RUNNING)) return;
     int saved = errno;
     sigset_t all, before;
     sigfillset(&all);

@@ -86,10 +86,12 @@ def test_no_block_has_two_owners_or_loses_a_byte(program, name, page_size, windo
     assert figures["fresh_run"] > 10 and figures["purged"] > 0, said  # hz3 served, and gave pages back
 
 
-def test_fork_on_musl_does_not_wait_for_a_stream_whose_holder_allocates(program):
+@pytest.mark.parametrize("sources", [["api/bite/fork_stdio.c", "api/bite/churn.c"], ["api/bite/fork_behind_stream.c"]],
+                         ids=["stdio", "behind_stream"])
+def test_fork_on_musl_does_not_wait_for_a_stream_whose_holder_allocates(program, sources):
     if what := missing(TARGETS["musl"]):
         pytest.skip(f"{what} not installed")
-    done = run(program("musl", "api/bite/fork_stdio.c", "api/bite/churn.c"), HZ3_STATS="1")
+    done = run(program("musl", *sources), HZ3_STATS="1")
     assert "fresh_run=" in done.stdout + done.stderr  # hz3 served
 
 
