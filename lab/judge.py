@@ -395,16 +395,14 @@ def _judge_wins(gate: Gate, wins: int, findings: list[Finding]) -> GateVerdict:
     return GateVerdict(gate, holds, f"{won} better, {len(findings) - won - open_} not, {open_} undecided")
 
 
-def judge_level(gate: Gate, samples: Samples, variant: str) -> GateVerdict:
-    """Compares the variant's own figure with a fixed number."""
-    answers = {}
+def judge_level(gate: Gate, samples: Samples, experiment: Experiment, variant: str) -> GateVerdict:
+    """Compares the variant's own figure with a fixed number, which has no noise floor."""
+    bound, sign = (gate.above, 1) if gate.above is not None else (gate.below or 0.0, -1)
+    answers, share = {}, comparisons(experiment)
     for cell in (name for name, cell in samples.plan.cells.items() if cell.group == gate.group):
         values = np.array([_level(gate, block[variant], variant) for block in samples.blocks(cell, "ab")])
-        low, _, _, high = median_interval(values, samples.looks(cell))  # of a number that has no noise floor
-        bound, yes_above = (gate.above, True) if gate.above is not None else (gate.below, False)
-        beyond, short = (low > bound, high < bound) if yes_above else (high < bound, low > bound)
-        decided = Holds.YES if beyond else Holds.NO if short else Holds.UNDECIDED
-        answers[f"{cell} ({np.median(values):.4g})"] = decided if len(values) >= FEWEST else Holds.UNDECIDED
+        beyond = effect(sign * (values - bound), 0.0, samples.looks(cell), share)
+        answers[f"{cell} ({np.median(values):.4g})"] = beyond.at_least(0.0)
     return _together(gate, answers)
 
 
@@ -462,4 +460,4 @@ def _judge(
         return judge_mean(gate, samples, experiment, variant, cases)
     if gate.instructions is not None:
         return judge_instructions(gate, samples, variant)
-    return judge_gate(gate, findings, experiment) if gate.is_relative else judge_level(gate, samples, variant)
+    return judge_gate(gate, findings, experiment) if gate.is_relative else judge_level(gate, samples, experiment, variant)

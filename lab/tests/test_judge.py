@@ -253,6 +253,17 @@ def test_a_level_is_judged_by_the_variants_own_figure(kind, words):
         assert judge.judge(run)[0].word == word
 
 
+def test_a_level_that_fails_in_one_of_many_cases_fails_by_a_thinner_tail():
+    """Of 20 blocks 16 are on the wrong side, which happens once in 170 by chance."""
+    for cases, word in ((1, "NO-GO"), (20, "INCONCLUSIVE")):
+        run = samples(experiment([{"figure": "box.retries", "below": 0.1}], cases), 1, [0] * cases)
+        for round_, attempts in run.attempts.items():
+            wrong = round_.cell == "case 0" and round_.block < 16
+            for figures in attempts[0].values():
+                figures["box.retries"] = 0.11 if wrong else 0.01
+        assert judge.judge(run)[0].word == word
+
+
 def test_rings_that_overflowed_are_counted_in_both_arms():
     run = samples(experiment(IMPROVES), 1, [0])
     for arms, count in (((), 0), ((BASELINE,), 1), ((BASELINE, "variant"), 1)):
