@@ -32,6 +32,14 @@ class Round:
     cell: str
 
 
+@dataclass(frozen=True)
+class Host:
+    """What the host did during a sample."""
+
+    stolen: float  # the share of the processors' time that it gave to others
+    line_ns: list[float]  # that a line took before and after; older files do not say
+
+
 class Samples:
     """A run's samples in memory, and the file that they are written to."""
 
@@ -41,7 +49,7 @@ class Samples:
         self.more: dict[str, list[int]] = defaultdict(list)  # blocks added to a cell at each look
         self.unable: dict[tuple[str, str], str] = {}  # (cell, arm) without result, and why
         self.spoilt: set[tuple[Round, int]] = set()  # rounds, each with the attempt: STOLEN or MOVED
-        self._lines: dict[tuple[Round, int], list[float]] = defaultdict(list)  # ns that a line took
+        self._host: dict[tuple[Round, int], dict[str, Host]] = defaultdict(dict)  # during each arm's last try
         self.void = ""  # why the run decides nothing
         self.seconds = 0.0  # that all runs together took
         self.absorbed: set[str] = set()  # names of runs whose samples are in this one
@@ -89,15 +97,19 @@ class Samples:
         attempts[line["attempt"]][line["arm"]] = line["figures"]
         self.seconds += line.get("took", line["figures"].get("seconds", 0.0))
         attempt = round_, line["attempt"]
-        if self.plan.beside:  # a sample has both sides, so it is compared with no other, and another try replaces it
-            self.spoilt.discard(attempt)
-            self._lines[attempt].clear()
-        lines = self._lines[attempt]
-        lines += filter(None, line.get("line_ns", ()))  # older files say nothing of the host
-        moved = lines and max(lines) > MOVED * min(lines)
+        tried = self._host[attempt]
+        tried[line["arm"]] = Host(line.get("stolen", 0.0), [ns for ns in line.get("line_ns", ()) if ns])
         timed = round_.phase != "warmup" and not self.plan.cells[round_.cell].counted
-        if timed and (moved or line.get("stolen", 0.0) > STOLEN):
+        if timed and self._spoils(tried):
             self.spoilt.add(attempt)
+        else:
+            self.spoilt.discard(attempt)
+
+    def _spoils(self, tried: dict[str, Host]) -> bool:
+        """Both sides of a sample that ran beside another arm run at once, so what moves one moves the other."""
+        lines = [] if self.plan.beside else [ns for host in tried.values() for ns in host.line_ns]
+        moved = bool(lines) and max(lines) > MOVED * min(lines)
+        return moved or any(host.stolen > STOLEN for host in tried.values())
 
     def add(self, line: Json) -> None:
         line = {"kind": "sample", **line}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -597,17 +598,30 @@ def test_a_round_in_which_the_host_moved_the_processors_is_repeated_and_kept(lab
     assert Samples.load(lab.path).spoilt == samples.spoilt
 
 
-def test_a_sample_that_ran_beside_another_is_tried_again_on_its_own(lab, monkeypatch):
-    lab.plan = replace(lab.plan, beside=BASELINE)
-    steady, moved, far = [50.0] * 2, [50.0, 200.0], [200.0] * 2
-    readings = iter(steady * (6 + 24) + steady + moved + far + steady + moved * 3 + steady * 10_000)
+def test_in_a_comparison_with_the_peers_a_spoilt_sample_is_tried_again_before_its_round(lab, monkeypatch):
+    lab.plan = replace(lab.plan, kind="peers")
+    readings = iter([50.0] * 2 * (6 + 24) + [50.0] * 2 + [50.0, 200.0] + [50.0] * 4 + [200.0] * 10_000)
     monkeypatch.setattr(session.machine, "line_ns", lambda: next(readings))
+    samples = lab.run()
+    (one, two, *_) = [round_ for round_ in samples.attempts if round_.phase == "ab"]
+    lines = [json.loads(line) for line in lab.path.read_text().splitlines()[1:]]
+    tries = [line["line_ns"][1] for line in lines if (line["phase"], line["block"], line["cell"]) == ("ab", 0, one.cell)]
+    assert tries == [50.0, 200.0, 50.0, 50.0] and len(samples.attempts[one]) == len(samples.attempts[two]) == 1
+    assert not samples.spoilt and not Samples.load(lab.path).spoilt
+
+
+def test_of_a_sample_that_ran_beside_another_only_what_was_stolen_counts(lab, monkeypatch):
+    lab.plan = replace(lab.plan, kind="peers", beside=BASELINE)
+    readings = cycle([50.0, 200.0])
+    stolen = iter([0.0] * (6 + 24) + [0.0, 0.5, 0.0, 0.0] + [0.0] + [0.5] * 3 + [0.0] * 10_000)
+    monkeypatch.setattr(session.machine, "line_ns", lambda: next(readings))
+    monkeypatch.setattr(session.machine, "stolen_since", lambda before, now: next(stolen))
     samples = lab.run()
     (one, two, *_) = [round_ for round_ in samples.attempts if round_.phase == "ab"]
     lines = [json.loads(line) for line in lab.path.read_text().splitlines()[1:]]
     taken = [[line["attempt"] for line in lines if line["phase"] == "ab" and line["cell"] == of.cell and not line["block"]]
              for of in (one, two)]  # fmt: skip
-    assert taken == [[0] * 4, [0] * 3 + [1] * 3], "one arm is tried again; where that does not help, the round"
+    assert taken == [[0] * 4, [0] * 4 + [1] * 3], "one arm is tried again; where that does not help, the round"
     assert samples.spoilt == {(two, 0)} == Samples.load(lab.path).spoilt and not samples.robbed(two.cell)
 
 
