@@ -11,6 +11,7 @@ LISTS = {
     "peers-cells-orders": "Programs of the work orders",
     "peers-cells-matrix": "Threads that free each other's objects, and one that frees its own",
     "peers-cells-patterns": "Other patterns of allocation",
+    "peers-cells-waves": "Waves of objects of one size",
     "peers-cells-memory": "Where memory goes",
     "peers-cells-latency": "How long single calls take",
     "peers-cells-scaling": "From 1 to 64 threads",
