@@ -32,7 +32,7 @@ def said(comparison: Comparison) -> str:
         return ""
     means = {peer: mean(of.values()) for peer, of in by_peer.items()}
     best = max(means, key=lambda peer: means[peer].log)
-    beside = [f"{beyond(means[peer])} {peer}" for peer in dict.fromkeys((REFERENCE, best)) if peer in means]
+    beside = [f"{beyond(means[peer])} {peer}'s" for peer in dict.fromkeys((REFERENCE, best)) if peer in means]
     furthest: dict[tuple[str, str], Ratio] = {}
     for of in by_peer.values():
         for test, one in of.items():
@@ -43,8 +43,9 @@ def said(comparison: Comparison) -> str:
         f"{memory_said(math.exp(furthest[cell, call].log))} time for {call} where {words.program(comparison, cell)}"
         for cell, call in worst
     ]
-    behind = f" It is furthest behind here:\n\n{points(rows)}" if rows else "\n"
-    return f"The slowest thousandth of calls takes {' and '.join(beside)} (the fastest other).{behind}"
+    behind = f" It is furthest behind the best in a program here:\n\n{points(rows)}" if rows else "\n"
+    taken = f"{' and '.join(beside)}, the best of the others"
+    return f"In small programs that time each call, hz3's slowest thousandth of calls takes {taken}.{behind}"
 
 
 def beyond(of: Ratio) -> str:

@@ -142,6 +142,6 @@ def test_the_slowest_calls_are_told_beside_the_best_peer_and_glibc():
                 figures |= {f"{call}_p999_ns": ns for call in ("malloc", "free")}
                 run._take({"phase": phase, "block": block, "cell": cell, "attempt": 0, "arm": arm, "figures": figures})
     said = slowest.said(Comparison(run))
-    assert "takes 80 % less time than glibc and 29 % less time than good (the fastest other)." in said
+    assert "takes 80 % less time than glibc's and 29 % less time than good's, the best of the others." in said
     assert said.count("\n- 2.0 times as much time for ") == 2 and "malloc where one thread does everything" in said
     assert slowest.said(Comparison(Programs(0.1).run)) == ""
