@@ -460,4 +460,6 @@ def _judge(
         return judge_mean(gate, samples, experiment, variant, cases)
     if gate.instructions is not None:
         return judge_instructions(gate, samples, variant)
-    return judge_gate(gate, findings, experiment) if gate.is_relative else judge_level(gate, samples, experiment, variant)
+    return (
+        judge_gate(gate, findings, experiment) if gate.is_relative else judge_level(gate, samples, experiment, variant)
+    )

@@ -605,7 +605,9 @@ def test_in_a_comparison_with_the_peers_a_spoilt_sample_is_tried_again_before_it
     samples = lab.run()
     (one, two, *_) = [round_ for round_ in samples.attempts if round_.phase == "ab"]
     lines = [json.loads(line) for line in lab.path.read_text().splitlines()[1:]]
-    tries = [line["line_ns"][1] for line in lines if (line["phase"], line["block"], line["cell"]) == ("ab", 0, one.cell)]
+    tries = [
+        line["line_ns"][1] for line in lines if (line["phase"], line["block"], line["cell"]) == ("ab", 0, one.cell)
+    ]
     assert tries == [50.0, 200.0, 50.0, 50.0] and len(samples.attempts[one]) == len(samples.attempts[two]) == 1
     assert not samples.spoilt and not Samples.load(lab.path).spoilt
 
