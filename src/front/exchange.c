@@ -235,8 +235,9 @@ bool hz3_exchange_free(void *p, unsigned cls)
 {
     struct hz3_thread *self = &hz3_thread;
     struct hz3_cache *cache = &self->cache;
-    void **full = cache->top[cls], **previous = cache->previous[cls];
+    void **full = cache->top[cls];
     if (!hz3_is_full(full) || hz3_is_empty(full) || !hz3_thread_go_inside_at_once(self)) return false;
+    void **previous = cache->previous[cls]; /* which a visitor may take from a thread that is outside */
     hz3_thread_count_full(self, cls, full);
     struct hz3_magazine *empty = hz3_magazine_of(previous);
     if (!hz3_is_empty(previous)) {

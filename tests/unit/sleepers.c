@@ -12,9 +12,12 @@
 #include "middle/transfer_cache.h"
 #include "os/gate.h"
 #include "os/sandbox.h"
+#include "hz3.h"
 #include HZ3_SECURE_H
 
+#include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "earn.h"
@@ -322,9 +325,54 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
     assert_true(emptied > LEAST_VISITS);
 }
 
+/* ---- a thread that a signal stops anywhere in an exchange ---- */
+
+enum { WAVE = 45, PAUSE_NS = 300000 };
+
+static void pause_here(int signal)
+{
+    (void)signal;
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
+
+/* Each wave goes to and fro across the end of a magazine. */
+static void *make_waves(void *size)
+{
+    char *wave[WAVE];
+    for (uint64_t id = (uintptr_t)&wave; !__atomic_load_n(&stop, __ATOMIC_RELAXED); id += WAVE) {
+        for (size_t i = 0; i < WAVE; i++) {
+            CHECK((wave[i] = hz3_malloc((uintptr_t)size)) != NULL);
+            fill(wave[i], 64, id + i);
+        }
+        for (size_t i = 0; i < WAVE; i++) {
+            CHECK(is_filled(wave[i], 64, id + i));
+            hz3_free(wave[i]);
+        }
+    }
+    return NULL;
+}
+
+static void who_is_stopped_in_an_exchange_shares_no_magazine(void **state)
+{
+    (void)state;
+    static const uintptr_t sizes[] = {512, 512, 3000};
+    pthread_t threads[COUNT_OF(sizes)];
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    assert_int_equal(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = pause_here}, NULL), 0);
+    stop = false;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) threads[i] = start_thread(make_waves, (void *)sizes[i]);
+    for (double begun = now(); now() < begun + 2;) {
+        assert_int_equal(pthread_kill(threads[0], SIGUSR1), 0);
+        for (int i = 0; i < 10; i++) visit_all();
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) join_thread(threads[i]);
+}
+
 RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
     cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
     cmocka_unit_test(what_a_filter_might_forbid_one_thread_others_may_do),
-    cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well), cmocka_unit_test(a_magazine_without_room_goes_on))
+    cmocka_unit_test(threads_that_run_are_visited_in_vain_or_well), cmocka_unit_test(a_magazine_without_room_goes_on),
+    cmocka_unit_test(who_is_stopped_in_an_exchange_shares_no_magazine))
