@@ -36,6 +36,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     hz3_large_cache_each_lock(visit);
     visit(&hz3_pages_lock);
     visit(&hz3_learn_lock);
+    visit(&hz3_fork_reserve_lock);
     visit(&hz3_outbox_lock);
     visit(&hz3_orphans_lock);
     visit(&hz3_magazine_lock);

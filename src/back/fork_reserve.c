@@ -18,9 +18,9 @@ enum {
 /* | renewals: 16 bits | window: 16 bits | the next granule to give: 32 bits |.  Because of the renewals a thread that
  * read the word of an earlier reserve takes nothing from this one.  0: there is none. */
 static HZ3_ATOMIC(uint64_t) next;
-static HZ3_ATOMIC(uint32_t) end; /* the first granule beyond the reserve */
-static struct hz3_lock renewing; /* a thread that does not get it leaves the work to the holder */
-static uint64_t renewals;        /* under that lock */
+static HZ3_ATOMIC(uint32_t) end;       /* the first granule beyond the reserve */
+struct hz3_lock hz3_fork_reserve_lock; /* a thread that does not get it leaves the work to the holder */
+static uint64_t renewals;              /* under that lock */
 
 /* Blocks taken and freed since the last settling, in lists that are emptied whole. */
 static HZ3_ATOMIC(struct hz3_span *) taken; /* linked by `newer` */
@@ -71,18 +71,18 @@ void hz3_fork_reserve_fill(void)
 {
     hz3_learn();
     uint32_t granules = hz3_pages_mapped_counts() ? GRANULES_PAID : GRANULES;
-    if (granules_left() > granules / 2 || !hz3_trylock(&renewing)) return;
+    if (granules_left() > granules / 2 || !hz3_trylock(&hz3_fork_reserve_lock)) return;
     give_back_rest();
     struct hz3_span *span = hz3_pages_alloc_untouched(granules);
     if (span) set_aside(span);
-    hz3_unlock(&renewing);
+    hz3_unlock(&hz3_fork_reserve_lock);
 }
 
 void hz3_fork_reserve_empty(void)
 {
-    if (!hz3_trylock(&renewing)) return;
+    if (!hz3_trylock(&hz3_fork_reserve_lock)) return;
     give_back_rest();
-    hz3_unlock(&renewing);
+    hz3_unlock(&hz3_fork_reserve_lock);
 }
 
 void *hz3_fork_reserve_take(size_t size, size_t alignment)

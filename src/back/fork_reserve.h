@@ -5,6 +5,8 @@
 
 #include "back/page_map.h"
 
+extern struct hz3_lock hz3_fork_reserve_lock; /* for fork */
+
 /* Inside the gate: fills the reserve.  Nothing of it is resident. */
 void hz3_fork_reserve_fill(void);
 /* Inside the gate: gives the rest of the reserve back to the page pool. */

@@ -101,9 +101,9 @@ void hz3_pages_shrink(struct hz3_span *span, size_t granules)
 {
     struct hz3_window *window = window_of(span);
     size_t first = hz3_first_granule(window, span), rest = span->granules - granules;
-    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    hz3_lock(&hz3_pages_lock);
+    hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
+    enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
     hz3_spans_unmake(span);
     hz3_spans_make(window, first, granules, kind);
     hz3_spans_file(window, first + granules, rest, HZ3_SPAN_DIRTY, now);
@@ -133,8 +133,8 @@ bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend)
 {
     struct hz3_window *window = window_of(span);
     size_t first = hz3_first_granule(window, span), have = span->granules, more = granules - have;
+    hz3_lock(&hz3_pages_lock); /* first: as in hz3_pages_shrink */
     enum hz3_span_kind kind = (enum hz3_span_kind)span->kind;
-    hz3_lock(&hz3_pages_lock);
     size_t end = first + have;
     struct hz3_span *right = find_room(window, end, more, extend);
     bool grown = right, clean = grown && right->kind == HZ3_SPAN_CLEAN;
