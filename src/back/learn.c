@@ -23,6 +23,7 @@ void hz3_learn_start(size_t soft_limit)
     hz3_lock(&hz3_learn_lock);
     hz3_set(soft_limit_by_group, soft_limit == SIZE_MAX);
     hz3_set(hz3_pages_soft_limit, soft_limit ? soft_limit : SIZE_MAX);
+    hz3_set(hz3_pages_charged_to_others, 0);
     hz3_set(have_read, false);
     hz3_set(limited_by_group, false);
     hz3_unlock(&hz3_learn_lock);
@@ -32,15 +33,18 @@ void hz3_learn_start(size_t soft_limit)
 static void read_charge(void)
 {
     size_t before = hz3_pages_resident_described(), charged = hz3_cgroup_charged();
+    if (charged == HZ3_CGROUP_UNKNOWN) return;
     size_t ours = hz3_max(before, hz3_pages_resident_described());
     hz3_set(hz3_pages_charged_to_others, charged - hz3_min(ours, charged));
 }
 
-static void read_group(void)
+static bool read_group(void)
 {
     size_t limit = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT), none = SIZE_MAX;
+    if (limit == HZ3_CGROUP_UNKNOWN) return false;
     hz3_set(limited_by_group, limit != none);
     hz3_set(hz3_pages_soft_limit, limit != none ? hz3_max(limit / 10 * 9, 1) : none);
+    return true;
 }
 
 void hz3_learn_again(uint32_t now)
@@ -57,12 +61,11 @@ void hz3_learn_again(uint32_t now)
 
 static void read_all(void)
 {
-    if (hz3_get(have_read) || !hz3_os_learn()) return;
+    if (hz3_get(have_read) || !hz3_os_learn() || (hz3_get(soft_limit_by_group) && !read_group())) return;
     hz3_set(have_read, true);
     hz3_os_learn_huge_pages(hz3_huge_pages);
     hz3_states_advise();
     hz3_arena_advise();
-    if (hz3_get(soft_limit_by_group)) read_group();
     if (hz3_get(limited_by_group)) read_charge();
 }
 
@@ -71,6 +74,16 @@ void hz3_learn_locked(void)
     if (hz3_get(have_read) || hz3_sandboxed() || !hz3_trylock(&hz3_learn_lock)) return;
     read_all();
     hz3_unlock(&hz3_learn_lock);
+}
+
+void hz3_learn_now(void)
+{
+    if (hz3_sandboxed()) return;
+    hz3_lock(&hz3_pages_lock);
+    hz3_lock(&hz3_learn_lock);
+    read_all();
+    hz3_unlock(&hz3_learn_lock);
+    hz3_unlock(&hz3_pages_lock);
 }
 
 void hz3_learn(void)

@@ -27,6 +27,7 @@ struct group {
     size_t length;
 };
 static char memberships[4096];
+static bool unread;           /* a file could not be opened for now */
 static struct group tightest; /* the one with the least limit, */
 static size_t least;          /* which is this */
 
@@ -56,6 +57,13 @@ static bool find(struct group *group)
     return false;
 }
 
+static long read_now(const char *path, char *text, size_t size)
+{
+    long length = hz3_os_read_file(path, text, size);
+    unread |= hz3_os_may_pass(length);
+    return length;
+}
+
 /* Returns what hz3_os_read_file does, and the file's name in `path`. */
 static long read_file(const struct group *group, const char *name, const char **path, char *text, size_t size)
 {
@@ -63,7 +71,7 @@ static long read_file(const struct group *group, const char *name, const char **
     struct hz3_text full = {buf, sizeof buf, 0};
     hz3_print(&full, "%s%s%.*s/%s", group->root, group->of->folder, (int)group->length, group->path, name);
     *path = buf;
-    return hz3_os_read_file(buf, text, size);
+    return read_now(buf, text, size);
 }
 
 /* Lowers *limit to that in the file.  A file that is not there is no limit: the root has none, and a container sees
@@ -105,15 +113,21 @@ static void look_at_all(struct group group)
 
 size_t hz3_cgroup_limit(const char *membership, const char *root)
 {
+    struct group before = tightest;
+    size_t was = least;
+    unread = false;
     least = SIZE_MAX;
     tightest.of = NULL;
-    long length = hz3_os_read_file(membership, memberships, sizeof memberships);
+    long length = read_now(membership, memberships, sizeof memberships);
     if (length < 0) hz3_os_ignored(membership, length);
     for (int i = 0; i < HIERARCHIES && length > 0; i++) {
         struct group group = {.of = &hierarchies[i], .root = root};
         if (find(&group)) look_at_all(group);
     }
-    return least;
+    if (!unread) return least;
+    tightest = before;
+    least = was;
+    return HZ3_CGROUP_UNKNOWN;
 }
 
 bool hz3_cgroup_limit_changed(void)
@@ -140,6 +154,7 @@ size_t hz3_cgroup_charged(void)
     size_t sum = 0;
     bool known = false;
     if (!tightest.of) return 0;
+    unread = false;
     long length = read_file(&tightest, "memory.stat", &path, text, sizeof text);
     for (int i = 0; i < 3 && length > 0 && tightest.of->charged[i]; i++)
         known |= add_figure(text, tightest.of->charged[i], &sum);
@@ -148,6 +163,7 @@ size_t hz3_cgroup_charged(void)
     const char *end;
     length = read_file(&tightest, tightest.of->usage, &path, text, sizeof text);
     if (length > 0 && hz3_number(text, &end, &sum)) return sum;
+    if (unread) return HZ3_CGROUP_UNKNOWN;
     hz3_os_ignored(path, length);
     tightest.of = NULL;
     return 0;

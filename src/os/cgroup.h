@@ -6,6 +6,9 @@
 /* One caller at a time, since the buffers are static: they are too large for the stack of a thread that calls malloc.
  * Not while hz3_sandboxed. */
 
+/* What both figures are while a file cannot be opened for want of descriptors or memory: nothing new. */
+#define HZ3_CGROUP_UNKNOWN (SIZE_MAX - 1)
+
 /* The least limit, in bytes, of the groups that `membership` names and of all groups above them up to `root`:
  * memory.max and memory.high of version 2, memory.limit_in_bytes of version 1.  SIZE_MAX: there is none. */
 #define HZ3_CGROUP_MEMBERSHIP "/proc/self/cgroup"

@@ -371,3 +371,8 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     if (length >= 0) buf[length] = 0;
     return length;
 }
+
+bool hz3_os_may_pass(long error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}

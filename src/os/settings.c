@@ -44,7 +44,7 @@ bool hz3_os_learn(void)
 {
     char text[16];
     long length = hz3_os_read_file(OVERCOMMIT, text, sizeof text);
-    if (length == -EMFILE || length == -ENFILE) return false;
+    if (hz3_os_may_pass(length)) return false;
     bool known = length > 0 && text[0] >= '0' && text[0] <= '2', never_overcommits = known && text[0] == '2';
     if (!known) hz3_os_ignored(OVERCOMMIT, length);
     size_t allowed = hz3_min(hz3_os_bytes_allowed(RLIMIT_AS), hz3_os_bytes_allowed(RLIMIT_DATA));

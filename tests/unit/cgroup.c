@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "support.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 static size_t limit_of(const char *membership)
@@ -95,6 +96,27 @@ static void what_cannot_be_taken_back_is_charged(void **state)
     assert_int_equal(hz3_cgroup_charged(), 0);
 }
 
+static void while_no_descriptor_is_left_nothing_is_forgotten(void **state)
+{
+    (void)state;
+    struct rlimit usual, none;
+    write_line("a/memory.max", "1000000");
+    write_line("a/memory.stat", "anon 40000");
+    assert_int_equal(limit_of("0::/a"), 1000000);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    none = (struct rlimit){0, usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    size_t charged = hz3_cgroup_charged(), limit = hz3_cgroup_limit("/proc/self/cgroup", folder);
+    bool changed = hz3_cgroup_limit_changed();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_int_equal(charged, HZ3_CGROUP_UNKNOWN);
+    assert_int_equal(limit, HZ3_CGROUP_UNKNOWN);
+    assert_false(changed);
+    assert_int_equal(hz3_cgroup_charged(), 40000);
+    write_line("a/memory.max", "900000");
+    assert_true(hz3_cgroup_limit_changed());
+}
+
 static void a_limit_that_changes_is_seen(void **state)
 {
     (void)state;
@@ -139,4 +161,5 @@ static void nonsense_leaves_the_default_and_a_line(void **state)
 RUN(IN_FOLDER(without_files_there_is_none), IN_FOLDER(the_smaller_of_max_and_high_counts),
     IN_FOLDER(every_group_above_counts_too), IN_FOLDER(neighbours_do_not_count),
     IN_FOLDER(groups_of_version_1_count_too), IN_FOLDER(what_cannot_be_taken_back_is_charged),
-    IN_FOLDER(a_limit_that_changes_is_seen), IN_FOLDER(nonsense_leaves_the_default_and_a_line))
+    IN_FOLDER(while_no_descriptor_is_left_nothing_is_forgotten), IN_FOLDER(a_limit_that_changes_is_seen),
+    IN_FOLDER(nonsense_leaves_the_default_and_a_line))

@@ -69,8 +69,10 @@ static void an_option_comes_before_the_groups_limit(void **state)
     hz3_learn_start(0);
     hz3_learn();
     assert_int_equal(hz3_pages_soft_limit, SIZE_MAX);
+    hz3_set(hz3_pages_charged_to_others, HZ3_MIB(100)); /* of a group's limit that counted before */
     hz3_learn_start(HZ3_MIB(7));
     hz3_learn();
+    assert_int_equal(hz3_pages_charged_to_others, 0);
     assert_int_equal(hz3_pages_soft_limit, HZ3_MIB(7));
 }
 
