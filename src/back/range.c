@@ -45,7 +45,7 @@ bool hz3_range_map_again(const struct hz3_span *span)
 
 bool hz3_range_map_anew(uintptr_t start, size_t bytes)
 {
-    if (hz3_os_map_reserved(start, bytes) != HZ3_MAPPED) return false;
+    if (!hz3_os_map_anew(start, bytes)) return false;
     hz3_huge_pages_advise(hz3_window_of((void *)start), start, bytes);
     hz3_range_drop_edges(start, bytes);
     return true;

@@ -54,9 +54,11 @@ bool hz3_os_writable(uintptr_t at, size_t bytes);
 bool hz3_os_inaccessible(uintptr_t at, size_t bytes); /* keeps what is there, until hz3_os_writable */
 /* Reserves address space wherever there is room, for systems that refuse hz3's addresses.  0: there is none. */
 uintptr_t hz3_os_reserve(size_t bytes);
-/* Maps inside such a reservation. */
+/* Maps inside such a reservation what was not mapped yet.  A refusal leaves it reserved. */
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes);
 bool hz3_os_reserve_again(uintptr_t at, size_t bytes); /* undoes that */
+/* Maps over what is there.  False: there may be nothing mapped any more. */
+bool hz3_os_map_anew(uintptr_t at, size_t bytes);
 bool hz3_os_unmap(uintptr_t at, size_t bytes);
 
 /* Gives the pages back; they then read as zero.  False: the system refused, because they are locked, say.  huge_page:

@@ -222,12 +222,17 @@ enum hz3_map_result hz3_os_map_readonly_at(uintptr_t at, size_t bytes)
 
 enum hz3_map_result hz3_os_map_reserved(uintptr_t at, size_t bytes)
 {
-    return map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED);
+    return hz3_os_writable(at, bytes) ? HZ3_MAPPED : HZ3_MAP_NOMEM;
 }
 
 bool hz3_os_reserve_again(uintptr_t at, size_t bytes)
 {
     return map(at, bytes, PROT_NONE, MAP_FIXED) == HZ3_MAPPED;
+}
+
+bool hz3_os_map_anew(uintptr_t at, size_t bytes)
+{
+    return map(at, bytes, PROT_READ | PROT_WRITE, MAP_FIXED) == HZ3_MAPPED;
 }
 
 uintptr_t hz3_os_reserve(size_t bytes)

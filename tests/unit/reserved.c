@@ -19,7 +19,7 @@
 void __tsan_init(void);
 void __tsan_init(void) {}
 
-static int allowed = -1; /* calls of mmap that succeed before the others fail; -1: all */
+static int allowed = -1; /* calls of mmap and mprotect that succeed before the others fail; -1: all */
 
 void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset)
 {
@@ -29,6 +29,16 @@ void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset
     }
     if (allowed > 0) allowed--;
     return (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
+}
+
+int mprotect(void *at, size_t bytes, int protection)
+{
+    if (!allowed) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (allowed > 0) allowed--;
+    return (int)syscall(SYS_mprotect, at, bytes, protection);
 }
 
 static void all_lies_in_one_reservation(void **state)
