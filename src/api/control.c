@@ -5,6 +5,7 @@
 #include "hz3.h"
 #include "watch/pprof.h"
 #include "watch/profile.h"
+#include "watch/sample.h"
 #include "watch/stats.h"
 
 #include <errno.h>
@@ -69,6 +70,9 @@ HZ3_API int hz3_control(const char *name, void *old, size_t *old_size, const voi
         error = set(name, option, value);
     }
     hz3_unlock(&hz3_options_lock);
+    /* A profile's start waits for the loader, which may run a constructor that comes here. */
+    size_t rate = hz3_get(hz3_profile_wanted);
+    if (wanted && rate != hz3_sample_rate()) hz3_profile_set(rate);
     if (old && !error) memcpy(old, &before, sizeof before);
     return error;
 }

@@ -49,11 +49,11 @@ void hz3_option_changed(const size_t *option)
     }
     set_retain();
     if (option == &hz3_options.BACKGROUND) hz3_reclaim_allow_background(hz3_options.BACKGROUND);
-    if (option == &hz3_options.PROFILE) set_profile();
+    if (option == &hz3_options.PROFILE) hz3_set(hz3_profile_wanted, hz3_options.PROFILE);
     if (option != &hz3_options.SOFT_LIMIT) return;
     hz3_gate_enter_at_last();
     hz3_learn_start(hz3_options.SOFT_LIMIT);
-    hz3_learn(); /* the limit of the control group, where that is wanted */
+    hz3_learn_now(); /* the limit of the control group, where that is wanted */
     hz3_gate_leave();
 }
 
