@@ -223,11 +223,20 @@ static void flush_stdout(void)
     funlockfile(stdout);
 }
 
+/* Waits for a dump by another thread, which has the profile's stream. */
+static void write_last_profile(void)
+{
+    bool dumping = hz3_lock_is_mine(&hz3_report_lock); /* a signal handler that interrupted a dump calls exit */
+    if (!dumping) hz3_lock(&hz3_report_lock);
+    write_profile("");
+    if (!dumping) hz3_unlock(&hz3_report_lock);
+}
+
 static void report_last(void)
 {
     flush_stdout();
     if (hz3_options.STATS) write_stats(place_of_stats(), explains());
-    if (profiles) write_profile("");
+    if (profiles) write_last_profile();
 }
 
 /* Warns at the start of a file that cannot be written: a warning at exit may go unseen. */
