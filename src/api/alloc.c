@@ -49,6 +49,7 @@ static void *realloc_large(void *p, size_t usable, size_t size)
     bool much = size > usable && hz3_pages_exceed_memory(size - usable); /* mremap is judged by what it adds, too */
     if (size <= HZ3_SMALL_MAX || much || !hz3_gate_enter()) return move(p, usable, size);
     hz3_fork_reserve_settle();
+    bool in_zone = hz3_zone_of(p);
     uint32_t sample = hz3_large_take_sample(p);
     void *to = hz3_zone_large_realloc(p, hz3_sealed(size));
     if (to)
@@ -58,6 +59,7 @@ static void *realloc_large(void *p, size_t usable, size_t size)
     hz3_reclaim_tick(); /* shrinking may have freed much */
     hz3_gate_leave();
     if (!to) return move(p, usable, size);
+    if (in_zone) return to; /* neither the thread nor the profile counts it */
     hz3_thread.freed += usable;
     hz3_thread.allocated += hz3_large_usable(to);
     hz3_profile_resized(p, to, sample, usable, size);
@@ -124,7 +126,8 @@ HZ3_API void *hz3_memalign(size_t alignment, size_t size)
 
 HZ3_API void *hz3_aligned_alloc(size_t alignment, size_t size)
 {
-    if ((alignment & (alignment - 1)) && hz3_libc_refuses_odd_alignment()) {
+    bool is_power = alignment && !(alignment & (alignment - 1));
+    if (!is_power && hz3_libc_refuses_alignment(alignment)) {
         errno = EINVAL;
         return NULL;
     }

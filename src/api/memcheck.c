@@ -122,7 +122,7 @@ static bool is_power_of_2(size_t n)
 
 HZ3_API void *INSTEAD_OF(hz3_aligned_alloc)(size_t alignment, size_t size)
 {
-    if (is_power_of_2(alignment) || !hz3_libc_refuses_odd_alignment()) return hz3_memalign(alignment, size);
+    if (is_power_of_2(alignment) || !hz3_libc_refuses_alignment(alignment)) return hz3_memalign(alignment, size);
     return (void *)ITSELF(CALL_FN_W_WW, alignment, size);
 }
 

@@ -125,8 +125,12 @@ static HZ3_NOINLINE void *watched(unsigned cls, size_t size, size_t alignment)
     void *p = hz3_sample_chooses_to_guard() ? hz3_guard_alloc(size, alignment) : NULL;
     if (p) return p;
     if (!hz3_sample_chooses(size)) return unwatched(cls, size);
+    int saved = errno;
     p = sampled(size, alignment, false);
-    if (!p) return unwatched(cls, size);
+    if (!p) {
+        errno = saved;
+        return unwatched(cls, size);
+    }
     hz3_thread.allocated -= hz3_seal_like_small(p, cls);
     return p;
 }

@@ -19,12 +19,13 @@ static inline bool hz3_libc_single_threaded(void)
     return hz3_libc_counts_threads() && __libc_single_threaded;
 }
 
-/* Whether aligned_alloc refuses an alignment that is no power of two.  glibc rounded it up until 2.37; its memalign
- * still does. */
+/* Whether aligned_alloc refuses this alignment, which is no power of two.  glibc rounded it up until 2.37; its memalign
+ * still does.  musl takes 0. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
-static inline bool hz3_libc_refuses_odd_alignment(void)
+static inline bool hz3_libc_refuses_alignment(size_t alignment)
 {
-    const char *version = gnu_get_libc_version ? gnu_get_libc_version() : "musl";
+    if (!gnu_get_libc_version) return alignment;
+    const char *version = gnu_get_libc_version();
     return version[0] != '2' || version[1] != '.' || version[2] > '3' || (version[2] == '3' && version[3] > '7');
 }
 

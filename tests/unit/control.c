@@ -166,6 +166,23 @@ static void a_large_block_is_freed_whole(void **state)
     assert_int_equal(after[0] - before[0], after[1] - before[1]);
 }
 
+static void a_block_of_a_heap_does_not_count(void **state)
+{
+    (void)state;
+    size_t before[2], after[2];
+    hz3_heap_t *heap = hz3_heap_new();
+    assert_non_null(heap);
+    hz3_thread_bytes(&before[0], &before[1]);
+    void *p = hz3_heap_malloc(heap, HZ3_MIB(1));
+    assert_non_null(p = hz3_heap_realloc(heap, p, HZ3_MIB(8)));
+    assert_non_null(p = hz3_realloc(p, HZ3_MIB(2)));
+    hz3_free(p);
+    hz3_thread_bytes(&after[0], &after[1]);
+    hz3_heap_destroy(heap);
+    assert_int_equal(after[0], before[0]);
+    assert_int_equal(after[1], before[1]);
+}
+
 static void *read_at_once(void *bytes)
 {
     size_t *of = bytes;
@@ -254,6 +271,6 @@ static void a_profile_has_one_length_whatever_fits(void **state)
 RUN(cmocka_unit_test(what_has_another_type_is_refused), cmocka_unit_test(the_value_before_comes_with_the_new_one),
     cmocka_unit_test(limits_are_those_that_were_set), cmocka_unit_test(a_thread_counts_what_it_allocates_and_frees),
     cmocka_unit_test(the_difference_is_exact), cmocka_unit_test(what_was_sampled_is_freed_whole),
-    cmocka_unit_test(a_large_block_is_freed_whole), cmocka_unit_test(a_new_thread_starts_with_nothing),
-    cmocka_unit_test(a_profile_has_one_length_whatever_fits),
+    cmocka_unit_test(a_large_block_is_freed_whole), cmocka_unit_test(a_block_of_a_heap_does_not_count),
+    cmocka_unit_test(a_new_thread_starts_with_nothing), cmocka_unit_test(a_profile_has_one_length_whatever_fits),
     cmocka_unit_test(threads_and_forked_children_may_use_it_at_once))
