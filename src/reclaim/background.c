@@ -3,6 +3,7 @@
 
 #include "back/limits.h"
 #include "back/purge.h"
+#include "front/registry.h"
 #include "front/sleepers.h"
 #include "front/threads.h"
 #include "os/gate.h"
@@ -150,7 +151,8 @@ static HZ3_COLD void start(uint32_t now)
 void hz3_reclaim_wake_purger(uint32_t now)
 {
     /* Whether the program has one thread.  Where libc does not say, as far as hz3 knows. */
-    bool alone = hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !hz3_get(hz3_heap_highest);
+    bool several = hz3_get(hz3_heap_highest) || hz3_get(hz3_threads_several);
+    bool alone = hz3_libc_counts_threads() ? hz3_libc_single_threaded() : !several;
     /* Free memory may wait where the background thread looks after it, or, alone, the thread itself. */
     if (hz3_get(state) == IDLE && hz3_get(hz3_pages_purger_runs) != alone) hz3_set(hz3_pages_purger_runs, alone);
     if (alone) {
