@@ -10,6 +10,8 @@
 
 enum {
     MOST = 16 << 20, /* bytes of runs that are looked at in the end */
+    LOOKS = 10,      /* at what seems broken then, */
+    LOOK_MS = 5,     /* so far apart */
     STEPS = 16,      /* spans that are passed to find a run */
     ROW = 4,         /* objects that are looked at by the way, beside each other: the first costs most */
 };
@@ -81,7 +83,7 @@ void hz3_sweep_beside(const void *freed)
 
 /* ---- all objects ---- */
 
-/* A forked child may have lost a thread that was sealing or wiping a free object. */
+/* A forked child may have lost a thread that was sealing a large block, or wiping a free object. */
 static struct finding look_at_object(const struct hz3_span *run, const void *p)
 {
     bool live = hz3_is_live(p, run->cls);
@@ -101,7 +103,7 @@ static struct finding look_at_run(const struct hz3_span *run)
 
 static struct finding look_at_large(const void *p)
 {
-    bool live = hz3_class_at(p) == HZ3_CLASS_LARGE && hz3_large_is_live(p);
+    bool live = !hz3_os.parent && hz3_class_at(p) == HZ3_CLASS_LARGE && hz3_large_is_live(p);
     bool sound = !live || hz3_seal_look(p, HZ3_CLASS_LARGE) == HZ3_SEAL_HOLDS;
     return (struct finding){sound ? NULL : HZ3_SEAL_OVERRUN_LATE, p};
 }
@@ -131,14 +133,40 @@ static struct finding look_at_all(void)
     return found;
 }
 
-/* Further threads might be sealing or wiping an object at this moment, as might those that were killed: then nothing is
- * looked at. */
+static struct finding look_again(const void *p)
+{
+    struct finding found = {NULL, NULL};
+    hz3_lock(&hz3_pages_lock);
+    unsigned cls = hz3_class_at(p);
+    if (cls == HZ3_CLASS_LARGE)
+        found = look_at_large(p);
+    else if (cls != HZ3_CLASS_NONE && is_run(hz3_window_of(p), hz3_run_of(p)))
+        found = look_at_object(hz3_run_of(p), p);
+    hz3_unlock(&hz3_pages_lock);
+    return found;
+}
+
+/* A thread that only has large blocks is not counted.  What it seals at this moment is sound a little later. */
+static struct finding look_patiently(void)
+{
+    static HZ3_ATOMIC(uint32_t) never;
+    struct finding found = look_at_all();
+    for (int i = 0; i < LOOKS && found.misuse; i++) {
+        hz3_os_wait(&never, 0, LOOK_MS);
+        found = look_again(found.p);
+    }
+    return found;
+}
+
+/* Further threads might be sealing or wiping an object at this moment, as might those that were killed, or this one, if
+ * exit is called in a signal handler: then nothing is looked at. */
 __attribute__((destructor)) static void sweep(void)
 {
     unsigned threads = 0;
     for (unsigned i = 0; i < hz3_heap_count; i++) threads += hz3_get(hz3_heaps[i].threads);
-    if (threads > 1 || hz3_get(hz3_heap_lost_thread) || !hz3_gate_enter()) return;
-    struct finding found = look_at_all();
+    if (threads > 1 || hz3_get(hz3_heap_lost_thread) || hz3_gate_is_inside()) return;
+    if (!hz3_gate_enter()) return;
+    struct finding found = look_patiently();
     hz3_gate_leave();
     if (found.misuse) hz3_misuse(found.misuse, found.p);
 }
