@@ -52,6 +52,7 @@ static size_t retire_noted(struct hz3_span *run)
     for (unsigned w = 0; w < HZ3_SPAN_WORDS; w++) {
         if (!hz3_get(run->notes->noted[w])) continue;
         uint64_t bits = hz3_exchange(run->notes->noted[w], 0, memory_order_acquire);
+        if (!bits) continue; /* another collector was here, and the run may have ended */
         unsigned cls = run->cls, n = 0;
         for (; bits; bits &= bits - 1)
             objects[n++] = (void *)(run->start + (w * WORD + (unsigned)__builtin_ctzll(bits)) * hz3_class_size(cls));
