@@ -6,11 +6,11 @@
 #include "middle/owner_stash.h"
 #include HZ3_CENTRAL_LOCAL_H
 
-HZ3_INLINE void hz3_quarantine_flush(struct hz3_outbox *outbox)
+/* The bytes that were quarantined: none. */
+HZ3_INLINE size_t hz3_quarantine_flush(struct hz3_outbox *outbox)
 {
-    if (!outbox) return;
-    hz3_owner_stash_flush_spill(outbox, NULL);
-    hz3_kept_flush(outbox, NULL);
+    if (outbox) hz3_owner_stash_flush_spill(outbox, NULL), hz3_kept_flush(outbox, NULL);
+    return 0;
 }
 
 HZ3_INLINE size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)

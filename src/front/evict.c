@@ -49,11 +49,9 @@ void hz3_evict_classes(struct hz3_cache *cache)
 
 void hz3_evict_outbox(struct hz3_outbox *outbox)
 {
-    bool own = outbox && outbox == hz3_outbox;
-    for (unsigned cls = 1; HZ3_SECURE && own && cls <= HZ3_CLASSES; cls++)
-        hz3_thread_freed(cls, hz3_quarantine_objects(outbox, cls));
     if (outbox) hz3_outgoing_flush(outbox);
-    hz3_quarantine_flush(outbox);
+    size_t freed = hz3_quarantine_flush(outbox);
+    if (outbox == hz3_outbox) hz3_thread.freed += freed;
 }
 
 HZ3_RACY size_t hz3_evict_waiting(const struct hz3_outbox *outbox, unsigned cls)

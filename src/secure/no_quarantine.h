@@ -4,9 +4,10 @@
 #include "base/types.h"
 
 struct hz3_outbox;
-HZ3_INLINE void hz3_quarantine_flush(struct hz3_outbox *outbox)
+HZ3_INLINE size_t hz3_quarantine_flush(struct hz3_outbox *outbox)
 {
     (void)outbox;
+    return 0;
 }
 
 HZ3_INLINE size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)

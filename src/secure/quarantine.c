@@ -10,15 +10,19 @@ void hz3_quarantine_look(const void *p, unsigned cls)
     if (!hz3_seal_is_wiped(p, hz3_class_size(cls))) hz3_misuse(HZ3_SEAL_OVERWRITTEN_LATE, p);
 }
 
-void hz3_quarantine_flush(struct hz3_outbox *outbox)
+size_t hz3_quarantine_flush(struct hz3_outbox *outbox)
 {
+    size_t bytes = 0;
     for (unsigned i = 0; outbox && i < HZ3_WAITING; i++) {
         void *p = outbox->waiting[i];
         outbox->waiting[i] = NULL;
         if (!p) continue;
-        hz3_quarantine_look(p, hz3_class_at(p));
-        hz3_central_retire(hz3_class_at(p), &p, 1);
+        unsigned cls = hz3_class_at(p);
+        hz3_quarantine_look(p, cls);
+        hz3_central_retire(cls, &p, 1);
+        bytes += hz3_class_size(cls);
     }
+    return bytes;
 }
 
 HZ3_RACY size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls)

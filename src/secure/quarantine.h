@@ -15,8 +15,8 @@ HZ3_INLINE void *hz3_quarantine_pass(struct hz3_outbox *outbox, void *p)
 
 /* Ends the process if the free object p was written to. */
 void hz3_quarantine_look(const void *p, unsigned cls);
-/* Checks all objects that wait, and retires them.  The outbox may be NULL. */
-void hz3_quarantine_flush(struct hz3_outbox *outbox);
+/* Checks all objects that wait, and retires them: so many bytes.  The outbox may be NULL. */
+size_t hz3_quarantine_flush(struct hz3_outbox *outbox);
 /* Objects of the class that wait. */
 size_t hz3_quarantine_objects(const struct hz3_outbox *outbox, unsigned cls);
 /* Whether p waits there.  The outbox may be NULL. */
