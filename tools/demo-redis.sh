@@ -8,13 +8,15 @@ fi
 
 preload=${LD_PRELOAD-}
 unset LD_PRELOAD # it is for the server only
+server=
+trap 'exit 130' INT; trap 'exit 143' TERM; trap 'exit 129' HUP # else dash would leave the server running
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; rm -rf "$dir"' EXIT
 dir=$(mktemp -d)
 socket=$dir/socket
 export HZ3_FOREIGN_FREE="${HZ3_FOREIGN_FREE:-libc}" # Redis 8 has some memory from jemalloc's own functions
 LD_PRELOAD=$preload redis-server --port 0 --unixsocket "$socket" --dir "$dir" --save '' --appendonly no \
     --daemonize no >"$dir/log" &
 server=$!
-trap 'kill "$server" 2>/dev/null || :; rm -rf "$dir"' EXIT
 until redis-cli -s "$socket" ping >/dev/null 2>&1; do kill -0 "$server"; sleep 0.1; done
 
 redis-benchmark -s "$socket" -q -n 100000 -d 512 -r 20000 -t set,get,lpush,lpop,sadd |

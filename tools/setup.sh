@@ -137,9 +137,10 @@ install() { # PACKAGE...: as many as are available
 
 install_quietly() {
     if [ ! -e /usr/sbin/policy-rc.d ]; then # so that apt-get does not start servers
+        trap 'exit 130' INT; trap 'exit 143' TERM; trap 'exit 129' HUP # else dash would leave it there
+        trap '$as_root rm -f /usr/sbin/policy-rc.d' EXIT
         printf '#!/bin/sh\nexit 101\n' | $as_root tee /usr/sbin/policy-rc.d >/dev/null
         $as_root chmod +x /usr/sbin/policy-rc.d
-        trap '$as_root rm /usr/sbin/policy-rc.d' EXIT
     fi
     apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120"
     $apt update || :
