@@ -67,9 +67,10 @@ static HZ3_NOINLINE bool write_snapshot(const char *path)
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it would leave the gate closed to forks */
     hz3_write_signals_block(&before);
-    int file = hz3_os_open_to_write(path, O_TRUNC);
-    if (file >= 0) fchmod(file, S_IRUSR | S_IWUSR); /* it may have lane secure's secrets */
+    unlink(path); /* the last one; or another's, who could read in this one lane secure's secrets */
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
     bool written = file >= 0 && hz3_snapshot_write(file), closed = file < 0 || close(file) == 0;
+    if (file >= 0 && !written) unlink(path);
     hz3_write_signals_unblock(&before);
     if (!written || !closed) hz3_options_warn_of_file("the snapshot for hz3 explain", &hz3_options.stats_file);
     pthread_setcancelstate(cancel, NULL);

@@ -367,7 +367,10 @@ def test_what_is_no_snapshot_is_refused(preload, program, tmp_path):
     with resting(program("holes"), env=leaves(tmp_path, preload)) as (process, _):
         process.communicate()
     whole = (tmp_path / f"of-{process.pid}.memory").read_bytes()
-    for name, data in ("empty", b""), ("text", b"a\nb c\nd\ne\n\nf"), ("cut", whole[:-5]), ("head", whole[:1000]):
+    lines = b"\n".join(whole.split(b"\n", 5)[:5]) + b"\n"
+    for name, data in (
+        ("empty", b""), ("text", b"a\nb c\nd\ne\n\nf"), ("cut", whole[:-5]), ("head", whole[:1000]), ("lines", lines)
+    ):  # fmt: skip
         file = tmp_path / f"{name}.memory"
         file.write_bytes(data)
         assert f"{file} is no snapshot of a process on hz3, or not a whole one" in refused("explain", file)
