@@ -3,6 +3,8 @@ import sys
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
+if sys.version_info < (3, 10):
+    sys.exit("hz3: this needs Python 3.10 or later")
 if __name__ == "__main__":
     from look.cli import run
 

@@ -143,6 +143,8 @@ def show_profile(arguments: argparse.Namespace) -> str:
     if not what:
         parser("profile").error("of which process or file?")
     if arguments.start or arguments.stop:
+        if arguments.output:
+            parser("profile").error("-o goes with what is read, not with --start or --stop")
         if not re.fullmatch(PID, what):
             raise LookError(f"'{what}' is not the number of a process")
         return f"hz3: {gather(int(what), lambda process: profile.want(process, wanted))}"
@@ -331,15 +333,30 @@ def parser(verb: str) -> Parser:
     return made
 
 
+def let_stdout_go() -> None:
+    """Else Python would write to it once more as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def say(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # the disk is full
+        let_stdout_go()
+        raise LookError(f"cannot write: {error.strerror}") from None
+
+
 def run() -> None:
     try:
         verb, *rest = sys.argv[1:]
         arguments = parser(verb).parse_args(rest)
         if text := arguments.run(arguments):
-            print(text, flush=True)
+            say(text)
     except LookError as error:
         sys.exit(f"hz3: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        let_stdout_go()

@@ -348,6 +348,14 @@ def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
                 "the library has to be built with musl too, or linked statically",
             )
         )
+    elif not libraries:
+        found.append(
+            Finding(
+                False,
+                f"{path} is not loaded by this machine's loader ({file.interpreter})",
+                "it is for another processor or C library, or lacks a library: ask ldd",
+            )
+        )
     elif _defines_malloc(path):
         found.append(
             Finding(False, f"{path} brings its own malloc", "no preloaded one is asked; build the program without it")

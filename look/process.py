@@ -5,6 +5,7 @@ then."""
 
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ PAGES_AT_ONCE = 1 << 20
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 KERNEL_THREAD = 0x200000  # PF_KTHREAD, of the flags in stat
 TICKS = os.sysconf("SC_CLK_TCK")
+HIGHEST = 7 if sys.byteorder == "little" else 0
 _PRESENT = bytes(1 if byte & 0x80 else 0 for byte in range(256))  # pagemap's bit 63, by the entry's highest byte
 _HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d+) *(.*)")
 
@@ -65,8 +67,10 @@ class Process:
         self.pid = pid
         try:
             self._folder = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY)
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             raise LookError(f"there is no process {pid}") from None
+        except PermissionError:  # /proc is mounted with hidepid
+            raise LookError(f"process {pid} is not this user's to read; ask as its user, or as root") from None
         self._ends = time.monotonic() + PATIENCE
         try:
             with self._reading():
@@ -218,7 +222,7 @@ class Process:
                     entries = os.pread(pagemap, min(last - first, PAGES_AT_ONCE) * 8, first * 8)
                     if not entries:
                         raise EOFError
-                    parts.append(entries[7::8].translate(_PRESENT))
+                    parts.append(entries[HIGHEST::8].translate(_PRESENT))
                     first += len(entries) // 8
             finally:
                 os.close(pagemap)

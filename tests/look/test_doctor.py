@@ -168,6 +168,16 @@ def test_a_program_on_musl(tmp_path, program):
         assert not one(lines(process.pid), "C library is musl")[1]
 
 
+def test_a_program_of_another_processor(tmp_path):
+    if not shutil.which("aarch64-linux-gnu-gcc"):
+        pytest.skip("aarch64-linux-gnu-gcc is not installed")
+    source = tmp_path / "m.c"
+    source.write_text(MAIN)
+    os.spawnlp(os.P_WAIT, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc", str(source), "-o", str(tmp_path / "m"))
+    text, well = one(lines(tmp_path / "m"), "is not loaded by this machine's loader")
+    assert not well and hz3("run", "--", tmp_path / "m").stderr == f"hz3: {text}\n"
+
+
 def test_a_script_is_its_interpreter_s(tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n:\n")

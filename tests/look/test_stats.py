@@ -282,6 +282,13 @@ def test_it_ends_at_any_time(preload):
         assert (asked.returncode, said_of_it) == (0, "") or (asked.returncode, out, said_of_it.count("\n")) == (1, "", 1)
 
 
+def test_a_full_disk_is_one_line(preload):
+    with resting(*BUSY, env=preload.env) as (process, _), open("/dev/full", "w") as full:
+        command = [ROOT / "bin/hz3", "stats", "--prom", str(process.pid)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "hz3: cannot write: No space left on device\n")
+
+
 def test_without_prometheus_client(preload):
     with resting(*RESTS, env=preload.env) as (process, _):
         done, other = (
