@@ -80,7 +80,7 @@ install: setup-build
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),$(call CONFIGURE,$(lane)) $(call KEEP_TESTS,$(lane)) \
 	    -DCMAKE_INSTALL_PREFIX='$(abspath $(PREFIX))' && \
 	    cmake --build build/$(lane) -j$(JOBS) --target hz3 hz3_dlopen hz3_static hz3_record hz3_play && \
-	    DESTDIR=$(CURDIR)/build/stage cmake --install build/$(lane)) &&) true
+	    DESTDIR='$(CURDIR)/build/stage' cmake --install build/$(lane)) &&) true
 	@tools/writable.sh build/stage '$(DESTDIR)'
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
 	@echo "installed lanes $(INSTALL_LANES) in $(DESTDIR)$(abspath $(PREFIX))"
