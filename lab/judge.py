@@ -326,7 +326,8 @@ def judge_gate(gate: Gate, findings: list[Finding], experiment: Experiment) -> G
         wide = max(log_ratio(experiment.margin(f.case)), asked) if least >= 0 else 0
         if answers[f.case] is Holds.UNDECIDED and f.effect.is_unlikely(asked, wide):
             answers[f.case] = Holds.UNLIKELY
-    return _together(gate, answers)
+    doubts = {f.case: f" ({f.effect.doubt})" if f.effect.doubt else "" for f in mine}
+    return _together(gate, {f"{case}{doubts[case]}": answer for case, answer in answers.items()})
 
 
 def blocks_said(blocks: int) -> str:

@@ -18,8 +18,9 @@ HEAD = f"""# Verdicts
 Made by `hz3 ledger` from `experiments/*.toml` and `results/summary.json`; not to be edited by hand.
 [lab.md](../lab.md#the-lab) explains how a verdict is reached. Changes are given as "better by": positive is faster, or
 smaller. What is better by -50 % has half the speed, or takes twice the memory; by +100 %, twice the speed, or half the
-memory. In brackets is the interval that covers 95 %. A change within the noise floor does not count. max/min is the
-ratio of a library's largest to its smallest figure, if it exceeds {NOISY}. For open findings and gates the table has
+memory. In brackets is the interval that is judged: it covers 97.5 % at the first look at a run, and more later. A
+change within the noise floor does not count. max/min is the ratio of a library's largest to its smallest figure, if it
+exceeds {NOISY}. For open findings and gates the table has
 the number of blocks that{SETTLES}, 4 times of 5. NO DIFFERENCE means that an improvement was required, no gate is open,
 and no case is better or worse: each is within the required improvement, or within the experiment's margin. GO UNLIKELY
 means that no gate has failed, and that one will hardly be shown to hold by any number of blocks that there is time for.
