@@ -15,7 +15,7 @@ Made by `hz3 conform --rows 'invisible.*' --page FILE ALLOCATOR...`, not to be e
 A program should notice nothing of its allocator but speed and memory, and nor should who runs it. Each row runs a
 small program of `tests/invisible` that says one figure. [conform.toml](../../tests/conform.toml) says what is allowed:
 what was asked for, and not what some allocator does. **No** stands where an allocator goes beyond it; its
-authors may have decided so. Times are multiples of other times in the same run, and the best of three tries counts.
+authors may have decided so. Times are multiples of other times in the same run, and the best of a row's tries counts.
 """
 
 
