@@ -43,9 +43,9 @@ def said(comparison: Comparison) -> str:
         f"{memory_said(math.exp(furthest[cell, call].log))} time for {call} where {words.program(comparison, cell)}"
         for cell, call in worst
     ]
-    behind = f" It is furthest behind the best in a program here:\n\n{points(rows)}" if rows else "\n"
+    behind = f" It is furthest behind here:\n\n{points(rows)}" if rows else "\n"
     taken = f"{' and '.join(beside)}, the best of the others"
-    return f"In small programs that time each call, hz3's slowest thousandth of calls takes {taken}.{behind}"
+    return f"In small programs hz3's slowest thousandth of calls takes {taken}.{behind}"
 
 
 def beyond(of: Ratio) -> str:
