@@ -386,7 +386,7 @@ def test_lists_name_programs_that_take_their_words(commands):
 
 def test_every_pattern_has_a_cell_and_the_matrix_is_whole():
     cells = {name: [" ".join(cell.argv) for cell in peers.cells(ROOT / f"bench/cells-{name}.txt").values()]
-             for name in ("matrix", "patterns", "memory")}
+             for name in ("matrix", "patterns", "waves", "memory")}
     assert {c.split()[0] for list_ in cells.values() for c in list_} == {*PROGRAMS} - {"bench_pop"}  # of experiments
     remote = {(w[1], w[4], w[5], w[6], w[9], "--matched" in w)
               for w in map(str.split, cells["matrix"]) if MT_REMOTE in w}

@@ -69,6 +69,8 @@ def _run_round(samples: Samples, measure: Measure, progress: Progress, round_: R
             _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
             if (round_, attempt) not in samples.spoilt:
                 break
+            if arm not in samples.arms_of(round_):
+                return
         else:
             return
 

@@ -636,8 +636,10 @@ def test_what_the_host_does_spoils_no_count_of_instructions(lab):
 
 def test_a_line_takes_some_time_from_one_processor_to_another():
     """Beside other tests it may not be known."""
-    found = {session.machine.line_ns() for _ in range(20)}
-    assert all(ns == 0 or 1 < ns < 100_000 for ns in found) and (len(found) > 1 or len(os.sched_getaffinity(0)) == 1)
+    found, ends = {session.machine.line_ns()}, time.monotonic() + 30
+    while not any(found) and len(os.sched_getaffinity(0)) > 1 and time.monotonic() < ends:
+        found.add(session.machine.line_ns())
+    assert all(ns == 0 or 1 < ns < 100_000 for ns in found) and (any(found) or len(os.sched_getaffinity(0)) == 1)
 
 
 def test_where_a_line_takes_long_nobody_waits_for_it():

