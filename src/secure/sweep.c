@@ -147,15 +147,14 @@ static struct finding look_again(const void *p)
 }
 
 /* A thread that only has large blocks is not counted.  What it seals at this moment is sound a little later. */
-static struct finding look_patiently(void)
+static bool passes(struct finding found)
 {
     static HZ3_ATOMIC(uint32_t) never;
-    struct finding found = look_at_all();
-    for (int i = 0; i < LOOKS && found.misuse; i++) {
+    for (int i = 0; i < LOOKS; i++) {
         hz3_os_wait(&never, 0, LOOK_MS);
-        found = look_again(found.p);
+        if (!look_again(found.p).misuse) return true;
     }
-    return found;
+    return false;
 }
 
 /* Further threads might be sealing or wiping an object at this moment, as might those that were killed, or this one, if
@@ -166,7 +165,9 @@ __attribute__((destructor)) static void sweep(void)
     for (unsigned i = 0; i < hz3_heap_count; i++) threads += hz3_get(hz3_heaps[i].threads);
     if (threads > 1 || hz3_get(hz3_heap_lost_thread) || hz3_gate_is_inside()) return;
     if (!hz3_gate_enter()) return;
-    struct finding found = look_patiently();
+    struct finding found = look_at_all();
+    for (int i = 0; found.misuse && passes(found); i++)
+        found = i < LOOKS ? look_at_all() : (struct finding){NULL, NULL};
     hz3_gate_leave();
     if (found.misuse) hz3_misuse(found.misuse, found.p);
 }
