@@ -24,6 +24,11 @@
 
 /* malloc_stats may be called by a thread with a minimal stack.  So functions that need more stack are not inlined. */
 
+enum {
+    SNAPSHOT_TRIES = 10,
+    DUMP_MAX_MS = 2000, /* so long exit waits for one */
+};
+
 static bool stats_are_lost; /* as a warning at the start said */
 static bool profiles;       /* it is profiled from its start: the profile is written at exit */
 
@@ -67,10 +72,14 @@ static HZ3_NOINLINE bool write_snapshot(const char *path)
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it would leave the gate closed to forks */
     hz3_write_signals_block(&before);
-    unlink(path); /* the last one; or another's, who could read in this one lane secure's secrets */
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    int file = -1;
+    errno = EEXIST;
+    for (int i = 0; file < 0 && errno == EEXIST && i < SNAPSHOT_TRIES; i++) { /* another thread may write one, too */
+        unlink(path); /* the last one; or another user's, who could read lane secure's secrets in this one */
+        file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    }
     bool written = file >= 0 && hz3_snapshot_write(file), closed = file < 0 || close(file) == 0;
-    if (file >= 0 && !written) unlink(path);
+    if (file >= 0 && !(written && closed)) unlink(path);
     hz3_write_signals_unblock(&before);
     if (!written || !closed) hz3_options_warn_of_file("the snapshot for hz3 explain", &hz3_options.stats_file);
     pthread_setcancelstate(cancel, NULL);
@@ -224,13 +233,17 @@ static void flush_stdout(void)
     funlockfile(stdout);
 }
 
-/* Waits for a dump by another thread, which has the profile's stream. */
+/* Waits a while for a dump by another thread, which has the profile's stream, and then leaves the last word to it.
+ * That thread may wait for a reader, or not exist in this process. */
 static void write_last_profile(void)
 {
+    static HZ3_ATOMIC(uint32_t) never;
     bool dumping = hz3_lock_is_mine(&hz3_report_lock); /* a signal handler that interrupted a dump calls exit */
-    if (!dumping) hz3_lock(&hz3_report_lock);
-    write_profile("");
-    if (!dumping) hz3_unlock(&hz3_report_lock);
+    bool mine = false;
+    for (int ms = 0; !dumping && !(mine = hz3_trylock(&hz3_report_lock)) && ms < DUMP_MAX_MS; ms++)
+        hz3_os_wait(&never, 0, 1);
+    if (dumping || mine) write_profile("");
+    if (mine) hz3_unlock(&hz3_report_lock);
 }
 
 static void report_last(void)
