@@ -57,6 +57,12 @@ static bool find(struct group *group)
     return false;
 }
 
+/* Not while it cannot be opened: then what was known goes on counting. */
+static void ignored(const char *path, long length)
+{
+    if (!hz3_os_may_pass(length)) hz3_os_ignored(path, length);
+}
+
 static long read_now(const char *path, char *text, size_t size)
 {
     long length = hz3_os_read_file(path, text, size);
@@ -85,7 +91,7 @@ static bool lower(size_t *limit, const struct group *group, const char *name)
     if (length == -ENOENT || length == -ENOTDIR || (length > 0 && !strcmp(text, "max\n"))) return true;
     bool known = length > 0 && hz3_number(text, &end, &bytes) && *end == '\n';
     if (!known)
-        hz3_os_ignored(path, length);
+        ignored(path, length);
     else if (bytes < NO_LIMIT_FROM)
         *limit = hz3_min(*limit, bytes);
     return known;
@@ -119,7 +125,7 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
     least = SIZE_MAX;
     tightest.of = NULL;
     long length = read_now(membership, memberships, sizeof memberships);
-    if (length < 0) hz3_os_ignored(membership, length);
+    if (length < 0) ignored(membership, length);
     for (int i = 0; i < HIERARCHIES && length > 0; i++) {
         struct group group = {.of = &hierarchies[i], .root = root};
         if (find(&group)) look_at_all(group);
@@ -159,12 +165,13 @@ size_t hz3_cgroup_charged(void)
     for (int i = 0; i < 3 && length > 0 && tightest.of->charged[i]; i++)
         known |= add_figure(text, tightest.of->charged[i], &sum);
     if (known) return sum;
-    hz3_os_ignored(path, length);
+    if (unread) return HZ3_CGROUP_UNKNOWN;
+    ignored(path, length);
     const char *end;
     length = read_file(&tightest, tightest.of->usage, &path, text, sizeof text);
     if (length > 0 && hz3_number(text, &end, &sum)) return sum;
     if (unread) return HZ3_CGROUP_UNKNOWN;
-    hz3_os_ignored(path, length);
+    ignored(path, length);
     tightest.of = NULL;
     return 0;
 }
