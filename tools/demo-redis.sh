@@ -8,9 +8,9 @@ fi
 
 preload=${LD_PRELOAD-}
 unset LD_PRELOAD # it is for the server only
-server=
+server= dir=
 trap 'exit 130' INT; trap 'exit 143' TERM; trap 'exit 129' HUP # else dash would leave the server running
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; rm -rf "$dir"' EXIT
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; [ -z "$dir" ] || rm -rf "$dir"' EXIT
 dir=$(mktemp -d)
 socket=$dir/socket
 export HZ3_FOREIGN_FREE="${HZ3_FOREIGN_FREE:-libc}" # Redis 8 has some memory from jemalloc's own functions
