@@ -237,11 +237,9 @@ static void flush_stdout(void)
  * That thread may wait for a reader, or not exist in this process. */
 static void write_last_profile(void)
 {
-    static HZ3_ATOMIC(uint32_t) never;
     bool dumping = hz3_lock_is_mine(&hz3_report_lock); /* a signal handler that interrupted a dump calls exit */
     bool mine = false;
-    for (int ms = 0; !dumping && !(mine = hz3_trylock(&hz3_report_lock)) && ms < DUMP_MAX_MS; ms++)
-        hz3_os_wait(&never, 0, 1);
+    for (int ms = 0; !dumping && !(mine = hz3_trylock(&hz3_report_lock)) && ms < DUMP_MAX_MS; ms++) hz3_os_sleep(1);
     if (dumping || mine) write_profile("");
     if (mine) hz3_unlock(&hz3_report_lock);
 }

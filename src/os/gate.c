@@ -23,7 +23,6 @@ static HZ3_ATOMIC(bool) ended_inside; /* a thread did: its locks are still taken
 static HZ3_ATOMIC(uint32_t) highest;  /* slot ever claimed */
 static HZ3_ATOMIC(uint32_t) hint;     /* slots below it are taken, except after two threads wrote it at once */
 HZ3_ATOMIC(uint32_t) hz3_gate_closed;
-static HZ3_ATOMIC(uint32_t) never; /* a word that nobody wakes, to sleep on */
 
 static _Thread_local struct {
     uint32_t slot, depth;
@@ -185,7 +184,7 @@ bool hz3_gate_drain(void)
                 hz3_pause();
             } else {
                 if (!patient || hz3_os_now_ms() - since > PATIENCE_MS) return false;
-                hz3_os_wait(&never, 0, 1);
+                hz3_os_sleep(1);
             }
         }
     return patient;

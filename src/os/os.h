@@ -101,6 +101,7 @@ HZ3_INLINE bool hz3_ms_passed(uint32_t then, uint32_t age, uint32_t now)
 bool hz3_os_barrier(void);
 /* Waits while *word == value, at most timeout_ms (0: for ever). */
 void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_ms);
+void hz3_os_sleep(uint32_t ms); /* by a futex, too, which a filter allows */
 /* Wakes all that wait: a single one might be in a signal handler, and could not pass the wake on. */
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word);
 

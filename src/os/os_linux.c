@@ -347,6 +347,12 @@ void hz3_os_wait(HZ3_ATOMIC(uint32_t) * word, uint32_t value, uint32_t timeout_m
     call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, timeout_ms ? (long)&limit : 0);
 }
 
+void hz3_os_sleep(uint32_t ms)
+{
+    static HZ3_ATOMIC(uint32_t) never; /* a word that nobody wakes */
+    hz3_os_wait(&never, 0, ms);
+}
+
 void hz3_os_wake(HZ3_ATOMIC(uint32_t) * word)
 {
     call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);

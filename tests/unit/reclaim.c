@@ -28,18 +28,12 @@ static void nothing_is_due_at_once(void **state)
     }
 }
 
-static void pause_for(uint32_t ms)
-{
-    HZ3_ATOMIC(uint32_t) never = 0;
-    hz3_os_wait(&never, 0, ms);
-}
-
 static void a_pass_comes_in_time(void **state)
 {
     (void)state;
     hz3_reclaim_start(40);
     uint32_t epoch = hz3_reclaim_tick();
-    for (int i = 0; i < 100 && hz3_reclaim_tick() == epoch; i++) pause_for(10);
+    for (int i = 0; i < 100 && hz3_reclaim_tick() == epoch; i++) hz3_os_sleep(10);
     assert_int_not_equal(hz3_reclaim_tick(), epoch);
 }
 
@@ -86,7 +80,7 @@ static size_t purged_by_growth(uint32_t decay_ms, size_t huge_page)
     for (int i = 0; i < OBJECTS; i++)
         if (i % 64) hz3_cache_free(object[i], cls);
     hz3_cache_flush();
-    pause_for(120);
+    hz3_os_sleep(120);
     hz3_os.huge_page = huge_page;
     hz3_rent_forgive(HZ3_RENT_GROWTH);
     uint64_t before = hz3_gauge(HZ3_GAUGE_PURGED);
