@@ -155,12 +155,17 @@ def test_a_program_that_gains_rights(program, tmp_path):
     assert not one(found, "gains rights when it starts")[1] and not any("hz3 can serve" in text for text in found)
 
 
-def test_a_program_on_musl(tmp_path, program):
-    if not shutil.which("musl-gcc"):
-        pytest.skip("musl-gcc is not installed")
-    source = tmp_path / "m.c"
+def compile_by(compiler, folder):
+    """Makes the program `m` in the folder."""
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    source = folder / "m.c"
     source.write_text(MAIN)
-    os.spawnlp(os.P_WAIT, "musl-gcc", "musl-gcc", str(source), "-o", str(tmp_path / "m"))
+    os.spawnlp(os.P_WAIT, compiler, compiler, str(source), "-o", str(folder / "m"))
+
+
+def test_a_program_on_musl(tmp_path, program):
+    compile_by("musl-gcc", tmp_path)
     text, well = one(lines(tmp_path / "m"), "runs on musl")
     assert not well
     assert hz3("run", "--", tmp_path / "m").stderr == f"hz3: {text}\n", "one probe for both"
@@ -169,11 +174,7 @@ def test_a_program_on_musl(tmp_path, program):
 
 
 def test_a_program_of_another_processor(tmp_path):
-    if not shutil.which("aarch64-linux-gnu-gcc"):
-        pytest.skip("aarch64-linux-gnu-gcc is not installed")
-    source = tmp_path / "m.c"
-    source.write_text(MAIN)
-    os.spawnlp(os.P_WAIT, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc", str(source), "-o", str(tmp_path / "m"))
+    compile_by("aarch64-linux-gnu-gcc", tmp_path)
     text, well = one(lines(tmp_path / "m"), "is not loaded by this machine's loader")
     assert not well and hz3("run", "--", tmp_path / "m").stderr == f"hz3: {text}\n"
 
