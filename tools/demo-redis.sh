@@ -8,7 +8,7 @@ fi
 
 preload=${LD_PRELOAD-}
 unset LD_PRELOAD # it is for the server only
-server= dir=
+server='' dir=''
 trap 'exit 130' INT; trap 'exit 143' TERM; trap 'exit 129' HUP # else dash would leave the server running
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; [ -z "$dir" ] || rm -rf "$dir"' EXIT
 dir=$(mktemp -d)
