@@ -237,19 +237,28 @@ void hz3_arena_end(struct hz3_window *window)
     window->frontier = (uint32_t)(window->bytes >> HZ3_GRANULE_SHIFT);
 }
 
-static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granules)
+static enum hz3_map_result grow_tables(struct hz3_window *window, uint32_t upto)
 {
-    uint32_t upto = window->frontier + granules;
     enum hz3_map_result result =
         grow_table((uintptr_t)window->spans, sizeof(struct hz3_span), &window->spans_mapped, upto, window->reserved);
     if (result == HZ3_MAPPED)
         result =
             grow_table((uintptr_t)window->free, sizeof *window->free, &window->free_mapped, upto, window->reserved);
-    if (result == HZ3_MAPPED && !grow_tags(window, upto)) result = HZ3_MAP_NOMEM;
-    if (result == HZ3_MAP_TAKEN) hz3_arena_end(window);
+    return result == HZ3_MAPPED && !grow_tags(window, upto) ? HZ3_MAP_NOMEM : result;
+}
+
+/* The tables stay once they are mapped.  So what is to be in them is mapped first. */
+static enum hz3_map_result extend_once(struct hz3_window *window, uint32_t granules)
+{
+    uintptr_t start = window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT);
+    size_t bytes = (size_t)granules << HZ3_GRANULE_SHIFT;
+    enum hz3_map_result result = map_part(start, bytes, window->reserved);
     if (result != HZ3_MAPPED) return result;
-    return map_part(window->base + ((uintptr_t)window->frontier << HZ3_GRANULE_SHIFT),
-                    (size_t)granules << HZ3_GRANULE_SHIFT, window->reserved);
+    result = grow_tables(window, window->frontier + granules);
+    if (result != HZ3_MAPPED)
+        (void)(window->reserved ? hz3_os_reserve_again(start, bytes) : hz3_os_unmap(start, bytes));
+    if (result == HZ3_MAP_TAKEN) hz3_arena_end(window);
+    return result;
 }
 
 int64_t hz3_arena_extend(struct hz3_window *window, size_t granules)

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 #include "support.h"
@@ -81,6 +82,17 @@ static void live(void *unused)
     CHECK(forget(malloc(100)) != NULL);
 }
 
+/* The limit is of what is writable: a reservation of any size is granted. */
+static void what_a_limit_refuses_takes_no_addresses(void *unused)
+{
+    (void)unused;
+    CHECK(forget(malloc(100)) != NULL);
+    CHECK(setrlimit(RLIMIT_DATA, &(struct rlimit){GIB(1), GIB(1)}) == 0);
+    size_t before = status_bytes("VmSize:");
+    for (size_t size = GIB(12); size <= GIB(12800); size *= 2) expect_the_system_s_answer(size);
+    CHECK(status_bytes("VmSize:") < before + MIB(64));
+}
+
 /* In one piece these would be more than the machine has. */
 static void free_address_space_is_no_reason(void *unused)
 {
@@ -107,6 +119,7 @@ static void a_block_grows_by_less_than_all(void *unused)
 int main(void)
 {
     expect_success(in_child(live, NULL), 20);
+    expect_success(in_child(what_a_limit_refuses_takes_no_addresses, NULL), 20);
     expect_success(in_child(free_address_space_is_no_reason, NULL), 20);
     expect_success(in_child(a_block_grows_by_less_than_all, NULL), 20);
 }
