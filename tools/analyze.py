@@ -14,11 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Each of these builds has sources that the builds before it do not have.
 BUILDS = {
-    "scale": "",
-    "fast": "",
-    "classic": "-DHZ3_S44_STATS=1 -DHZ3_S44_4_STATS=1 -DHZ3_S67_STATS=1 -DHZ3_S74_STATS=1 -DHZ3_S96_OWNER_STASH_PUSH_STATS=1",
-    "secure": "",
-    "memory": "-DHZ3_ATOMIC_STATS=1",
+    "scale": ("scale", ""),
+    "fast": ("fast", ""),
+    "classic": ("classic", "-DHZ3_S44_STATS=1 -DHZ3_S44_4_STATS=1 -DHZ3_S67_STATS=1 -DHZ3_S74_STATS=1 -DHZ3_S96_OWNER_STASH_PUSH_STATS=1"),
+    "variants": ("classic", "-DHZ3_S44_OWNER_STASH=0 -DHZ3_S121_PAGE_LOCAL_REMOTE=1 -DHZ3_S145_CENTRAL_LOCAL_CACHE=1"),
+    "secure": ("secure", ""),
+    "memory": ("memory", "-DHZ3_ATOMIC_STATS=1"),
 }
 GCC = ["-fanalyzer", "-c", "-o", os.devnull]
 
@@ -26,8 +27,8 @@ GCC = ["-fanalyzer", "-c", "-o", os.devnull]
 def commands() -> dict[str, tuple[str, list[str]]]:
     """For each source the build in which it is analyzed, and its compiler command there."""
     found: dict[str, tuple[str, list[str]]] = {}
-    for lane, flags in BUILDS.items():
-        build = f"build/analyze/{lane}"
+    for name, (lane, flags) in BUILDS.items():
+        build = f"build/analyze/{name}"
         subprocess.run(["cmake", "-S", ".", "-B", build, f"-DHZ3_LANE={lane}", f"-DHZ3_DEFS_EXTRA={flags}", "-DHZ3_TESTS=OFF",
                         "-DHZ3_BENCH=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_C_COMPILER=gcc"],
                        check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
