@@ -64,12 +64,20 @@ HZ3_RACY static size_t unused_bytes(const struct hz3_thread *thread)
     return reserved - hz3_min(used, reserved);
 }
 
+/* More than emptying it leaves: it was awake since, without a slow call. */
+HZ3_RACY static bool holds_again(const struct hz3_thread *thread)
+{
+    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++)
+        if (hz3_cache_count(&thread->cache, cls) > 1) return true;
+    return false;
+}
+
 HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
 {
     uint32_t calls = thread->slow_calls;
     bool sleeps = calls == thread->calls_before;
     thread->calls_before = calls;
-    if (!sleeps)
+    if (!sleeps || (thread->asleep == HZ3_ASLEEP_EMPTIED && holds_again(thread)))
         thread->asleep = 0;
     else if (thread->asleep < HZ3_ASLEEP_EMPTIED - 1)
         thread->asleep++;

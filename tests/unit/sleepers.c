@@ -94,6 +94,40 @@ static void what_a_sleeper_held_goes_back(void **state)
     looks_asleep = 0;
 }
 
+static void *wake_without_a_slow_call(void *unused)
+{
+    unsigned cls = hz3_class_of(512);
+    void *held[HZ3_MAGAZINE_LAST];
+    size_t count = 0;
+    earn(cls);
+    while (hz3_magazine_objects(hz3_thread.cache.top[cls]) > 1) held[count++] = hz3_cache_malloc(cls);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    uint32_t calls = hz3_thread.slow_calls;
+    for (size_t i = 0; i < count; i++) hz3_cache_free(held[i], cls);
+    CHECK(count > 1 && hz3_thread.slow_calls == calls);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+
+static void who_slept_twice_is_emptied_twice(void **state)
+{
+    (void)state;
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    hz3_cache_budgets(PLENTY, PLENTY);
+    pthread_t thread = start_thread(wake_without_a_slow_call, NULL);
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        pthread_barrier_wait(&barrier);
+        for (int looks_at = 0; looks_at < 4; looks_at++) hz3_cache_lend();
+        hz3_cache_empty_sleepers(SIZES);
+        assert_true(hz3_cache_objects(hz3_class_of(512)) <= 1);
+        pthread_barrier_wait(&barrier);
+    }
+    join_thread(thread);
+    hz3_cache_clear_handoffs(0, 1, true);
+}
+
 /* A full magazine that was emptied whole has no room: it is full and empty at once, as the stub is. */
 static void a_magazine_without_room_goes_on(void **state)
 {
@@ -369,7 +403,7 @@ static void who_is_stopped_in_an_exchange_shares_no_magazine(void **state)
     for (size_t i = 0; i < COUNT_OF(sizes); i++) join_thread(threads[i]);
 }
 
-RUN(cmocka_unit_test(what_a_sleeper_held_goes_back),
+RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_slept_twice_is_emptied_twice),
     cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
