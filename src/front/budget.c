@@ -183,7 +183,9 @@ void hz3_budget_settle(struct hz3_thread *self)
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         unsigned earned = earned_capacity(self, cls);
         if (earned) {
+            hz3_thread_count(self, cls);
             self->cache.top[cls] = hz3_evict_foreign(&self->cache, cls, self->cache.top[cls]);
+            hz3_cache_recount(&self->cache, cls);
             hz3_evict_previous(&self->cache, cls, 1);
             self->cache.previous[cls] = hz3_evict_foreign(&self->cache, cls, self->cache.previous[cls]);
         }

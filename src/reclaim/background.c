@@ -93,6 +93,7 @@ static void *background(void *unused)
         /* This thread changes the state, then reads what waits; others add to what waits, then read the state
          * (hz3_reclaim_wake_purger).  So at least one of the two sees the other. */
         hz3_fence(memory_order_seq_cst);
+        if (hz3_get(allowed)) change(OFF, IDLE); /* allowed again meanwhile */
     } while (is_worth_it() && change(IDLE, RUNNING));
     /* In a sandbox even the end of a thread may be forbidden. */
     while (hz3_get(state) == FORBIDDEN && !hz3_get(hz3_threads_none)) hz3_os_wait(&hz3_threads_none, 0, 0);
