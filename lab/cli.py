@@ -147,7 +147,9 @@ def adder(plan: Plan) -> Callable[..., dict[str, int]]:
 
 def resumable(path: Path, plan: Plan, facts: Json, but: tuple[str, ...] = ()) -> samples.Samples:
     run = samples.Samples.load(path)
-    if not session.remaining(run) and not (run.plan.until and path.suffix == ".jsonl"):  # stopped between looks
+    if run.void:
+        raise LabError(f"cannot resume: {path.name} decides nothing: {run.void}")
+    if path.suffix == archive.SUFFIX or not (session.remaining(run) or run.plan.until):  # until: stopped between looks
         raise LabError(f"nothing to resume: {path.name} is complete")
     plan.check_same_as(run.plan, but)
     if not machine.same(facts, run.machine):

@@ -717,3 +717,7 @@ def test_what_another_library_served_is_kept_and_decides_nothing(lab, tmp_path, 
     assert "Runs that are kept and decide nothing:\n\n- " in text and line["void"] in text
     with pytest.raises(LabError, match="decides nothing: variant: a flag did not take.*: no verdict"):
         judge.judge(Samples.load(known.path(run)))
+    kept = known.path(run).read_bytes()
+    with pytest.raises(LabError, match="cannot resume: .* decides nothing: variant: a flag did not take"):
+        cli.conduct(lab.plan, tmp_path / "results/fake", True, lab.measure)
+    assert known.path(run).read_bytes() == kept
