@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 def weight(plan: Plan | Judged) -> float:
     """The amount of measurement in a run, by which trials are recognised."""
-    return plan.scale * plan.blocks
+    return plan.scale * (plan.most if isinstance(plan, Judged) else plan.blocks)
 
 
 def counts(run: Samples) -> bool:

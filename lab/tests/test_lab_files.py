@@ -650,6 +650,8 @@ def test_a_trial_replaces_nothing_that_is_published():
     every = [summary.judged(run) for run in (first, trial, rebooted, later)]
     assert results.weightiest(every[:3], None) == [every[0], every[2]]
     assert results.weightiest(every, None) == [every[3], every[2]]
+    grown = replace(every[0], most=160)
+    assert results.weightiest([grown, *every[1:]], None) == [grown, every[2]], "by the blocks that it has by now"
 
 
 @pytest.mark.parametrize("changed, counts", [
