@@ -242,8 +242,9 @@ def peers_verb(
 
 def taker_of(plan: Plan) -> AbstractContextManager[session.Measure]:
     if plan.beside:
-        return programs.side_by_side(plan.beside, plan.arms[plan.beside])
-    return programs.taker() if programs.are_real(plan.cells) else nullcontext(measure.Bench(plan.programs))
+        return programs.side_by_side(plan.beside, plan.arms[plan.beside], plan.programs)
+    real = programs.are_real(plan.cells)
+    return programs.taker(digests=plan.programs) if real else nullcontext(measure.Bench(plan.programs))
 
 
 @main.command("compare", context_settings={"ignore_unknown_options": True})

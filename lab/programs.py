@@ -84,16 +84,8 @@ def memcached(stage: Stage, keep: Keep = keep_nothing) -> Json:
             list(pool.map(talk, range(4)))
 
     path.unlink(missing_ok=True)
-    command: Command = [
-        found("memcached"),
-        "-s",
-        path,
-        "-t",
-        "4",
-        "-m",
-        "512",
-        *(["-u", "root"] if os.geteuid() == 0 else []),
-    ]
+    user = ["-u", "root"] if os.geteuid() == 0 else []
+    command: Command = [found("memcached"), "-s", path, "-t", "4", "-m", "512", *user]
     return served(stage, command, lambda: answers_at(path), load)
 
 
@@ -305,7 +297,8 @@ def are_real(cells: dict[str, Cell]) -> bool:
 
 
 def check(cells: dict[str, Cell]) -> dict[str, str]:
-    """The digest of each program's file.  Raises LabError if one is unknown or not installed."""
+    """The digests of each program's file, of the scripts and of this file, which makes the loads.  Raises LabError if a
+    program is unknown or not installed."""
     digests, missing = {}, []
     for cell in cells.values():
         name = cell.group.removeprefix(PREFIX)
@@ -318,18 +311,26 @@ def check(cells: dict[str, Cell]) -> dict[str, str]:
             digests[cell.argv[0]] = digest(Path(file))
     if missing:
         raise LabError(f"not installed: {', '.join(missing)}: make setup FOR=programs")
-    return digests
+    scripts = {str(file.relative_to(ROOT)): digest(file) for file in sorted(SCRIPTS.glob("[!.]*")) if file.is_file()}
+    return digests | scripts | {"lab/programs.py": digest(Path(__file__))}
 
 
 class Taker:
-    """Runs a program on a library, both in one folder.  Raises LabError if another library served it."""
+    """Runs a program on a library, both in one folder.  Raises LabError if another library served it, and Unfit if the
+    program or a script has no longer its digest."""
 
-    def __init__(self, folder: Path, programs: dict[str, Program] | None = None):
+    def __init__(self, folder: Path, programs: dict[str, Program] | None = None, digests: dict[str, str] | None = None):
         self.folder, self.programs = folder, programs or {name: program for name, (program, _) in PROGRAMS.items()}
+        self.digests = digests or {}
         build.build_tools(folder)
         folder.chmod(0o755)
 
     def __call__(self, name: str, arm: Arm, cell: Cell) -> Json:
+        for file, sha256 in self.digests.items():
+            if file == cell.argv[0]:
+                measure.check_program(file, Path(found(PROGRAMS[file.removeprefix(PREFIX)][1])), sha256)
+            elif (ROOT / file).is_relative_to(SCRIPTS):
+                measure.check_program(file, ROOT / file, sha256)
         original = measure.check_library(name, arm, ROOT)
         # Names of one length, as LD_PRELOAD shifts the stack.
         with measure.fresh_copy(original, self.folder, "library.so") as library:
@@ -380,13 +381,13 @@ class SideBySide:
 
 
 @contextmanager
-def side_by_side(name: str, reference: Arm) -> Iterator[SideBySide]:
-    with taker() as one, taker() as other:
+def side_by_side(name: str, reference: Arm, digests: dict[str, str]) -> Iterator[SideBySide]:
+    with taker(digests=digests) as one, taker(digests=digests) as other:
         yield SideBySide((one, other), name, reference)
 
 
 @contextmanager
-def taker(programs: dict[str, Program] | None = None) -> Iterator[Taker]:
+def taker(programs: dict[str, Program] | None = None, digests: dict[str, str] | None = None) -> Iterator[Taker]:
     """A Taker for the programs above, or for others."""
     with tempfile.TemporaryDirectory(prefix="hz3-") as folder:
-        yield Taker(Path(folder).resolve(), programs)
+        yield Taker(Path(folder).resolve(), programs, digests)

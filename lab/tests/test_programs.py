@@ -15,6 +15,7 @@ from synthetic import MACHINE
 from lab import (
     ROOT,
     LabError,
+    Unfit,
     comparison,
     headline,
     overview,
@@ -52,6 +53,33 @@ def test_who_served_is_proved(taker, tmp_path):
     subprocess.run(["cc", "-shared", "-xc", "/dev/null", "-o", tmp_path / "empty"], check=True)
     with pytest.raises(LabError, match="libc.so.* served malloc"):
         taker("other", library_arm(tmp_path / "empty", ROOT), true)
+
+
+def test_a_program_or_a_script_that_changes_ends_the_run_and_is_not_resumed(tmp_path, monkeypatch):
+    script, program, cells = (
+        tmp_path / "bench/programs/x.sh",
+        tmp_path / "sh",
+        {"x 1": Cell(["program_x", "1"], "program_x")},
+    )
+    script.parent.mkdir(parents=True)
+    script.write_text("true\n")
+    shutil.copy("/bin/sh", program)
+    for name, value in {"ROOT": tmp_path, "SCRIPTS": script.parent}.items():
+        monkeypatch.setattr(programs, name, value)
+    monkeypatch.setitem(programs.PROGRAMS, "x", (programs.script("x.sh", str(program)), str(program)))
+    digests = programs.check(cells)
+    with programs.taker(digests=digests) as taker:
+        taker("glibc", Arm(), cells["x 1"])
+        for file, said in ((script, "bench/programs/x.sh"), (program, "program_x")):
+            before = file.read_bytes()
+            file.write_bytes(before + b"\n")
+            with pytest.raises(Unfit, match=f"{said} is no longer the program that the run began with"):
+                taker("glibc", Arm(), cells["x 1"])
+            plan, now = (Plan("peers", "x", {}, cells, 1, programs=of) for of in (digests, programs.check(cells)))
+            with pytest.raises(LabError, match="cannot resume: .* have changed: programs"):
+                now.check_same_as(plan)
+            file.write_bytes(before)
+    assert "lab/programs.py" in digests, "which makes the other inputs"
 
 
 def test_a_program_that_is_not_pie_and_takes_mallocs_address_is_served_all_the_same(taker, tmp_path):
