@@ -114,7 +114,8 @@ def conduct(
 
         try:
             measure_all()
-            if budget:
+            void_if_lost(run)
+            if budget and not run.void:
                 show.left_open(adder(plan)(run, measure_all, min(budget, end - time.monotonic())))
         except KeyboardInterrupt:
             raise click.Abort(f"what was measured is kept, --resume goes on: {path}") from None
@@ -123,17 +124,20 @@ def conduct(
             if folder.parent != COMPARED:
                 results.keep(run, folder.parent)
             raise
-        if robbed := [cell for cell in run.plan.cells if run.robbed(cell) and not run.blocks(cell, "ab")]:
-            run.declare_void(
-                f"the host spoilt each block: it took more than {100 * samples.STOLEN:g} % of the time, or moved the "
-                f"processors: {', '.join(robbed)}"
-            )
         if folder.parent == COMPARED:
             run.path = archive.compress(path)
         else:
             results.keep(run, folder.parent)
     show.console.print(f"every sample is in {run.path}")
     return run
+
+
+def void_if_lost(run: samples.Samples) -> None:
+    if lost := run.lost():
+        run.declare_void(
+            f"the host spoilt each block: it took more than {100 * samples.STOLEN:g} % of the time, or moved the "
+            f"processors: {', '.join(lost)}"
+        )
 
 
 def adder(plan: Plan) -> Callable[..., dict[str, int]]:
@@ -367,6 +371,7 @@ def merge_verb(folder: Path) -> None:
     for file in pack.merge(folder, RESULTS):
         run = pack.pooled(file)
         if not session.remaining(run):
+            void_if_lost(run)
             results.keep(run, RESULTS)
         show.console.print(f"merged {run.path.relative_to(RESULTS)}")
         show.short_runs(run)

@@ -341,8 +341,11 @@ def judge_mean(
     cells = [cell for cell in cases if samples.plan.cells[cell].group == gate.group]
     look = max(samples.looks(cell) for cell in cells)
     doubt = next((f"{cell}: {doubt}" for cell in cells if (doubt := cases[cell].doubts.get(gate.figure, ""))), "")
+    blocks = samples.aligned(cells, "ab")
+    if not blocks:
+        return GateVerdict(gate, Holds.UNDECIDED, "no block is sound in all of its cases", FEWEST)
     copies = mean_gains(gate, cells, samples.aligned(cells, "aa", "ab"), partial(pair, one=BASELINE, other=COPY))
-    mine = mean_gains(gate, cells, samples.aligned(cells, "ab"), partial(beside_baseline, variant=variant))
+    mine = mean_gains(gate, cells, blocks, partial(beside_baseline, variant=variant))
     effect_ = effect(mine, noise_floor(gate.figure, copies), look, comparisons(experiment), doubt)
     asked, wide = log_ratio(gate.mean or 0.0), 0.0
     holds = effect_.at_least(asked)
@@ -444,6 +447,8 @@ def judge(samples: Samples) -> list[Verdict]:
         raise LabError(f"{samples.path.name} decides nothing: {samples.void}: no verdict")
     if left := len(remaining(samples)):
         raise LabError(f"{samples.path.name}: {left} rounds are missing: no verdict")
+    if lost := samples.lost():
+        raise LabError(f"{samples.path.name}: no block is sound of {', '.join(lost)}: no verdict")
     experiment = from_table(samples.plan.experiment)
     cases = cases_of(samples, experiment)
     verdicts = []

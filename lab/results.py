@@ -201,6 +201,9 @@ def renew(folder: Path, say: Say) -> Results:
     results = Results.read(folder)
     for run in readable(files(folder), say):
         if run.void or not remaining(run):
-            results.add(run)
+            try:
+                results.add(run)
+            except LabError as error:
+                say(f"left out: {error}")
     results.write()
     return results

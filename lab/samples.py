@@ -189,6 +189,10 @@ class Samples:
         rounds = (Round("ab", block, cell) for block in range(self.planned(cell)))
         return sum(self.complete(round_) == {} for round_ in rounds if self.arms_of(round_))
 
+    def lost(self) -> list[str]:
+        """The cells of which the host spoilt every block."""
+        return [cell for cell in self.plan.cells if self.robbed(cell) and not self.blocks(cell, "ab")]
+
     def blocks(self, cell: str, *phases: str) -> list[Figures]:
         """Each arm's figures in each complete block."""
         return [figures for figures in self._every(cell, phases) if figures]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import peers, samples, written
 
-from lab import ROOT, LabError, archive, ledger, pack, page, readme, results, show, summary
+from lab import ROOT, LabError, archive, cli, judge, ledger, pack, page, readme, results, show, summary, until
 from lab.comparison import Comparison
 from lab.experiment import from_table
 from lab.judge import log_ratio, percent
@@ -189,6 +190,44 @@ def test_what_another_machine_measured_twice_is_one_run_that_pays_for_two_looks(
     assert list(Results.read(ours).index) == ["x/20260101T000000Z"]
     (folder / "results/x/20260101T000000Z.jsonl").unlink()
     assert pack.merge(folder, ours) == [], "merged before"
+
+
+def spoilt(file, gone=lambda line: True):
+    """Writes the file again, as if the host had spoilt every attempt at the blocks that are `gone`."""
+    whole = [json.loads(line) for line in file.read_text().splitlines()]
+    more = [[{**line, "attempt": n, "stolen": 1.0} for n in range(3)] if line.get("phase") == "ab" and gone(line) else [line]
+            for line in whole]  # fmt: skip
+    file.write_text("".join(json.dumps(line) + "\n" for lines in more for line in lines))
+    return file
+
+
+def test_a_run_without_a_sound_block_of_a_cell_is_left_out_and_the_others_are_judged(file, tmp_path):
+    written(samples(table_of(GATES), 2, [0]), tmp_path / "results/y/20260101T000000Z.jsonl")
+    spoilt(file)
+    said = []
+    known = results.renew(tmp_path / "results", said.append)
+    assert len(said) == 1 and "left out: " in said[0] and "no block is sound of case 0: no verdict" in said[0]
+    assert [name for name, runs_of in known.experiments.items() if runs_of] == ["y"]
+
+
+def test_what_is_merged_without_a_sound_block_of_a_cell_decides_nothing_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "RESULTS", tmp_path / "results")
+    run = samples(table_of(GATES, cases=2), 1, [20, 0], blocks=2)
+    file = written(run, tmp_path / "packed/results/x/20260101T000000Z.jsonl")
+    spoilt(file, lambda line: line["cell"] == "case 1")
+    merged = CliRunner().invoke(cli.main, ["merge", str(tmp_path / "packed")], catch_exceptions=False)
+    ((_, line),) = Results.read(tmp_path / "results").index.items()
+    assert merged.exit_code == 0 and "the host spoilt each block" in line["void"] and "case 1" in line["void"]
+    assert results.renew(tmp_path / "results", pytest.fail).experiments == {}
+
+
+def test_a_mean_of_cases_that_lost_different_blocks_is_open(tmp_path):
+    run = samples(table_of([{"mean": 0.0}], cases=2), 1, [20, 20], blocks=2)
+    file = spoilt(written(run, tmp_path / "1.jsonl"), lambda line: line["cell"] == f"case {line['block']}")
+    (verdict,) = judge.judge(Samples.load(file))
+    (gate,) = verdict.gates
+    assert (verdict.word, gate.reason) == ("INCONCLUSIVE", "no block is sound in all of its cases")
+    assert until.needs(Samples.load(file)), "more blocks may decide it"
 
 
 # The project's own results.
