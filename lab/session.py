@@ -59,7 +59,7 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
 
 def _run_round(samples: Samples, measure: Measure, progress: Progress, round_: Round, arms: list[str]) -> None:
     """In a comparison, whose rounds are long, a sample that the host spoils is tried again before the round ends."""
-    tries = 1 + REPEATS if samples.plan.kind == "peers" else 1
+    tries = 1 if samples.plan.kind == "ab" else 1 + REPEATS
     attempt = len(samples.attempts[round_])
     for position, arm in enumerate(arms):
         if arm not in samples.arms_of(round_):

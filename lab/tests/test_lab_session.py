@@ -612,6 +612,37 @@ def test_in_a_comparison_with_the_peers_a_spoilt_sample_is_tried_again_before_it
     assert not samples.spoilt and not Samples.load(lab.path).spoilt
 
 
+@pytest.mark.parametrize("kind", ["peers", "compare"])
+def test_a_comparison_tries_again_leaves_a_lost_cell_out_and_without_any_says_why(
+    lab, tmp_path, monkeypatch, capsys, kind
+):
+    """One cell is always stolen from, then both."""
+    cells = {name: Cell(["fake", name], "g") for name in ("one", "two")}
+    lab.plan = replace(lab.plan, kind=kind, aa_blocks=0, blocks=2, cells=cells)
+    monkeypatch.setattr(cli, "COMPARED", tmp_path / "compared")
+    monkeypatch.setattr(cli.machine, "describe", lambda: MACHINE | {"cores": 4, "sockets": 1, "last_level_caches": 1,
+                                                                    "governor": "none"})  # fmt: skip
+    lost, now, taken = {"two"}, [""], []
+
+    def take(name, arm, cell):
+        now[0] = cell.argv[1]
+        taken.append(now[0])
+        return lab.measure(name, arm, cell)
+
+    monkeypatch.setattr(session.machine, "stolen_since", lambda before, ticks: 0.5 if now[0] in lost else 0.0)
+    folder = (tmp_path / "compared" if kind == "compare" else tmp_path / "results") / "fake"
+    run = cli.conduct(lab.plan, folder, False, take)
+    assert run.lost() == ["two"] and not run.void and len(run.blocks("one", "ab")) == 2
+    assert taken.count("two") == 3 + 2 * 3 * 3, "each sample is tried again, then its round"
+    assert "left out, as the host spoilt each block" in capsys.readouterr().err
+    show.comparison(run, BASELINE)
+    assert "two" not in capsys.readouterr().out
+    lost |= {"one"}
+    monkeypatch.setattr(cli.samples, "new_path", lambda folder: folder / "later.jsonl")
+    with pytest.raises(LabError, match="decides nothing: the host spoilt each block: .*: one, two"):
+        cli.conduct(lab.plan, folder, False, take)
+
+
 def test_of_a_sample_that_ran_beside_another_only_what_was_stolen_counts(lab, monkeypatch):
     lab.plan = replace(lab.plan, kind="peers", beside=BASELINE)
     readings = cycle([50.0, 200.0])
