@@ -149,7 +149,8 @@ class Results:
         return self.folder / f"{run}.jsonl{archive.SUFFIX}"
 
     def add(self, run: Samples) -> None:
-        """Adds a complete run to the index and the summary, and one that decides nothing to the index."""
+        """Adds a complete run to the index and the summary, and one that decides nothing to the index alone, even if it
+        was in both."""
         name = run_of(run.path)
         self.index[name] = self.index.get(name, {}) | {
             "run": name,
@@ -160,6 +161,10 @@ class Results:
             "sha256": hashlib.sha256(samples.contents(run.path)).hexdigest(),
             **({"void": run.void} if run.void else {}),
         }
+        if run.void:
+            self.comparisons = [other for other in self.comparisons if run_of(other.path) != name]
+            for of in self.experiments.values():
+                of[:] = [other for other in of if run_of(other.path) != name]
         if not counts(run):
             return
         if run.plan.kind == "peers":

@@ -96,6 +96,20 @@ def test_a_run_that_is_kept_is_in_the_index_and_the_summary_and_a_newer_one_shor
     assert [verdict.word for run in known.experiments["x"] for verdict in run.verdicts] == ["GO", "GO"]
 
 
+def test_of_a_run_that_becomes_void_nothing_stays_published(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "PUBLISHED", {"scale"})
+    for name, run in (("x", samples(table_of(GATES), 1, [20])), ("peers-x", peers())):
+        run = Samples.load(written(run, tmp_path / name / "20260101T000000Z.jsonl"))
+        results.keep(run, tmp_path)
+        run.path = archive.expand(run.path)
+        run.declare_void("another library served")
+        known = Results.read(tmp_path)
+        assert known.experiments["x"] or known.comparisons
+        results.keep(run, tmp_path)
+        known = Results.read(tmp_path)
+        assert not known.experiments["x"] and not known.comparisons and "void" in known.index[results.run_of(run.path)]
+
+
 def test_what_is_read_is_written_again_as_it_was(tmp_path):
     for name, run in (("x", samples(table_of(GATES), 1, [20])), ("peers-x", peers())):
         results.keep(Samples.load(written(run, tmp_path / name / "20260101T000000Z.jsonl")), tmp_path)
