@@ -49,8 +49,11 @@ def pooled(file: Path) -> Samples:
     known = of_same_build(file.parent, run.plan, run.machine, before=file.stem) if run.plan.kind == "ab" else None
     if not known or remaining(run):
         return run
-    one = Samples.load(archive.expand(known))
+    path = archive.expand(known)
+    part = Path(shutil.copy(path, path.with_suffix(".part")))  # if this is interrupted, the run is as it was
+    one = Samples.load(part)
     one.absorb(run)
+    one.path = part.replace(path)
     file.unlink()
     return one
 
@@ -71,9 +74,11 @@ def merge(folder: Path, results: Path) -> list[Path]:
             raise LabError(f"{file} is of another kind than its folder says: {kind}")
     merged = []
     for file in files:
-        if any(file.stem in Samples.load(run).absorbed for run in runs(results / file.parent.name)):
-            continue  # merged before
         target = results / file.relative_to(folder / "results")
+        having = [run for run in runs(target.parent) if file.stem in Samples.load(run).absorbed]
+        if having:  # merged before
+            target.unlink(missing_ok=True)  # unless it was interrupted before the last step
+            continue
         here = [path for path in runs(target.parent) if path.name.startswith(file.stem)]
         if here and Samples.load(here[0]).absorbed and contents(here[0]).startswith(file.read_bytes()):
             continue

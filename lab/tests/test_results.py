@@ -244,6 +244,29 @@ def test_a_mean_of_cases_that_lost_different_blocks_is_open(tmp_path):
     assert until.needs(Samples.load(file)), "more blocks may decide it"
 
 
+@pytest.mark.parametrize("step", [(Samples, "add"), (Path, "unlink")])
+def test_a_merge_that_is_interrupted_is_done_again_whole(tmp_path, monkeypatch, step):
+    folder, ours = tmp_path / "packed", tmp_path / "results"
+    first, second = (
+        written(samples(table_of(GATES), day, [20]), folder / f"results/x/2026010{day}T000000Z.jsonl") for day in (1, 2)
+    )
+    results.keep(pack.pooled(pack.merge(folder, ours)[0]), ours)
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        archive.expand(runs(ours / "x")[0])  # which unlinks, too
+        patch.setattr(*step, interrupt)
+        pack.pooled(ours / f"x/{second.name}")
+    for file in pack.merge(folder, ours):
+        pack.pooled(file)
+    (path,) = runs(ours / "x")
+    run = Samples.load(path)
+    assert path.stem == first.stem and run.absorbed == {second.stem} and run.looks("case 0") == 2
+    assert len(run.blocks("case 0", "ab")) == 40
+
+
 # The project's own results.
 
 
