@@ -1,6 +1,7 @@
 """The arms of a comparison: every lane of hz3, every peer of `make peers`, and the limit."""
 
 import json
+import platform
 import re
 import shlex
 import subprocess
@@ -32,12 +33,18 @@ class Peer:
     env: dict[str, str]
     status: str
     mode: str = ""
+    sha256: str = ""  # of the file; older lists have none
 
     def arm(self, root: Path) -> Arm | None:
-        """The peer's arm, or None if it is not available."""
+        """The peer's arm, or None if it is not available.  glibc is the one that runs here now."""
         if self.name == "glibc":
-            return Arm(version=self.version, env=self.env)
-        return library_arm(Path(self.file).resolve(), root, self.version, self.env, self.mode) if self.file else None
+            return Arm(version=platform.libc_ver()[1], env=self.env)
+        if not self.file:
+            return None
+        arm = library_arm(Path(self.file).resolve(), root, self.version, self.env, self.mode)
+        if self.sha256 and arm.sha256 != self.sha256:
+            raise LabError(f"{self.file} has changed")
+        return arm
 
 
 def read(root: Path = ROOT) -> list[Peer]:
@@ -96,7 +103,7 @@ def choose(root: Path, lanes: Iterable[str], only: tuple[str, ...] = (), usual: 
         said[peer.name] = peer.status
         try:
             found[peer.name] = peer.arm(root)
-        except LabError as error:  # it was removed since its row was written
+        except LabError as error:  # it was removed or built anew since its row was written
             found[peer.name], said[peer.name] = None, f"{error}: make peers"
     limit = root / "out" / f"{LIMIT}.so"
     found[LIMIT] = library_arm(limit, root) if limit.is_file() else None

@@ -1,5 +1,6 @@
 """What the lab refuses before anything is built; the project's experiments; builds; subcommands; the ledger."""
 
+import platform
 import re
 import subprocess
 import sys
@@ -445,9 +446,10 @@ def test_every_verb_is_found_by_the_command():
 def test_peers_that_cannot_be_had_are_named(tmp_path):
     (tmp_path / "build/peers").mkdir(parents=True)
     (tmp_path / "build/peers/peers.json").write_text(
-        '[{"name": "glibc", "version": "2.36", "file": null, "env": {}, "status": "ok"},'
+        '[{"name": "glibc", "version": "0.1", "file": null, "env": {}, "status": "ok"},'
         ' {"name": "deleted", "version": "1", "file": "/none/x.so", "env": {}, "status": "ok"},'
         f' {{"name": "moody", "version": "1", "file": "{__file__}", "env": {{}}, "status": "ok", "mode": "caches on"}},'
+        f' {{"name": "anew", "version": "1", "file": "{__file__}", "env": {{}}, "status": "ok", "sha256": "0"}},'
         ' {"name": "gone", "version": "1", "file": null, "env": {}, "status": "no compiler"}]'
     )
 
@@ -457,6 +459,8 @@ def test_peers_that_cannot_be_had_are_named(tmp_path):
     found, missing = peers.arms(Builder())
     assert (found["moody"].mode, found["glibc"].mode) == ("caches on", "")
     assert found["glibc"].file is None and missing["gone"] == "no compiler" and "limit" in missing
+    assert found["glibc"].version == platform.libc_ver()[1], "of the libc that runs, not of the list"
+    assert missing["anew"] == f"{__file__} has changed: make peers"
     assert missing["deleted"] == "cannot read /none/x.so: No such file or directory: make peers"
     with pytest.raises(LabError, match="neither a lane nor a peer: nobody"):
         peers.arms(Builder(), ("nobody",))
