@@ -2,6 +2,7 @@
 
 Their inputs are made here, once, from fixed seeds.  Their scripts are in bench/programs."""
 
+import errno
 import os
 import random
 import shutil
@@ -15,12 +16,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from lab import ROOT, Json, LabError, build, measure
+from lab import ROOT, Json, LabError, Unfit, build, measure
 from lab.plan import Arm, Cell, digest
 from lab.stage import PATH, Command, Stage, answers_at, as_nobody, cost, found, free_port, quietly, served
 
 SCRIPTS, PREFIX = ROOT / "bench/programs", "program_"
 FILES = 24  # that nginx serves
+LEAST_FREE = 1 << 20  # bytes; with less the disk is full
 Program = Callable[[Stage], Json]
 Keep = Callable[[int, bytes], object]  # gets what a connection read, with its number
 
@@ -38,19 +40,7 @@ def redis(stage: Stage) -> Json:
     """Redis serves requests, sixteen at a time."""
     path = stage.path("redis")
     path.unlink(missing_ok=True)
-    asked = [
-        "-q",
-        "-n",
-        str(stage.work // 6),
-        "-P",
-        "16",
-        "-d",
-        "300",
-        "-r",
-        "50000",
-        "-t",
-        "set,get,lpush,lpop,sadd,hset",
-    ]
+    asked = f"-q -n {stage.work // 6} -P 16 -d 300 -r 50000 -t set,get,lpush,lpop,sadd,hset".split()
     command: Command = [found("redis-server"), "--port", "0", "--unixsocket", path, "--dir", stage.folder, "--save", ""]
     return served(
         stage, command, lambda: answers_at(path), lambda: quietly(found("redis-benchmark"), "-s", path, *asked)
@@ -92,11 +82,9 @@ def memcached(stage: Stage, keep: Keep = keep_nothing) -> Json:
 def postgres(stage: Stage, *asked: str, after: Callable[[], object] = lambda: None) -> Json:
     """PostgreSQL serves pgbench's transactions over four connections, or with other options; after that `after` may ask
     it more."""
-    data, user = stage.path("data"), as_nobody(stage)
+    user, asks = as_nobody(stage), ["-U", "lab", "-A", "trust", "--no-sync"]
+    data = stage.once("data", lambda folder: quietly(found("initdb"), "-D", folder, *asks, **user))
     pgbench: Command = [found("pgbench"), "-h", stage.folder, "-U", "lab", "-n", "postgres"]
-    fresh = not data.exists()
-    if fresh:
-        quietly(found("initdb"), "-D", data, "-U", "lab", "-A", "trust", "--no-sync", **user)
 
     def ready() -> bool:
         return subprocess.run([found("pg_isready"), "-q", "-h", stage.folder]).returncode == 0
@@ -264,6 +252,7 @@ def git(stage: Stage) -> Json:
 
 OURS = str(ROOT / ".venv/bin/python")  # which has the MODULES
 MODULES = {"duckdb": "duckdb", "espresso": "pyeda", "barnes": "rebound"}
+CLIENTS = {"redis": ["redis-benchmark"], "postgres": ["initdb", "pg_isready", "pgbench"]}
 PROGRAMS: dict[str, tuple[Program, str]] = {  # with the executable whose digest is recorded
     "redis": (redis, "redis-server"),
     "memcached": (memcached, "memcached"),
@@ -304,8 +293,8 @@ def check(cells: dict[str, Cell]) -> dict[str, str]:
         name = cell.group.removeprefix(PREFIX)
         if name not in PROGRAMS or len(cell.argv) != 2 or not cell.argv[1].isdigit():
             raise LabError(f"'{' '.join(cell.argv)}' is no program of lab/programs.py with a number")
-        file = shutil.which(PROGRAMS[name][1], path=PATH)
-        if not file or (name in MODULES and not find_spec(MODULES[name])):
+        file, *others = (shutil.which(of, path=PATH) for of in (PROGRAMS[name][1], *CLIENTS.get(name, ())))
+        if not file or not all(others) or (name in MODULES and not find_spec(MODULES[name])):
             missing.append(name)
         else:
             digests[cell.argv[0]] = digest(Path(file))
@@ -346,8 +335,10 @@ class Taker:
         what = f"{cell.argv[0].removeprefix(PREFIX)} under {name}"
         try:
             figures = program(Stage(self.folder, env, int(cell.argv[1])))
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise LabError(f"{what}: {error}") from None
+        except (LabError, OSError, subprocess.CalledProcessError) as error:
+            full = os.strerror(errno.ENOSPC) in str(error) or shutil.disk_usage(self.folder).free < LEAST_FREE
+            kind = Unfit if full or isinstance(error, Unfit) else LabError
+            raise kind(f"{what}: {'the disk is full: ' * full}{error}") from None
         processes = measure.check_testimony(what, testimony, name, arm, library)
         return {**figures, "processes": float(processes)}
 
@@ -374,7 +365,10 @@ class SideBySide:
         both, found = ((name, arm), (self.name, self.reference)), []
         with ThreadPoolExecutor(2) as pool:
             for halves in (self.halves, self.halves[::-1]):
-                found.append(list(pool.map(run, self.takers, halves, both)))
+                mine, beside = (pool.submit(run, *of) for of in zip(self.takers, halves, both, strict=True))
+                if error := beside.exception():  # which says nothing of the arm
+                    raise Unfit(f"beside {name}: {error}")
+                found.append((mine.result(), beside.result()))
         mine, others = zip(*found, strict=True)
         figures = {key: (mine[0][key] + mine[1][key]) / 2 for key in mine[0]}
         return {**figures, BESIDE: sum(of["cpu_s"] for of in others) / 2}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab import Json, LabError, measure
+from lab import Json, LabError, Unfit, measure
 
 POSTGRES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
 PATH = os.pathsep.join(["/usr/bin", os.environ.get("PATH", ""), "/usr/sbin", "/sbin", *POSTGRES])
@@ -34,18 +34,22 @@ class Stage:
     def path(self, name: str) -> Path:
         return self.folder / name
 
-    def once(self, name: str, make: Callable[[Path], None]) -> Path:
-        """An input file, made once for each amount of work."""
-        file = self.path(f"{self.work}-{name}")
+    def once(self, name: str, make: Callable[[Path], object]) -> Path:
+        """An input, made once for each amount of work.  No allocator is to blame if it cannot be made."""
+        file, part = self.path(f"{self.work}-{name}"), self.path(f"part-{name}")
         if not file.exists():
-            make(file)
+            try:
+                make(part)
+            except (LabError, OSError, subprocess.CalledProcessError) as error:
+                raise Unfit(f"{name} cannot be made: {error}") from None
+            part.rename(file)
         return file
 
 
 def found(program: str) -> str:
     path = shutil.which(program, path=PATH)
     if not path:
-        raise LabError(f"{program} is not installed: make setup FOR=programs")
+        raise Unfit(f"{program} is not installed: make setup FOR=programs")
     return path
 
 

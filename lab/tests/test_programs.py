@@ -154,6 +154,58 @@ def test_what_is_no_list_of_programs_is_refused(monkeypatch, tmp_path):
         programs.check({name: cell for name, cell in CELLS.items() if "duckdb" not in name})
 
 
+def test_what_loads_a_server_has_to_be_installed_too(monkeypatch):
+    which = shutil.which
+    monkeypatch.setattr(
+        programs.shutil, "which", lambda of, **where: of != "pgbench" and (which(of, **where) or "/bin/sh")
+    )
+    with pytest.raises(LabError, match="not installed: postgres: make setup FOR=programs"):
+        programs.check({"a": Cell(["program_postgres", "1"], "program_postgres")})
+
+
+def test_an_input_that_cannot_be_made_is_no_arm_s_failure_and_no_part_of_it_is_taken_for_it(tmp_path):
+    place = stage.Stage(tmp_path, {}, 1)
+
+    def half(file):
+        file.write_text("half")
+        raise OSError("it broke")
+
+    with pytest.raises(Unfit, match="x.c cannot be made: it broke"):
+        place.once("x.c", half)
+    assert place.once("x.c", lambda file: file.write_text("whole")).read_text() == "whole"
+
+
+@pytest.mark.parametrize("command, kind, said", [
+    ("exit 3", LabError, "^true under glibc: sh: ended with status 3$"),
+    ("echo No space left on device >&2; exit 1", Unfit, "^true under glibc: the disk is full: "),
+])  # fmt: skip
+def test_a_full_disk_is_no_arm_s_failure(tmp_path, monkeypatch, command, kind, said):
+    run = {"true": lambda place: stage.cost(place, ["sh", "-c", command])}
+    with programs.taker(run) as taker, pytest.raises(LabError, match=said) as caught:
+        taker("glibc", Arm(), Cell(["program_true", "1"], "program_true"))
+    assert type(caught.value) is kind
+    monkeypatch.setattr(programs, "LEAST_FREE", 1 << 80)
+    with programs.taker(run) as taker, pytest.raises(Unfit):
+        taker("glibc", Arm(), Cell(["program_true", "1"], "program_true"))
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_who_fails_beside_an_arm_ends_the_run_and_the_arm_is_not_blamed():
+    def fails(name, *_):
+        raise LabError(f"{name} broke")
+
+    def runs(*_):
+        return {"cpu_s": 1.0}
+
+    for takers, kind, said in (
+        ((runs, fails), Unfit, "beside peer: glibc broke"),
+        ((fails, runs), LabError, "peer broke"),
+    ):
+        with pytest.raises(LabError, match=said) as caught:
+            programs.SideBySide(takers, "glibc", Arm())("peer", Arm(), Cell(["x"]))
+        assert type(caught.value) is kind
+
+
 @pytest.mark.skipif(not JEMALLOC.exists(), reason="libjemalloc2 is not installed")
 @pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="redis-tools is not installed")
 def test_a_server_is_compared_on_two_allocators(tmp_path, monkeypatch):
