@@ -92,7 +92,7 @@ class Overview:
     """The ratios of lane scale, in cells whose program writes to its objects."""
 
     places: list[str]  # the machines, named by their number of processors
-    machines: list[str]  # their full names
+    machines: list[str]  # their full names: several machines, or settings of one, may be one place
     peers: int  # the number of peers
     rows: dict[str, Groups]  # for each figure, by ROWS
     programs: dict[str, Groups]  # for each figure, by PROGRAMS
@@ -101,20 +101,21 @@ class Overview:
     def of(cls, comparisons: list[Comparison]) -> "Overview":
         rows: dict[str, Groups] = {SPEED: defaultdict(dict), MEMORY: defaultdict(dict)}
         programs: dict[str, Groups] = {SPEED: defaultdict(dict), MEMORY: defaultdict(dict)}
-        machines, peers = {}, set()
+        machines: dict[str, dict[str, None]] = defaultdict(dict)  # the names in order
+        peers = set()
         for comparison in comparisons:
             place = place_of(comparison)
             for cell in filter(comparison.touches, comparison.cells):
                 name = group(comparison, cell)
                 for figure, ratio in against(comparison, cell, LANE):
-                    machines[place] = machine.name(comparison.run.machine)
+                    machines[place][machine.name(comparison.run.machine)] = None
                     peers.update(comparison.peers)
                     for groups, key in ((rows, row(name)), (programs, program(name))):
                         groups[figure][key].setdefault(place, []).append(ratio)
         places = sorted(machines, key=lambda place: int(place.split()[0]))
         return cls(
             places,
-            [machines[place] for place in places],
+            [name for place in places for name in machines[place]],
             len(peers),
             {f: {w: g[w] for w in ROWS if w in g} for f, g in rows.items()},
             programs,

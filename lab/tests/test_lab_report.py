@@ -510,6 +510,15 @@ def test_the_two_slowest_programs_and_the_largest_are_named_each_by_its_worst_ma
     ]
 
 
+def test_every_machine_and_setting_that_is_in_a_mean_is_named():
+    runs = [peers(), peers(), peers(name="peers-other")]
+    for run, pages in zip(runs, ("madvise", "madvise", "always"), strict=True):
+        run.machine = run.machine | {"thp": f"[{pages}] never"}
+    found = overview.Overview.of([comparison.Comparison(run) for run in runs])
+    assert found.places == ["4 CPUs"]
+    assert found.machines == [f"A CPU, 4 CPUs, huge pages {pages}" for pages in ("madvise", "always")]
+
+
 def test_the_readme_leaves_out_objects_that_nobody_touches():
     of_all, of_some, of_none = (
         overview.Overview.of([comparison.Comparison(peers(untouched=cell)) for cell in untouched])
