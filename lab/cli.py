@@ -136,7 +136,7 @@ def conduct(
 
 def void_if_lost(run: samples.Samples) -> None:
     """Without a sound block of each cell an experiment decides nothing.  A comparison leaves such a cell out."""
-    lost = run.lost()
+    lost = [] if run.void else run.lost()
     said = (
         f"the host spoilt each block: it took more than {100 * samples.STOLEN:g} % of the time, or moved the "
         f"processors: {', '.join(lost)}"
@@ -377,7 +377,7 @@ def merge_verb(folder: Path) -> None:
     """Add the results of a packed FOLDER to the others."""
     for file in pack.merge(folder, RESULTS):
         run = pack.pooled(file)
-        if not session.remaining(run):
+        if run.void or not session.remaining(run):
             void_if_lost(run)
             results.keep(run, RESULTS)
         show.console.print(f"merged {run.path.relative_to(RESULTS)}")

@@ -47,7 +47,7 @@ def pooled(file: Path) -> Samples:
     """The run in the file; or, if there is another of the same build on the same machine, that one with its samples."""
     run = Samples.load(file)
     known = of_same_build(file.parent, run.plan, run.machine, before=file.stem) if run.plan.kind == "ab" else None
-    if not known or remaining(run):
+    if not known or run.void or remaining(run):
         return run
     path = archive.expand(known)
     part = Path(shutil.copy(path, path.with_suffix(".part")))  # if this is interrupted, the run is as it was

@@ -15,7 +15,7 @@ if sys.version_info < (3, 11):
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from lab import LabError, machine, measure, samples, session, text_of  # noqa: E402
+from lab import LabError, NotServed, machine, measure, samples, session, text_of  # noqa: E402
 from lab.plan import NOT_A_PLAN, Plan, digest  # noqa: E402
 
 
@@ -35,6 +35,8 @@ def opened(plan: Plan, path: Path) -> samples.Samples:
     if not path.stat().st_size:
         return samples.Samples.create(path, plan, facts)
     run = samples.Samples.load(path)
+    if run.void:
+        raise LabError(f"{path} decides nothing: {run.void}")
     if not machine.same(facts, run.machine):
         raise LabError(f"{path} was begun on another machine")
     if session.remaining(run):
@@ -98,7 +100,12 @@ def main() -> None:
         folder = HERE / "results" / file.stem
         path = samples.newest_path(folder) if any(folder.glob("*.jsonl")) else samples.new_path(folder)
         with samples.alone(path):
-            conduct(file.stem, opened(plan, path), taker, deadline)
+            run = opened(plan, path)
+            try:
+                conduct(file.stem, run, taker, deadline)
+            except NotServed as error:
+                run.declare_void(str(error).replace(f"{HERE}/", ""))
+                raise
 
 
 measure.interrupt_on_every_end()

@@ -14,6 +14,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from synthetic import MACHINE, experiment
 
 from lab import (
@@ -438,6 +439,24 @@ def test_a_packed_folder_goes_on_where_it_stopped(lab, tmp_path):
     assert run_packed(folder).returncode == 0
     (file,) = folder.glob("results/x/*.jsonl")
     assert not session.remaining(Samples.load(file))
+
+
+def test_what_another_library_served_in_a_packed_folder_decides_nothing_there_and_here(lab, tmp_path, monkeypatch):
+    folder, whole = tmp_path / "packed", (lab.root / "out/fake").read_text()
+    other = LINE.format(CONFIG.format(9))
+    lab.program(
+        f"[ -e {folder}/go ] || [ $(cat {folder}/results/x/*.jsonl | wc -l) -lt 20 ] || exec bash -c '{other}'\n{whole}"
+    )
+    pack.pack(folder, {"x": replace(lab.plan, programs=lab.programs)}, lab.root)
+    assert "a flag did not take" in run_packed(folder).stderr
+    (folder / "go").touch()
+    (file,) = folder.glob("results/x/*.jsonl")
+    before = file.read_text()
+    assert "decides nothing: " in run_packed(folder).stderr and file.read_text() == before
+    monkeypatch.setattr(cli, "RESULTS", tmp_path / "results")
+    assert CliRunner().invoke(cli.main, ["merge", str(folder)], catch_exceptions=False).exit_code == 0
+    ((_, line),) = results.Results.read(tmp_path / "results").index.items()
+    assert "a flag did not take" in line["void"] and str(tmp_path) not in line["void"]
 
 
 def test_a_packed_folder_ends_in_time_and_goes_on(lab, tmp_path):
