@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.table import Table
 
 from lab import ROOT, Json, LabError, build, measure, peers, planning, results, text_of
-from lab.plan import Plan
+from lab.plan import Arm, Cell, Plan
 
 KEPT = results.FOLDER / "handovers.json"  # what the last count of cells found, for docs/results/peers.md
 SHARE, LEAST = 0.02, 1000  # of a cell's iterations: this share, but so many or all
@@ -77,10 +77,10 @@ def part_of(threads: int) -> Callable[[re.Match[str]], str]:
 
 def count(counter: Path, threads: int, argv: list[str]) -> Count:
     """Makes one run, with as many heaps as on a machine with a core for each thread."""
-    more = {"LD_PRELOAD": str(counter), "HZ3_HEAPS": str(max(4, 2 * threads))}
-    succeeded, said = build.outcome([str(ROOT / "out" / argv[0]), *argv[1:]], shlex.join(argv), **more)
+    env = measure.environment(Arm(), Cell(argv, env={"HZ3_HEAPS": str(max(4, 2 * threads))}), [counter], keep=())
+    said = measure.execute([str(ROOT / "out" / argv[0]), *argv[1:]], env, shlex.join(argv)).stderr
     line = re.search(r"^handovers: (.*)$", said, re.MULTILINE)
-    if not succeeded or not line:
+    if not line:
         raise LabError(f"{shlex.join(argv)}: {said[-1000:]}")
     figures = {name: int(number) for name, number in measure.words(line[1]).items()}
     mallocs = figures["mallocs"]

@@ -22,7 +22,8 @@ FEW = 1000  # iterations of each thread in the shorter of two counts
 OPERATIONS = 8e6  # of all threads in the longer one, if that is three times the shorter
 TIMEOUT = 900  # seconds; only a program that hangs takes longer
 OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # an observation box's line on stderr
-TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_")  # not inherited by any arm
+# Not inherited by any arm.
+TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_", "PYTHONMALLOC")
 WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and not stored, as they are the same in each sample
 
 

@@ -50,6 +50,20 @@ def test_what_passes_from_thread_to_thread_is_counted(counter):
     assert abs(once - again) < 0.3 * once
 
 
+def test_settings_from_outside_reach_no_count(tmp_path, monkeypatch):
+    program = tmp_path / "out/fake"
+    program.parent.mkdir()
+    words = " ".join(f"written_{kind}=1 fetched_{kind}=1" for kind in handovers.KINDS)
+    program.write_text(
+        f'#!/bin/sh\necho "handovers: mallocs=$HZ3_HEAPS {words}" >&2\nexit "${{HZ3_THREAD_CACHE:-0}}"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(handovers, "ROOT", tmp_path)
+    monkeypatch.setenv("HZ3_HEAPS", "1")
+    monkeypatch.setenv("HZ3_THREAD_CACHE", "1")
+    assert handovers.count(tmp_path / "none.so", 3, ["fake"]).written["heads"] == 1 / 6
+
+
 def test_a_program_that_fails_is_an_error(counter):
     with pytest.raises(LabError, match="bench_prodcons"):
         handovers.count(counter, 2, ["bench_prodcons"])

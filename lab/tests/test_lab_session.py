@@ -530,6 +530,7 @@ def test_what_tunes_allocators_comes_from_the_arm_and_the_cell_alone(tools, lab,
         "mimalloc_verbose",
         "BENCH_MODE",
         "LD_BIND_NOW",
+        "PYTHONMALLOC",
     )
     for name in foreign:
         monkeypatch.setenv(name, "1")
