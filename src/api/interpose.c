@@ -23,25 +23,46 @@ const char hz3_interpose;
 /* From <linux/seccomp.h>, which is not installed where libc is musl. */
 enum { MODE_STRICT = 1, MODE_FILTER, SET_MODE_STRICT = 0, SET_MODE_FILTER, FOR_ALL_THREADS = 1 };
 
+enum { LEARN_TRIES = 100 }; /* a ms each: another thread may be asking the system for memory */
+
 static void learn(void)
 {
     hz3_gate_enter_at_last();
-    hz3_learn();
+    for (int i = 0; !hz3_learn() && i < LEARN_TRIES; i++) hz3_os_sleep(1);
     hz3_gate_leave();
     hz3_os_page_price(); /* asks for the exact time, which may be a system call even where there is a vDSO */
 }
 
 /* A filter may punish clone, openat and fstat.  So before it is there hz3 reads its files and closes its copy of
  * stderr; from then on the threads that it binds start no background thread, read no files, and do not ask which file
- * stderr is.  Without a filter every call that hz3 needs is allowed, whatever privileges the program gave up. */
-static void filter_comes(bool all_threads)
+ * stderr is.  A thread that is at such calls for hz3 finishes them before a filter binds it, too.  Without a filter
+ * every call that hz3 needs is allowed, whatever privileges the program gave up.  Returns whether it is the first. */
+static bool filter_comes(bool all_threads)
 {
     hz3_ensure_started();
-    if (!hz3_sandboxed() && getpid() == hz3_os.pid) {
+    if (hz3_sandbox_binds_child()) return false;
+    bool first = hz3_get(hz3_sandbox) == HZ3_SANDBOX_NONE;
+    if (!hz3_sandboxed()) {
         learn();
         hz3_os_forget_stderr();
     }
-    if (hz3_sandbox_enter(all_threads) && all_threads) hz3_reclaim_forbid_background();
+    if (all_threads) {
+        hz3_gate_close();
+        hz3_gate_drain();
+    }
+    hz3_sandbox_enter(all_threads);
+    if (all_threads) {
+        hz3_gate_open();
+        hz3_reclaim_forbid_background();
+    }
+    return first;
+}
+
+/* The first filter was refused. */
+static void no_filter_came(bool all_threads)
+{
+    hz3_sandbox_set(false);
+    if (all_threads) hz3_reclaim_permit_background();
 }
 
 /* Without a filter the call fails: so a program asks whether the kernel knows filters. */
@@ -53,8 +74,10 @@ static int prctl_heard(int operation, ...)
     for (int i = 0; i < 4; i++) words[i] = va_arg(list, unsigned long);
     va_end(list);
     bool filter = words[0] == MODE_STRICT || (words[0] == MODE_FILTER && words[1]);
-    if (operation == PR_SET_SECCOMP && filter) filter_comes(false);
-    return (int)syscall(SYS_prctl, operation, words[0], words[1], words[2], words[3]);
+    bool first = operation == PR_SET_SECCOMP && filter && filter_comes(false);
+    int result = (int)syscall(SYS_prctl, operation, words[0], words[1], words[2], words[3]);
+    if (first && result) no_filter_came(false);
+    return result;
 }
 
 /* libc has no function for seccomp(2), so programs and libseccomp make the call by this one. */
@@ -66,8 +89,11 @@ __attribute__((unused)) static long syscall_heard(long number, ...)
     for (int i = 0; i < 6; i++) words[i] = va_arg(list, long);
     va_end(list);
     bool filter = words[0] == SET_MODE_STRICT || (words[0] == SET_MODE_FILTER && words[2]);
-    if (unlikely(number == SYS_seccomp) && filter) filter_comes(words[1] & FOR_ALL_THREADS);
-    return hz3_os_syscall(number, words);
+    bool first = unlikely(number == SYS_seccomp) && filter && filter_comes(words[1] & FOR_ALL_THREADS);
+    long result = hz3_os_syscall(number, words);
+    if (unlikely(first) && result)
+        no_filter_came(words[1] & FOR_ALL_THREADS); /* or the number of a thread that refused */
+    return result;
 }
 
 /* Locked memory stays resident, so from now on hz3 keeps little free memory.  Also if a child of vfork calls this: it

@@ -86,9 +86,11 @@ void hz3_learn_now(void)
     hz3_unlock(&hz3_pages_lock);
 }
 
-void hz3_learn(void)
+bool hz3_learn(void)
 {
-    if (hz3_get(have_read) || !hz3_trylock(&hz3_pages_lock)) return;
+    if (hz3_get(have_read)) return true;
+    if (!hz3_trylock(&hz3_pages_lock)) return false;
     hz3_learn_locked();
     hz3_unlock(&hz3_pages_lock);
+    return true;
 }

@@ -189,7 +189,7 @@ void hz3_os_after_fork(void)
     thread = 0;
     hz3_os.parent = hz3_os.pid;
     hz3_os.pid = getpid();
-    hz3_sandbox_after_fork(bound);
+    hz3_sandbox_set(bound);
 }
 
 HZ3_INLINE enum hz3_map_result map(uintptr_t at, size_t bytes, int protection, int how)

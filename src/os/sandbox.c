@@ -19,17 +19,20 @@ bool hz3_sandboxed(void)
 }
 
 /* After the first filter even getpid may be forbidden. */
-bool hz3_sandbox_enter(bool all_threads)
+bool hz3_sandbox_binds_child(void)
 {
     if (!hz3_sandboxed() && getpid() != hz3_os.pid) {
         hz3_set(child_bound, 1);
         syscall(SYS_set_tid_address, &child_bound);
     }
-    if (hz3_get(child_bound)) return false;
+    return hz3_get(child_bound);
+}
+
+void hz3_sandbox_enter(bool all_threads)
+{
     bound = true;
     if (all_threads || hz3_get(hz3_sandbox) != HZ3_SANDBOX_ALL)
         hz3_set(hz3_sandbox, all_threads ? HZ3_SANDBOX_ALL : HZ3_SANDBOX_SOME);
-    return true;
 }
 
 void hz3_sandbox_join(void)
@@ -37,7 +40,7 @@ void hz3_sandbox_join(void)
     if (hz3_get(hz3_sandbox) == HZ3_SANDBOX_NONE) joined_free = true;
 }
 
-void hz3_sandbox_after_fork(bool is_bound)
+void hz3_sandbox_set(bool is_bound)
 {
     bound = is_bound;
     hz3_set(child_bound, 0);

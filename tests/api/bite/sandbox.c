@@ -2,6 +2,8 @@
  * privileges changes nothing, nor does a filter of another thread, or of a child of vfork, which has its parent's
  * memory: an idle process still gives memory back.  A thread that is bound starts no thread and opens no file. */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,6 +145,28 @@ static void be_bound_and_start_threads(void *by_prctl)
     burst();
 }
 
+static void *stay(void *unused)
+{
+    free(forget(malloc(100)));
+    pthread_barrier_wait(&turn);
+    return unused;
+}
+
+/* There is no filter without a program. */
+static void a_refused_filter_changes_nothing(void *all_threads)
+{
+    struct sock_fprog none = {0};
+    CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
+    pthread_t other = start_thread(stay, NULL);
+    if (all_threads)
+        CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &none) == -1);
+    else
+        CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &none, 0, 0) == -1);
+    burst_and_idle();
+    pthread_barrier_wait(&turn);
+    join_thread(other);
+}
+
 /* A child that libc does not know of. */
 static void be_bound_in_a_clone(void *unused)
 {
@@ -182,6 +206,8 @@ int main(int argc, char **argv)
     expect_success(in_child(beside_a_bound_thread, NULL), 30);
     expect_success(in_child(be_bound_and_start_threads, NULL), 30);
     expect_success(in_child(be_bound_and_start_threads, argv), 30);
+    expect_success(in_child(a_refused_filter_changes_nothing, NULL), 30);
+    expect_success(in_child(a_refused_filter_changes_nothing, argv), 30);
     expect_success(in_child(be_bound_in_a_clone, NULL), 30);
     return 0;
 }
