@@ -12,7 +12,7 @@ static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
  * emptied a pass earlier. */
 static HZ3_ATOMIC(uint8_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_STASH_CLASSES];
-_Static_assert(HZ3_NUM_SHARDS > 63 || sizeof stashes + sizeof seen < 2500 * 1000, "work order S144: below 2.5 MB");
+_Static_assert(HZ3_NUM_SHARDS > 63 || sizeof stashes + sizeof seen < 2500000, "work order S144: below 2.5 MB");
 
 /* How many stashes may hold something: the shards after them never had a thread. */
 static unsigned owners(void)
@@ -30,7 +30,7 @@ void hz3_owner_stash_start(void)
     size_t wanted = hz3_options.OWNER_STASH_INSTANCES;
     hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
     if (HZ3_S144_SETTABLE && wanted != HZ3_OPTION_AUTO)
-        for (hz3_instances_set = 1; 2 * hz3_instances_set <= hz3_min(wanted, HZ3_INSTANCES_MAX);)
+        for (hz3_instances_set = 1; (size_t)2 * hz3_instances_set <= hz3_min(wanted, HZ3_INSTANCES_MAX);)
             hz3_instances_set *= 2;
 }
 

@@ -21,7 +21,7 @@
 const char hz3_interpose;
 
 /* From <linux/seccomp.h>, which is not installed where libc is musl. */
-enum { MODE_STRICT = 1, MODE_FILTER, SET_MODE_STRICT = 0, SET_MODE_FILTER, FOR_ALL_THREADS = 1 };
+enum { MODE_STRICT = 1, MODE_FILTER = 2, SET_MODE_STRICT = 0, SET_MODE_FILTER = 1, FOR_ALL_THREADS = 1 };
 
 enum { LEARN_TRIES = 100 }; /* a ms each: another thread may be asking the system for memory */
 

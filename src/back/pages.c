@@ -49,7 +49,9 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         if (over || !hz3_pages_may_help((granules + align_granules - 1) << HZ3_GRANULE_SHIFT, more)) return NULL;
         bool gave_back = !again && give_back();
         if (!waits && !gave_back) return NULL;
-        if (waits && waits--) hz3_pages_await_purge();
+        if (!waits) continue;
+        waits--;
+        hz3_pages_await_purge();
     }
 }
 

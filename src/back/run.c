@@ -110,7 +110,7 @@ static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want
     size_t size = hz3_class_size(run->cls);
     HZ3_ATOMIC(uint64_t) *words = free_words(run);
     unsigned got = 0, bump = hz3_get(run->bump);
-    for (unsigned w = 0; w * WORD < bump && got < want; w++) {
+    for (size_t w = 0; w * WORD < bump && got < want; w++) {
         uint64_t bits = hz3_get(words[w]), left = bits;
         uintptr_t first = run->start + w * WORD * size;
         for (; left && got < want; left &= left - 1) objects[got++] = (void *)(first + lowest(left) * size);

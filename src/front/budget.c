@@ -37,7 +37,7 @@ static size_t capacity_bytes(unsigned cls, unsigned slots)
 
 static size_t store_bytes(unsigned cls, unsigned magazines)
 {
-    return magazines * hz3_class_info[cls].load * hz3_class_size(cls);
+    return (size_t)magazines * hz3_class_info[cls].load * hz3_class_size(cls);
 }
 
 static void give_up(struct hz3_thread *self, size_t bytes)

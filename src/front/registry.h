@@ -39,4 +39,4 @@ void *hz3_registry_memory(struct hz3_registry_entry *entry);
 /* In a forked child: only this entry is left, or none if it is NULL.  Does not write to the others. */
 void hz3_registry_keep(struct hz3_registry_entry *own);
 /* Its thread has a new number, and so has to take its entry's mutex anew. */
-void hz3_registry_hold(struct hz3_registry_entry *own);
+void hz3_registry_hold(struct hz3_registry_entry *entry);

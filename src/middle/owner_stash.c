@@ -105,7 +105,7 @@ static unsigned count(unsigned owner, unsigned cls)
 HZ3_INLINE bool push(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);
-    size_t after = hz3_owner_stash_in_flight(owner) + chain.nodes * booking[cls].bytes + UNBOOKED_BYTES;
+    size_t after = hz3_owner_stash_in_flight(owner) + (size_t)chain.nodes * booking[cls].bytes + UNBOOKED_BYTES;
     /* Several threads may see room for their bytes at the same time, and each use it. */
     return after <= hz3_heap_in_flight_max(owner) && put(&stashes[owner], cls, chain, hz3_max(max, 1u));
 }

@@ -54,7 +54,7 @@ static bool next_mapping(struct file *list, struct hz3_mapping *mapping)
     mapping->start = hex(list, &c);
     if (c != '-') return false;
     mapping->end = hex(list, &c);
-    char rights[5]; /* rwxp, and a space */
+    char rights[5] = {0}; /* rwxp, and a space */
     for (int i = 0; i < 5; i++) rights[i] = (char)next_byte(list);
     mapping->readable = rights[0] == 'r';
     mapping->writable = rights[1] == 'w';
