@@ -67,7 +67,7 @@ static bool parse(const struct kind *kind, const char *text, size_t *value)
 static bool is_file(const char *text, size_t *value)
 {
     *value = 0;
-    return *text && strlen(text) < sizeof hz3_options.stats_file.path / 2;
+    return *text && strlen(text) < HZ3_NAME_BYTES;
 }
 
 static const struct kind file = {.takes = "the name of a file", .parse = is_file};
@@ -165,13 +165,12 @@ static const char *chosen(const struct option *option)
     return text && parse(option->kind, text, &ignored) ? text : standard_of(option);
 }
 
-/* Absolute, since the program may change its directory. */
+/* Absolute, since the program may change its directory; or, where that has no path, as it is. */
 static void keep_file(struct hz3_file *file, const char *name)
 {
     struct hz3_text path = {file->path, sizeof file->path, 0};
-    char folder[sizeof file->path / 2];
-    bool relative = *name != '/' && getcwd(folder, sizeof folder);
-    hz3_print(&path, "%s%s", relative ? folder : "", relative ? "/" : "");
+    path.length = *name == '/' ? 0 : hz3_os_folder(file->path, sizeof file->path - HZ3_NAME_BYTES - 1);
+    if (path.length) hz3_print(&path, "/");
     file->folder = path.length;
     hz3_print(&path, "%s", name);
 }
@@ -296,6 +295,13 @@ static bool is_option(const char *variable)
     return false;
 }
 
+static void warn_of_folder(const struct hz3_file *file)
+{
+    if (*file->path && *file->path != '/')
+        line("hz3: warning: %s goes to the folder that is current then: the path of this one is too long or unknown\n",
+             file->path, "", "", "");
+}
+
 void hz3_options_report(void)
 {
     char **variables = getauxval(AT_SECURE) ? NULL : environ; /* values that secure_getenv hides are not printed */
@@ -316,6 +322,8 @@ void hz3_options_report(void)
                  text && *source == 'e' ? text : standard_of(&options[i]), effective(&options[i], buf, sizeof buf),
                  source);
     }
+    warn_of_folder(&hz3_options.stats_file);
+    warn_of_folder(&hz3_options.profile_file);
 }
 
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file)

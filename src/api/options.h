@@ -14,9 +14,10 @@ enum { HZ3_STATS_STDERR = 1, HZ3_STATS_EXPLAIN = 2, HZ3_STATS_FILE = 4 }; /* the
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has chosen a value. */
 #define HZ3_OPTION_AUTO SIZE_MAX
 /* %p in the path stands for the process's number; %@N for nothing in process N, and in others for .NAME-PID. */
+enum { HZ3_NAME_BYTES = 256, HZ3_PATH_BYTES = 2048 };
 struct hz3_file {
-    char path[512]; /* absolute */
-    size_t folder;  /* how many bytes of it hz3 put before the option's value; in them % is an ordinary character */
+    char path[1024 + 1 + HZ3_NAME_BYTES]; /* absolute, where the folder is known */
+    size_t folder; /* how many bytes of it hz3 put before the option's value; in them % is an ordinary character */
 };
 struct hz3_options {
 #define HZ3_OPTION(name, kind, change, standard, small, meaning) size_t name;
@@ -39,7 +40,6 @@ const size_t *hz3_options_find(const char *name);
 int hz3_options_set(const size_t *option, size_t value);
 extern struct hz3_lock hz3_options_lock; /* held while options are read or set by name; taken outside the gate */
 /* Writes the file's name for this process into buf, and returns it. */
-enum { HZ3_PATH_BYTES = 1024 };
 const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES]);
 /* Warns that the file cannot be written; errno says why. */
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file);

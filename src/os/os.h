@@ -112,6 +112,9 @@ long hz3_os_read(int fd, void *buf, size_t size);
 void hz3_os_close(int fd);
 /* Reads a small file whole into buf, NUL-terminated; returns its length, or -errno.  Only while not hz3_sandboxed. */
 long hz3_os_read_file(const char *path, char *buf, size_t size);
+/* The path of the current folder, with a NUL; returns its length.  0: it has none, or a longer one.  (libc's getcwd
+ * would look for one, and allocate.)  Only while not hz3_sandboxed. */
+size_t hz3_os_folder(char *buf, size_t size);
 /* Whether a file that failed so may be read later: there was no descriptor left, or no memory. */
 bool hz3_os_may_pass(long error);
 /* Says, where HZ3_VERBOSE is on, that a figure of the system cannot be read (error: -errno) or makes no sense, and that

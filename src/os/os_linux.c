@@ -383,6 +383,12 @@ long hz3_os_read_file(const char *path, char *buf, size_t size)
     return length;
 }
 
+size_t hz3_os_folder(char *buf, size_t size)
+{
+    long bytes = call(SYS_getcwd, (long)buf, (long)size, 0, 0);
+    return bytes > 1 && *buf == '/' ? (size_t)bytes - 1 : 0; /* else the folder is out of this root's reach */
+}
+
 bool hz3_os_may_pass(long error)
 {
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM;

@@ -85,7 +85,7 @@ bool hz3_os_append(const char *path, const char *text, size_t length)
 
 bool hz3_os_can_append(const char *path)
 {
-    char folder[1024];
+    char folder[2048];
     const char *slash = strrchr(path, '/');
     struct stat what;
     if (stat(path, &what) == 0 && S_ISDIR(what.st_mode)) {
@@ -93,8 +93,9 @@ bool hz3_os_can_append(const char *path)
         return false;
     }
     if (access(path, W_OK) == 0) return true;
-    if (errno != ENOENT || !slash || (size_t)(slash - path) >= sizeof folder) return false;
-    hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s/", (int)(slash - path), path);
+    size_t length = slash ? (size_t)(slash + 1 - path) : 1;
+    if (errno != ENOENT || length >= sizeof folder) return false;
+    hz3_print(&(struct hz3_text){folder, sizeof folder, 0}, "%.*s", (int)length, slash ? path : ".");
     return access(folder, W_OK | X_OK) == 0;
 }
 

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -109,6 +111,39 @@ static void prints_statistics_at_exit(void)
     CHECK(line_has(said, "] refills by source", "fresh_run="));
 }
 
+/* Folders within each other, beginning with one of /tmp. */
+static void go_down(char top[], int levels, const char *name)
+{
+    CHECK(mkdtemp(top) != NULL && chdir(top) == 0);
+    for (int i = 0; i < levels; i++) CHECK(mkdir(name, 0700) == 0 && chdir(name) == 0);
+}
+
+static void go_up(const char *top, int levels, const char *name)
+{
+    for (int i = 0; i < levels; i++) CHECK(chdir("..") == 0 && rmdir(name) == 0);
+    CHECK(chdir("/") == 0 && rmdir(top) == 0);
+}
+
+/* libc's getcwd allocates where the kernel has no path of the folder, or one too long for it. */
+static void starts_in_a_deep_folder(void)
+{
+    static const int depths[] = {3, 25};
+    char name[201], written[1300];
+    memset(name, 'd', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    for (size_t i = 0; i < COUNT_OF(depths); i++) {
+        char top[] = "/tmp/hz3-deep-XXXXXX";
+        go_down(top, depths[i], name);
+        const char *said = said_with("HZ3_STATS=explain", NULL), *explain = strstr(said, "] hz3 explain ");
+        CHECK((strstr(said, "hz3: warning: hz3.%p goes to the folder that is current then") != NULL) ==
+              (depths[i] > 3));
+        CHECK(strstr(said, "cannot write") == NULL);
+        CHECK(explain != NULL && sscanf(explain, "] hz3 explain %1299s says", written) == 1);
+        CHECK((*written == '/') == (depths[i] == 3) && unlink(written) == 0);
+        go_up(top, depths[i], name);
+    }
+}
+
 enum { BUSY_ROUNDS = 1000, BUSY_OBJECTS = 40 }; /* more objects than one magazine holds, and fewer than two */
 
 static void be_busy(void)
@@ -148,5 +183,6 @@ int main(int argc, char **argv)
     accepts_good_values();
     names_every_option_and_its_source();
     prints_statistics_at_exit();
+    starts_in_a_deep_folder();
     says_where_refills_came_from();
 }
