@@ -116,7 +116,7 @@ static bool explains(void)
 
 static output *place_of_stats(void)
 {
-    return hz3_options.STATS & HZ3_STATS_FILE ? append_stats : hz3_os_stderr;
+    return hz3_options.STATS & HZ3_STATS_FILE && !hz3_sandboxed() ? append_stats : hz3_os_stderr;
 }
 
 void hz3_report_stats(void)
@@ -246,9 +246,13 @@ static void write_last_profile(void)
 
 static void report_last(void)
 {
+    static const char bound[] = "hz3: warning: no heap profile: the program's seccomp filter may forbid to write one\n";
     flush_stdout();
     if (hz3_options.STATS) write_stats(place_of_stats(), explains());
-    if (profiles) write_last_profile();
+    if (profiles && hz3_sandboxed())
+        hz3_os_stderr(bound, sizeof bound - 1);
+    else if (profiles)
+        write_last_profile();
 }
 
 /* Warns at the start of a file that cannot be written: a warning at exit may go unseen. */

@@ -75,6 +75,15 @@ static struct program_run statistics_of(const char *what, const char *how)
     return run;
 }
 
+/* It may open no file. */
+static void warns_that_there_is_no_profile(void)
+{
+    struct program_run run = run_program((const char *const[]){"/proc/self/exe", "locks_itself_in", NULL},
+                                         (const char *const[]){"HZ3_PROFILE=1", NULL}, 10);
+    CHECK(WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0);
+    CHECK(strncmp(run.err, "hz3: warning: no heap profile: ", strlen("hz3: warning: no heap profile: ")) == 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) {
@@ -89,6 +98,8 @@ int main(int argc, char **argv)
     statistics_of("closes_stderr", "HZ3_STATS=explain");
     statistics_of("closes_all_others", "HZ3_STATS=explain");
     statistics_of("locks_itself_in", "HZ3_STATS=explain");
+    statistics_of("locks_itself_in", "HZ3_STATS=./of.txt");
+    warns_that_there_is_no_profile();
     statistics_of("another_holds_stdout", "HZ3_STATS=explain");
     statistics_of("has_little_stack", "HZ3_STATS=1");
 }
