@@ -18,6 +18,9 @@ HZ3_INLINE void *hz3_hand_out(void *p, unsigned cls, size_t size)
 /* The class of the object or block that starts at p, also in a zone: a size class or LARGE.  NONE: p is not hz3's, and
  * the option says to hand it to the next allocator.  Ends the process on any other pointer. */
 unsigned hz3_block_class(const void *p, const struct hz3_call *call);
+/* Looks the next allocator's functions up, for which the loader's lock is taken: at the start, since later a thread may
+ * hold that lock, in a library's constructor, and wait for the one that frees. */
+void hz3_foreign_start(void);
 /* free and realloc of the next allocator, for a block of its own. */
 void hz3_free_foreign(void *p, const struct hz3_call *call);
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call);

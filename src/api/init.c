@@ -1,5 +1,6 @@
 #include "api/init.h"
 
+#include "api/entry.h"
 #include "api/options.h"
 #include "api/report.h"
 #include "back/arena.h"
@@ -109,6 +110,7 @@ __attribute__((constructor(101))) static void constructed(void)
         hz3_learn();
         hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }
+    if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_LIBC) hz3_foreign_start();
     hz3_options_report();
     hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     hz3_report_start();

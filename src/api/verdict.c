@@ -68,17 +68,32 @@ HZ3_COLD void hz3_block_has_other_size(const void *p, const void *from)
 
 /* ---- the next allocator's blocks ---- */
 
+static HZ3_ATOMIC(void *) free_next, realloc_next, size_next;
+
+static void *found(HZ3_ATOMIC(void *) * next, const char *name)
+{
+    if (unlikely(!hz3_get(*next))) hz3_set(*next, dlsym(RTLD_NEXT, name));
+    return hz3_get(*next);
+}
+
+void hz3_foreign_start(void)
+{
+    found(&free_next, "free");
+    found(&realloc_next, "realloc");
+    found(&size_next, "malloc_usable_size");
+}
+
 void hz3_free_foreign(void *p, const struct hz3_call *call)
 {
     if (unlikely(hz3_empty_free(p))) return;
-    void (*next)(void *) = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+    void (*next)(void *) = (void (*)(void *))found(&free_next, "free");
     if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
     next(p);
 }
 
 void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
 {
-    void *(*next)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
+    void *(*next)(void *, size_t) = (void *(*)(void *, size_t))found(&realloc_next, "realloc");
     if (!next) hz3_misuse_by(call, HZ3_FOREIGN, p, HZ3_CLASS_NONE);
     return next(p, size);
 }
@@ -86,7 +101,7 @@ void *hz3_realloc_foreign(void *p, size_t size, const struct hz3_call *call)
 static size_t usable_foreign(const void *p)
 {
     if (unlikely(hz3_empty_has(p))) return 0;
-    size_t (*next)(const void *) = (size_t (*)(const void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+    size_t (*next)(const void *) = (size_t (*)(const void *))found(&size_next, "malloc_usable_size");
     return next ? next(p) : 0;
 }
 

@@ -1,5 +1,6 @@
 /* Proves that with HZ3_FOREIGN_FREE=libc a block of libc's own malloc may be freed, resized and measured through the
- * standard names, as programs with two allocators do. */
+ * standard names, as programs with two allocators do; also by a thread for which a library's constructor waits. */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -7,8 +8,9 @@
 
 extern void *__libc_malloc(size_t size);
 
-int main(void)
+int main(int argc, char **argv)
 {
+    CHECK(argc == 2 && dlopen(argv[1], RTLD_NOW) != NULL);
     static const size_t sizes[] = {10, 1000, 70000, MIB(3)};
     for (int round = 0; round < 100; round++)
         for (size_t i = 0; i < COUNT_OF(sizes); i++) {
