@@ -70,7 +70,7 @@ static HZ3_NOINLINE bool write_snapshot(const char *path)
 {
     struct hz3_write_signals before;
     int saved = errno, cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it would leave the gate closed to forks */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* it would leave half a file */
     hz3_write_signals_block(&before);
     int file = -1;
     errno = EEXIST;
@@ -126,12 +126,24 @@ void hz3_report_stats(void)
 
 /* ---- the heap profile ---- */
 
-static FILE *profile;
-static int profile_error; /* the first, or 0 */
+/* The one that is being written, under hz3_report_lock.  (stdio's buffer would be written by a forked child, too.) */
+static struct {
+    int file, error; /* error: the first, or 0 */
+    size_t length;
+    char buf[1 << 14];
+} profile;
+
+static void put_out(void)
+{
+    if (!profile.error && !hz3_os_write(profile.file, profile.buf, profile.length)) profile.error = errno;
+    profile.length = 0;
+}
 
 static void put(const char *text, size_t length)
 {
-    if (!profile_error && fwrite(text, 1, length, profile) != length) profile_error = errno;
+    if (length > sizeof profile.buf - profile.length) put_out();
+    memcpy(profile.buf + profile.length, text, length);
+    profile.length += length;
 }
 
 /* A reader needs the mappings to find the functions. */
@@ -143,15 +155,38 @@ static void copy_mappings(void)
     if (maps >= 0) hz3_os_close(maps);
 }
 
-static void write_profile_to(int file)
+/* Returns the first error, or 0. */
+static int write_profile_to(int file)
 {
-    profile = file < 0 ? NULL : fdopen(file, "w");
-    profile_error = profile ? 0 : errno;
-    if (!profile) return;
+    if (file < 0) return errno;
+    profile.file = file;
+    profile.error = 0;
+    profile.length = 0;
     hz3_profile_write(put);
     put("maps\n", strlen("maps\n"));
     copy_mappings();
-    if (fclose(profile) != 0 && !profile_error) profile_error = errno;
+    put_out();
+    if (close(file) != 0 && !profile.error) profile.error = errno;
+    return profile.error;
+}
+
+/* Into a file beside it, which takes its place when it is whole: a process may be killed meanwhile, or the disk full.
+ * False: the file is none that another may replace, or there can be none beside it. */
+static HZ3_NOINLINE bool replace_profile(const char *path, int *error)
+{
+    struct stat what;
+    char part[HZ3_PATH_BYTES];
+    bool absent = lstat(path, &what) != 0;
+    if (absent ? errno != ENOENT : !S_ISREG(what.st_mode) || what.st_uid != geteuid() || !(what.st_mode & S_IWUSR))
+        return false;
+    hz3_print(&(struct hz3_text){part, sizeof part, 0}, "%s.%d.part", path, hz3_os.pid);
+    unlink(part); /* of an earlier process of this number */
+    int file = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, absent ? 0644 : what.st_mode & 0666);
+    if (file < 0) return false;
+    *error = write_profile_to(file);
+    bool done = *error || rename(part, path) == 0;
+    if (*error || !done) unlink(part);
+    return done;
 }
 
 /* ending: of the file's name. */
@@ -160,12 +195,13 @@ static HZ3_NOINLINE void write_profile(const char *ending)
     char path[HZ3_PATH_BYTES];
     path_of(&hz3_options.profile_file, ending, path);
     struct hz3_write_signals before;
+    int error;
     hz3_sample_pause();
     hz3_write_signals_block(&before);
-    write_profile_to(hz3_os_open_to_write(path, O_TRUNC));
+    if (!replace_profile(path, &error)) error = write_profile_to(hz3_os_open_to_write(path, O_TRUNC));
     hz3_write_signals_unblock(&before);
-    errno = profile_error;
-    if (profile_error) hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
+    errno = error;
+    if (error) hz3_options_warn_of_file("the heap profile", &hz3_options.profile_file);
     hz3_sample_go_on();
 }
 
@@ -233,7 +269,7 @@ static void flush_stdout(void)
     funlockfile(stdout);
 }
 
-/* Waits a while for a dump by another thread, which has the profile's stream, and then leaves the last word to it.
+/* Waits a while for a dump by another thread, which has the profile's buffer, and then leaves the last word to it.
  * That thread may wait for a reader, or not exist in this process. */
 static void write_last_profile(void)
 {
@@ -247,12 +283,15 @@ static void write_last_profile(void)
 static void report_last(void)
 {
     static const char bound[] = "hz3: warning: no heap profile: the program's seccomp filter may forbid to write one\n";
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the thread would leave exit half-way */
     flush_stdout();
     if (hz3_options.STATS) write_stats(place_of_stats(), explains());
     if (profiles && hz3_sandboxed())
         hz3_os_stderr(bound, sizeof bound - 1);
     else if (profiles)
         write_last_profile();
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* Warns at the start of a file that cannot be written: a warning at exit may go unseen. */

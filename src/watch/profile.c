@@ -246,7 +246,7 @@ bool hz3_profile_look(void (*look)(const struct hz3_profile_tables *tables, void
     hz3_gate_enter_at_last();
     hz3_lock(&hz3_profile_lock);
     count_freed();
-    look(tables, to);
+    if (look) look(tables, to);
     hz3_unlock(&hz3_profile_lock);
     hz3_gate_leave();
     return true;
@@ -263,7 +263,7 @@ static void end_line(struct hz3_text *line, output *put)
     line->length = 0;
 }
 
-static void write_threads(struct hz3_text *line, output *put)
+HZ3_RACY static void write_threads(struct hz3_text *line, output *put)
 {
     uint32_t end_of_list = hz3_min(hz3_get(thread_count) + OTHERS + 1, (uint32_t)HZ3_PROFILE_THREADS);
     for (uint32_t i = OTHERS + 1; i < end_of_list; i++) {
@@ -273,7 +273,7 @@ static void write_threads(struct hz3_text *line, output *put)
     }
 }
 
-static void write_stacks(struct hz3_text *line, output *put)
+HZ3_RACY static void write_stacks(struct hz3_text *line, output *put)
 {
     for (uint32_t i = 0; i < HZ3_PROFILE_STACKS; i++) {
         const struct hz3_profile_stack *stack = &tables->stacks[i];
@@ -284,7 +284,7 @@ static void write_stacks(struct hz3_text *line, output *put)
     }
 }
 
-static void write_cells(struct hz3_text *line, output *put)
+HZ3_RACY static void write_cells(struct hz3_text *line, output *put)
 {
     for (uint32_t i = 0; i < HZ3_PROFILE_CELLS; i++) {
         const struct hz3_profile_cell *cell = &tables->cells[i];
@@ -296,12 +296,10 @@ static void write_cells(struct hz3_text *line, output *put)
     }
 }
 
-static void write_table(const struct hz3_profile_tables *unused, void *to)
+static void write_table(output *put)
 {
     char buf[32 * (HZ3_PROFILE_FRAMES + 2)];
     struct hz3_text text = {buf, sizeof buf, 0}, *line = &text;
-    output *put = *(output **)to;
-    (void)unused;
     hz3_print(line, "hz3 heap profile 1\nrate %zu\npid %d\nlost %zu\nprogram ", hz3_get(hz3_profile_rate), hz3_os.pid,
               (size_t)hz3_get(lost));
     hz3_print_name(line, hz3_os_program(), 0);
@@ -311,9 +309,11 @@ static void write_table(const struct hz3_profile_tables *unused, void *to)
     write_cells(line, put);
 }
 
+/* A fork and other samples would wait while `put` waits for a reader or a disk.  A signal handler may have interrupted
+ * its own thread under the lock. */
 void hz3_profile_write(void (*put)(const char *text, size_t length))
 {
-    hz3_profile_look(write_table, &put);
+    if (hz3_lock_is_mine(&hz3_profile_lock) || hz3_profile_look(NULL, NULL)) write_table(put);
 }
 
 const struct hz3_place hz3_profile_places[] = {

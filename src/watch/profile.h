@@ -20,7 +20,7 @@ void hz3_profile_allocated(void *p, size_t bytes);
 void hz3_profile_freed(const void *p, uint32_t sample);
 /* Records that a large block was resized, and is now at p.  sample: the number that it had, or 0. */
 void hz3_profile_resized(const void *before, void *p, uint32_t sample, size_t bytes_before, size_t bytes);
-/* Writes the table; `put` gets whole lines. */
+/* Writes the table; `put` gets whole lines, outside the gate and the lock: other threads may add to the table. */
 void hz3_profile_write(void (*put)(const char *text, size_t length));
 extern struct hz3_lock hz3_profile_lock, hz3_profile_setting; /* for fork */
 
@@ -68,5 +68,5 @@ struct hz3_profile_tables {
     struct hz3_profile_thread threads[HZ3_PROFILE_THREADS];
 };
 
-/* Calls look under the lock, inside the gate, with frees counted.  False: there is no profile. */
+/* Calls look, if any, under the lock, inside the gate, with frees counted.  False: there is no profile. */
 bool hz3_profile_look(void (*look)(const struct hz3_profile_tables *tables, void *to), void *to);
