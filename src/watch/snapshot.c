@@ -95,26 +95,56 @@ HZ3_RACY static void put_windows(struct snapshot *to)
     put_memory(to, (void *)hz3_magazine_area, hz3_magazine_mapped);
 }
 
-HZ3_RACY static void put_threads(struct snapshot *to)
+/* A thread's memory is gone when it ends. */
+struct copy {
+    struct hz3_thread *at, thread;
+    struct hz3_outbox *outbox;
+};
+
+static size_t count_threads(void)
 {
+    size_t threads = 0;
+    for (const struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next) threads++;
+    return threads;
+}
+
+HZ3_RACY static void copy_threads(struct copy *to)
+{
+    for (const struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next, to++) {
+        to->at = entry->thread;
+        to->thread = *entry->thread;
+        to->outbox = *entry->thread->outbox;
+    }
+}
+
+/* Inside the gate they are only copied: a fork would wait for the disk. */
+static void put_threads(struct snapshot *to)
+{
+    hz3_gate_enter_at_last();
     hz3_lock(&hz3_threads_lock);
     hz3_threads_reap_locked();
-    for (const struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next) {
-        put_memory(to, entry->thread, sizeof *entry->thread);
-        put_memory(to, entry->thread->outbox, sizeof *entry->thread->outbox);
-    }
+    size_t threads = count_threads(), bytes = hz3_round_up(threads * sizeof(struct copy) + 1, hz3_os.page);
+    uintptr_t at = hz3_os_reserve(bytes);
+    bool mapped = at && hz3_os_map_reserved(at, bytes) == HZ3_MAPPED;
+    struct copy *copies = (struct copy *)at;
+    if (mapped) copy_threads(copies);
     hz3_unlock(&hz3_threads_lock);
+    hz3_gate_leave();
+    to->whole &= mapped;
+    for (size_t i = 0; mapped && i < threads; i++) {
+        put(to, HZ3_SNAPSHOT_MEMORY, (uintptr_t)copies[i].at, &copies[i].thread, sizeof copies[i].thread);
+        put(to, HZ3_SNAPSHOT_MEMORY, (uintptr_t)copies[i].thread.outbox, &copies[i].outbox, sizeof copies[i].outbox);
+    }
+    if (at) hz3_os_unmap(at, bytes);
 }
 
 bool hz3_snapshot_write(int file)
 {
     struct snapshot snapshot = {.file = file};
-    hz3_gate_enter_at_last();
     put_head(&snapshot);
     put_smaps(&snapshot);
     snapshot.whole &= hz3_os_each_mapping(find_own, &snapshot) && hz3_os_each_mapping(put_own, &snapshot);
     put_windows(&snapshot);
     put_threads(&snapshot);
-    hz3_gate_leave();
     return snapshot.whole;
 }
