@@ -75,7 +75,8 @@ static uint16_t this_thread(void)
 {
     int saved = errno;
     if (!thread_index) {
-        uint32_t index = hz3_add(thread_count, 1) + OTHERS + 1;
+        bool full = hz3_get(thread_count) >= HZ3_PROFILE_THREADS; /* else the count would wrap some day */
+        uint32_t index = full ? HZ3_PROFILE_THREADS : hz3_add(thread_count, 1) + OTHERS + 1;
         if (index >= HZ3_PROFILE_THREADS) return OTHERS;
         thread_index = (uint16_t)index;
         hz3_set(tables->threads[index].tid, hz3_os_thread());
