@@ -112,23 +112,35 @@ HZ3_API int hz3_mallopt(int parameter, int value)
     return 1;
 }
 
+/* As the value of an attribute between single quotes: the program's name may have any characters. */
+static int put_json(FILE *stream)
+{
+    char buf[HZ3_STATS_JSON_BYTES];
+    int written = 0;
+    hz3_stats_json(buf, sizeof buf);
+    for (char *json = buf, *next; *json && written >= 0; json = next) {
+        next = json + strcspn(json, "'&<");
+        written = fprintf(stream, "%.*s", (int)(next - json), json);
+        if (*next && written >= 0) written = fprintf(stream, "&#%d;", *next++);
+    }
+    return written;
+}
+
 HZ3_API int hz3_malloc_info(int options, FILE *stream)
 {
-    char json[HZ3_STATS_JSON_BYTES];
     if (options) {
         errno = EINVAL;
         return -1;
     }
     struct mallinfo2 info = hz3_mallinfo2();
-    hz3_stats_json(json, sizeof json);
     int written = fprintf(stream,
                           "<malloc version=\"hz3-" HZ3_VERSION_TEXT "\">\n"
                           "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
                           "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
                           "<system type=\"current\" size=\"%zu\"/>\n"
-                          "<hz3 json='%s'/>\n</malloc>\n",
-                          info.ordblks, info.fordblks, info.hblks, info.hblkhd, info.arena, json);
-    return written < 0 ? -1 : 0;
+                          "<hz3 json='",
+                          info.ordblks, info.fordblks, info.hblks, info.hblkhd, info.arena);
+    return written < 0 || put_json(stream) < 0 || fputs("'/>\n</malloc>\n", stream) < 0 ? -1 : 0;
 }
 
 HZ3_STANDARD_NAME(malloc_trim, int, (size_t), hz3_malloc_trim)

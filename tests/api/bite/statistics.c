@@ -84,6 +84,20 @@ static void warns_that_there_is_no_profile(void)
     CHECK(strncmp(run.err, "hz3: warning: no heap profile: ", strlen("hz3: warning: no heap profile: ")) == 0);
 }
 
+/* malloc_info writes XML, also where the program's name has characters that mean something there. */
+static void writes_xml(void)
+{
+    char folder[] = "/tmp/hz3-statistics-XXXXXX", name[64], program[PATH_MAX] = "";
+    CHECK(mkdtemp(folder) != NULL && readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+    snprintf(name, sizeof(name), "%s/it's<a&b", folder);
+    CHECK(symlink(program, name) == 0);
+    struct program_run run =
+        run_program((const char *const[]){name, "writes_xml", NULL}, (const char *const[]){NULL}, 10);
+    CHECK(unlink(name) == 0 && rmdir(folder) == 0);
+    CHECK(strstr(run.out, "<hz3 json='{") != NULL && strstr(run.out, "}'/>\n</malloc>\n") != NULL);
+    CHECK(strstr(run.out, "\"it&#39;s&#60;a&#38;b\"") != NULL);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) {
@@ -93,6 +107,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], "locks_itself_in") == 0) gate_allow_only(allowed, COUNT_OF(allowed), true);
         if (strcmp(argv[1], "another_holds_stdout") == 0) another_holds_stdout();
         if (strcmp(argv[1], "has_little_stack") == 0) has_little_stack();
+        if (strcmp(argv[1], "writes_xml") == 0) CHECK(malloc_info(0, stdout) == 0);
         exit(0);
     }
     statistics_of("closes_stderr", "HZ3_STATS=explain");
@@ -102,4 +117,5 @@ int main(int argc, char **argv)
     warns_that_there_is_no_profile();
     statistics_of("another_holds_stdout", "HZ3_STATS=explain");
     statistics_of("has_little_stack", "HZ3_STATS=1");
+    writes_xml();
 }
