@@ -108,9 +108,10 @@ HZ3_API const char *hz3_config_string(void); /* "hz3-config: version=... lane=..
 HZ3_API size_t hz3_stats_json(char *buf, size_t size);
 HZ3_API void hz3_malloc_stats(void); /* prints the statistics as text to stderr */
 /* Stores how many bytes this thread has allocated and freed since it started, whichever thread freed or allocated the
- * same blocks.  Blocks of hz3_heap_new's heaps are not counted.  Neither sum has a malloc and a free of one size class
- * that cancelled out within a magazine (30 objects at most).  The difference is exact, except for objects on their way
- * to other threads' heaps: less than a magazine for each of these heaps. */
+ * same blocks.  Blocks of hz3_heap_new's heaps, and those that HZ3_GUARD guards, are not counted.  Neither sum has a
+ * malloc and a free of one size class that cancelled out within a magazine (30 objects at most).  The difference is
+ * exact, except for objects on their way to other threads' heaps: less than a magazine for each of these heaps; and, in
+ * lane secure, for those in the thread's quarantine: 64 at most. */
 HZ3_API void hz3_thread_bytes(size_t *allocated, size_t *freed);
 
 /* ---- reading and setting values by name: `hz3 options` lists the names ---- */
