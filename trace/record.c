@@ -237,6 +237,12 @@ static unsigned char *put_address(unsigned char *to, struct stream *s, const voi
     return put(to, differs << 1 ^ -(differs >> 63)); /* small also if the difference is negative */
 }
 
+/* Of the least power of two that is at least so much: memalign takes any number, 0 too. */
+static uint64_t exponent_of(size_t alignment)
+{
+    return alignment > 1 ? 64 - __builtin_clzl(alignment - 1) : 0;
+}
+
 static void encode(struct stream *s, const struct trace_event *e)
 {
     uint64_t used = atomic_load_explicit(&s->used, memory_order_relaxed), time = trace_now();
@@ -247,7 +253,7 @@ static void encode(struct stream *s, const struct trace_event *e)
     }
     unsigned char *to = put(s->events + used, (time - s->last_ns) << TRACE_KIND_BITS | e->kind);
     s->last_ns = time;
-    if (e->kind == TRACE_ALIGNED) to = put(to, __builtin_ctzl(e->alignment));
+    if (e->kind == TRACE_ALIGNED) to = put(to, exponent_of(e->alignment));
     if (e->kind == TRACE_REALLOC) to = put_address(put(to, time - e->start_ns), s, e->old);
     if (e->kind != TRACE_FREE) to = put(to, e->size);
     to = put_address(to, s, e->address);

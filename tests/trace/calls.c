@@ -15,11 +15,18 @@
 
 static void each(void)
 {
-    void *p[8] = {malloc(1001), calloc(3, 1003), NULL, aligned_alloc(128, 1152), memalign(256, 1013),
-                  reallocarray(NULL, 2, 1019), valloc(1021)};
+    void *p[10] = {malloc(1001),
+                   calloc(3, 1003),
+                   NULL,
+                   aligned_alloc(128, 1152),
+                   memalign(256, 1013),
+                   reallocarray(NULL, 2, 1019),
+                   valloc(1021),
+                   memalign(0, 1031),
+                   memalign(48, 1033)};
     if (posix_memalign(&p[2], 64, 1007)) abort();
     p[0] = realloc(p[0], 100003);
-    for (int i = 0; i < 8; i++) free(p[i]);
+    for (int i = 0; i < 10; i++) free(p[i]);
     void *mapped = mmap(NULL, 3 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(mapped, 3 << 16);
     mmap(NULL, 5 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

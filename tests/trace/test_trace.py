@@ -45,16 +45,17 @@ def test_every_call_is_recorded_with_its_size_and_alignment(calls, tmp_path):
     events, ended = trace_file.read(tmp_path / "t")
     assert ended and len({event.thread for event in events}) == 1
     first = next(i for i, event in enumerate(events) if event.size == 1001)
-    mine = events[first : first + 17]
+    mine = events[first : first + 21]
     page = os.sysconf("SC_PAGESIZE").bit_length() - 1
     assert [(e.kind, e.size, e.align) for e in mine] == [
         (MALLOC, 1001, 0), (CALLOC, 3009, 0), (ALIGNED, 1152, 7), (ALIGNED, 1013, 8), (MALLOC, 2038, 0),
-        (ALIGNED, 1021, page), (ALIGNED, 1007, 6), (REALLOC, 100003, 0), *[(FREE, 0, 0)] * 7,
+        (ALIGNED, 1021, page), (ALIGNED, 1031, 0), (ALIGNED, 1033, 6), (ALIGNED, 1007, 6), (REALLOC, 100003, 0),
+        *[(FREE, 0, 0)] * 9,
         (MMAP, 3 << 16, 0), (MUNMAP, 3 << 16, 0),
     ]
-    assert mine[7].old == mine[0].address
-    came = [mine[i].address for i in (7, 1, 6, 2, 3, 4, 5)]
-    assert [event.address for event in mine[8:15]] == came and mine[16].address == mine[15].address
+    assert mine[9].old == mine[0].address
+    came = [mine[i].address for i in (9, 1, 8, 2, 3, 4, 5, 6, 7)]
+    assert [event.address for event in mine[10:19]] == came and mine[20].address == mine[19].address
     assert not [event for event in events if event.size == 5 << 16], "nothing can be written there"
     assert of_others(events) == 0
 
