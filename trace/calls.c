@@ -133,7 +133,7 @@ EXPORT void *realloc(void *old, size_t size)
     if (e.address) {
         trace_note(e);
     } else if (size == 0) {
-        trace_note((struct trace_event){.kind = TRACE_FREE, .address = old});
+        trace_note((struct trace_event){.kind = TRACE_FREE, .address = old, .start_ns = e.start_ns});
     }
     return (void *)e.address;
 }

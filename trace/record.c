@@ -246,6 +246,8 @@ static uint64_t exponent_of(size_t alignment)
 static void encode(struct stream *s, const struct trace_event *e)
 {
     uint64_t used = atomic_load_explicit(&s->used, memory_order_relaxed), time = trace_now();
+    /* Not earlier than what a signal handler recorded meanwhile. */
+    if (e->kind == TRACE_FREE && e->start_ns > s->last_ns) time = e->start_ns;
     if (used == 0) {
         s->last_ns = e->kind == TRACE_REALLOC ? e->start_ns : time;
         s->chunk.start_ns = htole64(s->last_ns);

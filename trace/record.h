@@ -11,7 +11,7 @@ struct trace_event {
     enum trace_kind kind;
     const void *address, *old;
     size_t size, alignment;
-    uint64_t start_ns; /* of a realloc */
+    uint64_t start_ns; /* of a realloc, also one that frees; else 0 */
 };
 
 /* More than 0 while the thread is in the recorder or in the allocator, whose calls are not the program's. */

@@ -81,6 +81,24 @@ static void threads(void)
     atexit(free_last);
 }
 
+/* By realloc, which in libc frees. Every thread soon gets what another freed. */
+static void *end_by_realloc(void *unused)
+{
+    for (int i = 0; i < MANY; i++) {
+        void *p = malloc(5000);
+        if (realloc(p, 0)) abort();
+    }
+    return unused;
+}
+
+static void zero(void)
+{
+    pthread_t ids[4];
+    mallopt(M_ARENA_MAX, 1);
+    for (int i = 0; i < 4; i++) pthread_create(&ids[i], NULL, end_by_realloc, NULL);
+    for (int i = 0; i < 4; i++) pthread_join(ids[i], NULL);
+}
+
 /* ---- processes ---- */
 
 static void forks(const char *self)
@@ -106,6 +124,7 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "each") == 0) each();
     if (strcmp(mode, "threads") == 0) threads();
+    if (strcmp(mode, "zero") == 0) zero();
     if (strcmp(mode, "fork") == 0) forks(argv[0]);
     if (strcmp(mode, "killed") == 0) many(MANY), raise(SIGKILL);
     if (strcmp(mode, "gone") == 0) many(MANY / 10), unlink(argv[2]), many(MANY);

@@ -94,6 +94,13 @@ def test_nothing_of_threads_is_lost_and_objects_keep_their_order(calls, player, 
     assert float(facts["event_bytes"]) == pytest.approx((tmp_path / "t").stat().st_size / len(events), abs=0.01)
 
 
+def test_what_realloc_frees_is_free_before_another_has_it(calls, tmp_path):
+    record(tmp_path / "t", calls, "zero")
+    events, _ = trace_file.read(tmp_path / "t")
+    assert Counter(event.kind for event in events if event.size == 5000)[MALLOC] == 4 * 20000
+    assert of_others(events) == 0
+
+
 def test_processes_have_traces_of_their_own(calls, tmp_path):
     record(tmp_path / "t", calls, "fork")
     of_parent, ended = trace_file.read(tmp_path / "t")
