@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static struct {
     void (*free)(void *);
     void *(*mmap)(void *, size_t, int, int, int, off_t);
     int (*munmap)(void *, size_t);
-    const void *base; /* where the allocator's library is mapped */
+    uintptr_t start, end; /* where the allocator's library is mapped */
     const char *name;
 } next;
 
@@ -47,13 +48,25 @@ static bool is_bootstrap(const void *p)
 
 #define FIND(name) (*(void **)&next.name = dlsym(RTLD_NEXT, #name))
 
+/* Once: dladdr takes the loader's lock, which a library's constructor may hold while it waits for a thread. */
+static void find_range(uintptr_t start)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(start + header->e_phoff);
+    next.start = next.end = start;
+    for (int i = 0; i < header->e_phnum; i++) {
+        uintptr_t end = start + segment[i].p_vaddr + segment[i].p_memsz;
+        if (segment[i].p_type == PT_LOAD && end > next.end) next.end = end;
+    }
+}
+
 static void find_next(void)
 {
     Dl_info info = {0};
     FIND(mmap), FIND(munmap), FIND(calloc), FIND(realloc), FIND(memalign), FIND(aligned_alloc), FIND(posix_memalign);
     FIND(free), FIND(malloc);
     if (dladdr(*(void **)&next.malloc, &info) && info.dli_fname) {
-        next.base = info.dli_fbase;
+        find_range((uintptr_t)info.dli_fbase);
         next.name = info.dli_fname;
     }
 }
@@ -224,8 +237,7 @@ DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 
 static bool is_the_programs(const void *caller)
 {
-    Dl_info info;
-    return !trace_inside && next.base && !(dladdr(caller, &info) && info.dli_fbase == next.base);
+    return !trace_inside && next.end && (uintptr_t)caller - next.start >= next.end - next.start;
 }
 
 EXPORT void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)

@@ -1,4 +1,5 @@
 /* The program that is recorded.  `calls MODE` makes known numbers of calls with known sizes. */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -99,6 +100,21 @@ static void zero(void)
     for (int i = 0; i < 4; i++) pthread_join(ids[i], NULL);
 }
 
+/* ---- a constructor, under the loader's lock, that waits for a thread ---- */
+
+static void *map(void *unused)
+{
+    munmap(mmap(NULL, 7 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 7 << 16);
+    return unused;
+}
+
+void wait_for_a_map(void) /* the library calls it */
+{
+    pthread_t id;
+    pthread_create(&id, NULL, map, NULL);
+    pthread_join(id, NULL);
+}
+
 /* ---- processes ---- */
 
 static void forks(const char *self)
@@ -125,6 +141,7 @@ int main(int argc, char **argv)
     if (strcmp(mode, "each") == 0) each();
     if (strcmp(mode, "threads") == 0) threads();
     if (strcmp(mode, "zero") == 0) zero();
+    if (strcmp(mode, "load") == 0 && !dlopen(argv[2], RTLD_NOW)) abort();
     if (strcmp(mode, "fork") == 0) forks(argv[0]);
     if (strcmp(mode, "killed") == 0) many(MANY), raise(SIGKILL);
     if (strcmp(mode, "gone") == 0) many(MANY / 10), unlink(argv[2]), many(MANY);

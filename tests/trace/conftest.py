@@ -4,7 +4,8 @@ from tracing import HERE, PLAYER, build
 
 @pytest.fixture(scope="session")
 def calls(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("calls") / "calls", "cc", "-O1", "-fno-builtin", "-D_GNU_SOURCE", HERE / "calls.c")
+    return build(tmp_path_factory.mktemp("calls") / "calls", "cc", "-O1", "-fno-builtin", "-rdynamic", "-D_GNU_SOURCE",
+                 HERE / "calls.c")
 
 
 @pytest.fixture(scope="session")

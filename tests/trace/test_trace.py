@@ -101,6 +101,14 @@ def test_what_realloc_frees_is_free_before_another_has_it(calls, tmp_path):
     assert of_others(events) == 0
 
 
+def test_a_constructor_may_wait_for_a_thread_that_maps(calls, tmp_path):
+    code = "extern void wait_for_a_map(void); __attribute__((constructor)) static void wait(void) { wait_for_a_map(); }"
+    subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-", "-o", tmp_path / "l.so"], input=code, text=True, check=True)
+    record(tmp_path / "t", calls, "load", tmp_path / "l.so", timeout=20)
+    events, _ = trace_file.read(tmp_path / "t")
+    assert [event.kind for event in events if event.size == 7 << 16] == [MMAP, MUNMAP]
+
+
 def test_processes_have_traces_of_their_own(calls, tmp_path):
     record(tmp_path / "t", calls, "fork")
     of_parent, ended = trace_file.read(tmp_path / "t")
