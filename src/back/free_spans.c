@@ -33,6 +33,7 @@ static void count(const struct hz3_span *span, bool more)
     hz3_gauge_add_locked(gauge_of((enum hz3_span_kind)span->kind), change);
     if (span->kind == HZ3_SPAN_PURGING) hz3_gauge_add_locked(HZ3_GAUGE_PURGING, change);
     if (span->kind == HZ3_SPAN_GUARD) hz3_gauge_add_locked(HZ3_GAUGE_GUARDS, change);
+    if (span->kind == HZ3_SPAN_UNMAPPED) hz3_gauge_add_locked(HZ3_GAUGE_HOLES, more ? 1 : (size_t)-1);
 }
 
 /* ---- lists by size ---- */

@@ -4,7 +4,7 @@
 
 #include "base/types.h"
 
-/* Bytes. */
+/* Bytes, but for HOLES. */
 enum hz3_gauge {
     HZ3_GAUGE_USED, /* address space, by state: this and the next three */
     HZ3_GAUGE_DIRTY,
@@ -16,6 +16,7 @@ enum hz3_gauge {
     HZ3_GAUGE_SMALL,        /* part of USED: runs of one granule */
     HZ3_GAUGE_IDLE,         /* part of USED: objects in runs, free since the run's last purge; middle/central's */
     HZ3_GAUGE_PURGED,       /* ever */
+    HZ3_GAUGE_HOLES,        /* unmapped spans, by number */
     HZ3_GAUGES
 };
 

@@ -30,14 +30,15 @@ static void purge_tables(const struct hz3_window *window, size_t first, size_t e
 }
 
 /* Gives back the pages of a range that is in no list, and of its tables.  Returns the kind that the range now is.
- * Locked pages are unmapped, since they do not go otherwise; so are pages where mappings count. */
+ * Locked pages are unmapped, since they do not go otherwise; so are pages where mappings count.  But not where that
+ * would leave too many holes. */
 static enum hz3_span_kind purge_range(struct hz3_window *window, size_t first, size_t granules)
 {
     uintptr_t start = window->base + (first << HZ3_GRANULE_SHIFT);
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
     bool unmapped = hz3_range_leaves_hole(window, first, granules) && hz3_range_unmap(start, bytes);
     bool purged = unmapped || hz3_range_purge(start, bytes);
-    if (!purged) unmapped = hz3_range_unmap(start, bytes);
+    if (!purged) unmapped = hz3_range_may_leave_hole(window, first, granules) && hz3_range_unmap(start, bytes);
     if (!purged && !unmapped) {
         hz3_set(hz3_pages_refused_at, hz3_max((uint32_t)hz3_os_now_ms(), 1u));
         return HZ3_SPAN_DIRTY;

@@ -5,7 +5,10 @@
 #include "back/huge_pages.h"
 #include "back/vma_edges.h"
 
-enum { HOLE_MIN = 16 }; /* granules; from these on a range is unmapped and not only purged, where mappings count */
+enum {
+    HOLE_MIN = 16,       /* granules; from these on a range is unmapped and not only purged, where mappings count */
+    HOLES_MAX = 1 << 14, /* of the 65,530 mappings that a process may have by default */
+};
 
 bool hz3_range_purge(uintptr_t start, size_t bytes)
 {
@@ -66,18 +69,28 @@ static bool is_hole(struct hz3_window *window, size_t granule)
            hz3_spans_neighbour(window, granule, HZ3_SPAN_UNMAPPED);
 }
 
-/* If there are guards, a range that borders on a guard or a hole becomes part of it. */
-static bool joins_hole(struct hz3_window *window, size_t first, size_t granules)
+static bool borders_on_hole(struct hz3_window *window, size_t first, size_t granules)
 {
-    if (!hz3_gauge(HZ3_GAUGE_GUARDS)) return false;
     hz3_lock(&hz3_pages_lock);
-    bool joins = is_hole(window, first - 1) || is_hole(window, first + granules);
+    bool borders = is_hole(window, first - 1) || is_hole(window, first + granules);
     hz3_unlock(&hz3_pages_lock);
-    return joins;
+    return borders;
+}
+
+bool hz3_range_holes_are_few(void)
+{
+    return hz3_gauge(HZ3_GAUGE_HOLES) < HOLES_MAX;
+}
+
+bool hz3_range_may_leave_hole(struct hz3_window *window, size_t first, size_t granules)
+{
+    return !window->reserved && (hz3_range_holes_are_few() || borders_on_hole(window, first, granules));
 }
 
 bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules)
 {
     if (window->reserved) return false;
-    return (hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN) || joins_hole(window, first, granules);
+    if (hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN && hz3_range_may_leave_hole(window, first, granules))
+        return true;
+    return hz3_gauge(HZ3_GAUGE_GUARDS) && borders_on_hole(window, first, granules);
 }

@@ -20,7 +20,11 @@ bool hz3_range_map_anew(uintptr_t start, size_t bytes);
 /* Makes a span usable that may be unmapped in part or as a whole: purges it if it is mapped, which needs no further
  * mapping, else maps it anew.  Returns the kind that it now has. */
 enum hz3_span_kind hz3_range_renew(const struct hz3_span *span);
-/* Whether to unmap a free range instead of purging it.  True beside a guard or a hole, which it then joins; true if
- * mappings count, except for small ranges, since the number of mappings is limited too.  False in a reservation, where
- * anybody's mapping might come to lie in the gap. */
+/* Whether a further hole leaves the program enough of the mappings that the system allows. */
+bool hz3_range_holes_are_few(void);
+/* Whether a free range may be unmapped: there are few holes, or it joins one.  False in a reservation, where anybody's
+ * mapping might come to lie in the gap. */
+bool hz3_range_may_leave_hole(struct hz3_window *window, size_t first, size_t granules);
+/* Whether to unmap a free range instead of purging it.  True, where there are guards, beside a guard or a hole, which
+ * it then joins; true if mappings count, except for small ranges, and while holes are few.  False in a reservation. */
 bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules);

@@ -57,7 +57,8 @@ struct hz3_span *hz3_large_cache_take(size_t granules, size_t align)
 static bool stays_hole(struct hz3_window *window, const struct hz3_span *span)
 {
     size_t at = hz3_first_granule(window, span);
-    return !window->reserved && (hz3_pages_mapped_counts() || hz3_spans_neighbour(window, at - 1, HZ3_SPAN_UNMAPPED) ||
+    return !window->reserved && ((hz3_pages_mapped_counts() && hz3_range_holes_are_few()) ||
+                                 hz3_spans_neighbour(window, at - 1, HZ3_SPAN_UNMAPPED) ||
                                  hz3_spans_neighbour(window, at + span->granules, HZ3_SPAN_UNMAPPED));
 }
 

@@ -32,6 +32,15 @@ void *mmap(void *at, size_t bytes, int protection, int how, int fd, off_t offset
     return (void *)syscall(SYS_mmap, at, bytes, protection, how, fd, offset);
 }
 
+static bool locked; /* pages do not go back */
+
+int madvise(void *at, size_t bytes, int advice)
+{
+    if (!locked || advice != MADV_DONTNEED) return (int)syscall(SYS_madvise, at, bytes, advice);
+    errno = EINVAL;
+    return -1;
+}
+
 int mprotect(void *at, size_t bytes, int protection)
 {
     if (!allowed) {
@@ -80,6 +89,21 @@ static void memory_goes_back_and_stays_reserved(void **state)
     assert_int_equal(status_bytes("VmSize:"), mapped);
 }
 
+static void locked_memory_stays_there(void **state)
+{
+    (void)state;
+    hz3_pages_purge(0, 0, true);
+    struct hz3_span *span = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE);
+    char *p = (char *)span->start;
+    *p = 1;
+    hz3_pages_free(span);
+    locked = true;
+    assert_int_equal(hz3_pages_purge(0, 0, true), 0);
+    locked = false;
+    assert_int_equal(*p, 1);
+    assert_true(hz3_pages_refused());
+}
+
 static void refusals_are_told_and_pass(void **state)
 {
     (void)state;
@@ -110,4 +134,5 @@ static void a_window_that_cannot_be_opened_leaves_nothing(void **state)
 }
 
 RUN(cmocka_unit_test(all_lies_in_one_reservation), cmocka_unit_test(memory_goes_back_and_stays_reserved),
-    cmocka_unit_test(refusals_are_told_and_pass), cmocka_unit_test(a_window_that_cannot_be_opened_leaves_nothing))
+    cmocka_unit_test(locked_memory_stays_there), cmocka_unit_test(refusals_are_told_and_pass),
+    cmocka_unit_test(a_window_that_cannot_be_opened_leaves_nothing))

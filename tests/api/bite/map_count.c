@@ -1,11 +1,14 @@
 /* Proves that requests succeed in a process that has nearly all its mappings (vm.max_map_count), and leave it some.  In
  * one that has used them up, malloc returns memory or ENOMEM and free works.  Once there are fewer mappings, requests
- * succeed again.
+ * succeed again.  Freed memory that is unmapped, since it is locked or counts, does not use them up ("locked",
+ * "counted").
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "hardship.h"
@@ -85,8 +88,38 @@ static void live_at_the_limit(void *arg)
     CHECK(endure(MIB(8)) == 0);
 }
 
-int main(void)
+static void *rest(void *nothing)
 {
+    return nothing;
+}
+
+/* Blocks that are freed one by one between live ones. */
+static void free_every_second(size_t size)
+{
+    enum { MANY = 140000 };
+    static void *block[MANY];
+    for (size_t i = 0; i < MANY; i++) CHECK((block[i] = malloc(size)) != NULL);
+    for (size_t i = 0; i < MANY; i += 2) free(block[i]);
+    expect_mappings((size_t)sysconf(_SC_PAGESIZE));
+    join_thread(start_thread(rest, NULL));
+    CHECK(malloc(MIB(1)) != NULL);
+}
+
+static void live_locked(void)
+{
+    if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) skip_test("mlockall is not permitted here");
+    free_every_second(KIB(64) + 1);
+}
+
+static void live_where_mappings_count(void)
+{
+    CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)1 << 44, RLIM_INFINITY}) == 0);
+    free_every_second(MIB(1));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2) return (strcmp(argv[1], "locked") == 0 ? live_locked : live_where_mappings_count)(), 0;
     size_t most = most_mappings();
     if (most > 1000000) skip_test("vm.max_map_count is too large to be reached in a test");
     expect_success(in_child(live_at_the_limit, &most), 40);
