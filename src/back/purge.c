@@ -73,7 +73,9 @@ void hz3_pages_await_purge(void)
     uint32_t before = hz3_get(ended);
     bool some = awaited = hz3_get(hz3_pages_being_purged);
     hz3_unlock(&hz3_pages_lock);
-    if (some) hz3_os_wait(&ended, before, WAIT_MS);
+    uint64_t now = hz3_os_now_ms(), until = now + WAIT_MS;
+    for (; some && hz3_get(ended) == before && now < until; now = hz3_os_now_ms()) /* a signal ends a wait early */
+        hz3_os_wait(&ended, before, (uint32_t)(until - now));
 }
 
 /* Takes out of the lists the part of a clean span that is to be mapped anew, if that leaves fewer mappings; or NULL. */

@@ -3,6 +3,7 @@
  * can serve is served. */
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -84,8 +86,15 @@ static void *free_it(void *p)
     return NULL;
 }
 
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+/* Signals do not end the wait for it. */
 static void serve_what_is_going_back(void)
 {
+    const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
     void *p = malloc(MIB(MOST));
     CHECK(p != NULL);
     begun = false;
@@ -93,7 +102,9 @@ static void serve_what_is_going_back(void)
     pthread_t other = start_thread(free_it, p);
     if (ANY_MALLOC) join_thread(other);
     while (slow && !begun) sched_yield();
+    CHECK(signal(SIGALRM, on_signal) != SIG_ERR && setitimer(ITIMER_REAL, &often, NULL) == 0);
     CHECK((p = malloc(MIB(MOST))) != NULL);
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
     slow = false;
     free(p);
     if (!ANY_MALLOC) join_thread(other);
