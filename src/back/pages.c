@@ -63,11 +63,21 @@ struct hz3_span *hz3_pages_alloc_dirty(size_t granules, size_t align_granules)
     return span;
 }
 
+/* If that is next to the small pages, these go on behind it. */
+static bool grow_untouched(size_t granules)
+{
+    size_t small = hz3_get(hz3_small_pages_bytes), most = hz3_small_pages_most;
+    hz3_small_pages_most = HZ3_SMALL_PAGES + (granules << HZ3_GRANULE_SHIFT);
+    bool grown = hz3_grow(granules);
+    if (hz3_get(hz3_small_pages_bytes) == small) hz3_small_pages_most = most;
+    return grown;
+}
+
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules)
 {
     hz3_lock(&hz3_pages_lock);
     struct hz3_span *span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
-    if (!span && hz3_grow(granules)) span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
+    if (!span && grow_untouched(granules)) span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
     hz3_unlock(&hz3_pages_lock);
     return span;
 }

@@ -2,8 +2,10 @@
 #include "unit.h"
 
 #include "back/arena.h"
+#include "back/fork_reserve.h"
 #include "back/gauges.h"
 #include "back/huge_pages.h"
+#include "back/learn.h"
 #include "back/limits.h"
 #include "back/pages.h"
 #include "back/purge.h"
@@ -40,6 +42,23 @@ static uintptr_t move(bool works)
     moves_fail = !works;
     assert_int_equal(hz3_pages_move(to, from), works);
     return left;
+}
+
+/* A fork beside a thread sets much aside, which nobody may ever touch. */
+static void they_go_on_behind_the_fork_reserve(void **state)
+{
+    (void)state;
+    hz3_learn_now();
+    size_t huge_page = hz3_os.huge_page;
+    hz3_os.huge_page = HZ3_MIB(2);
+    struct hz3_span *before = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE);
+    hz3_fork_reserve_fill();
+    struct hz3_span *behind = hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE);
+    assert_int_equal(hz3_huge_page_at(before->start), 0);
+    assert_int_equal(hz3_huge_page_at(behind->start), 0);
+    hz3_pages_free(behind);
+    hz3_pages_free(before);
+    hz3_os.huge_page = huge_page;
 }
 
 /* So its parts go at any time, and break nothing.  What a step takes beyond its 64 MiB may have huge pages. */
@@ -142,6 +161,6 @@ static void what_is_mapped_again_is_advised_again(void **state)
     assert_false(is_advised(hole)); /* advice would make it a mapping of its own */
 }
 
-RUN(cmocka_unit_test(a_small_heap_has_small_pages), cmocka_unit_test(parts_of_huge_pages_are_counted),
-    cmocka_unit_test(broken_huge_pages_stay_so), cmocka_unit_test(no_table_gets_huge_pages),
-    cmocka_unit_test(what_is_mapped_again_is_advised_again))
+RUN(cmocka_unit_test(they_go_on_behind_the_fork_reserve), cmocka_unit_test(a_small_heap_has_small_pages),
+    cmocka_unit_test(parts_of_huge_pages_are_counted), cmocka_unit_test(broken_huge_pages_stay_so),
+    cmocka_unit_test(no_table_gets_huge_pages), cmocka_unit_test(what_is_mapped_again_is_advised_again))
