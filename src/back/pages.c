@@ -18,12 +18,14 @@ static struct hz3_window *window_of(const struct hz3_span *span)
     return hz3_window_of((void *)span->start);
 }
 
-/* For a request that was refused.  Where mapped memory counts clean memory goes, too.  It does if the system refused
- * the request and grants a page.  If it grants none the mappings may be used up, or a limit may have been set below
- * what the process has: then what goes might not come back. */
-static bool give_back(void)
+/* For a request that was refused.  Where mapped memory counts clean memory goes, too.  It does if the system has no
+ * room for as much, with tables, and grants a page.  If it grants none the mappings may be used up, or a limit may have
+ * been set below what the process has: then what goes might not come back. */
+static bool give_back(size_t bytes)
 {
-    if (!hz3_pages_mapped_counts() && hz3_os_has_room(hz3_os.page)) hz3_set(hz3_os.counts_mapped, true);
+    size_t all = bytes + bytes / 8 + HZ3_MIB(1);
+    if (!hz3_pages_mapped_counts() && !hz3_os_has_room(all) && hz3_os_has_room(hz3_os.page))
+        hz3_set(hz3_os.counts_mapped, true);
     bool purged = hz3_pages_purge(0, 0, true);
     return (hz3_pages_mapped_counts() && hz3_holes_make(0)) || purged;
 }
@@ -45,9 +47,9 @@ struct hz3_span *hz3_pages_alloc(size_t granules, size_t align_granules, enum hz
         if (span && span->zeroed && !(kind == HZ3_SPAN_RUN && granules == 1)) hz3_pages_make_room(hz3_span_bytes(span));
         if (span) return span;
         /* A purged span merges with its clean neighbours, so there may be room after all. */
-        bool over = (again && !waits) || !more;
-        if (over || !hz3_pages_may_help((granules + align_granules - 1) << HZ3_GRANULE_SHIFT, more)) return NULL;
-        bool gave_back = !again && give_back();
+        size_t bytes = (granules + align_granules - 1) << HZ3_GRANULE_SHIFT;
+        if ((again && !waits) || !more || !hz3_pages_may_help(bytes, more)) return NULL;
+        bool gave_back = !again && give_back(bytes);
         if (!waits && !gave_back) return NULL;
         if (!waits) continue;
         waits--;

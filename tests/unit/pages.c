@@ -7,6 +7,7 @@
 #include "back/pages.h"
 #include "back/purge.h"
 #include "os/os.h"
+#include "os/refusal.h"
 
 #include "pool.h"
 
@@ -200,6 +201,18 @@ static void what_counts_as_mapped_is_unmapped(void **state)
     hz3_os.counts_mapped = false;
 }
 
+/* Addresses that only hz3 cannot place are no limit of the system. */
+static void what_the_system_would_grant_is_no_limit(void **state)
+{
+    (void)state;
+    size_t many = (size_t)1 << 45;
+    if (hz3_windows[0].reserved || !hz3_os_has_room(2 * many)) skip();
+    hz3_os.counts_mapped = false;
+    hz3_pages_free(hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE));
+    assert_null(hz3_pages_alloc(1, many >> HZ3_GRANULE_SHIFT, HZ3_SPAN_LARGE));
+    assert_false(hz3_os.counts_mapped);
+}
+
 /* Purges some granules, so that they become clean or a hole, and then those behind them.  The page of bitmaps across
  * the border is to go back, whose neighbour on the left is in use. */
 static void tables_go_back_across(size_t page, size_t granules, enum hz3_span_kind kind)
@@ -267,4 +280,4 @@ RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_an
     cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(untouched_spans_take_no_dirty_one_s_place),
     cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
     cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(tables_go_back_across_borders),
-    cmocka_unit_test(a_target_that_stayed_is_clean))
+    cmocka_unit_test(what_the_system_would_grant_is_no_limit), cmocka_unit_test(a_target_that_stayed_is_clean))
