@@ -86,6 +86,7 @@ void hz3_fork_child(void)
     whole = alone && whole && depth == 1;
     hz3_reclaim_after_fork();
     hz3_pages_after_fork();
+    hz3_memory_unlocked(); /* locks are not inherited */
     hz3_cache_after_fork(whole);
     if (depth == 1) {
         hz3_gate_open();

@@ -36,6 +36,13 @@ static void set_retain(void)
     if (hz3_get(hz3_pages_are_locked)) hz3_pages_locked();
 }
 
+void hz3_memory_unlocked(void)
+{
+    if (likely(!hz3_get(hz3_pages_are_locked))) return;
+    hz3_set(hz3_pages_are_locked, false);
+    set_retain();
+}
+
 static void set_profile(void)
 {
     hz3_set(hz3_profile_wanted, hz3_options.PROFILE);

@@ -8,6 +8,8 @@ void hz3_start(void);
 void hz3_fork_prepare(void), hz3_fork_parent(void), hz3_fork_child(void); /* for pthread_atfork: api/fork.c */
 /* Has it work as hz3_options has it now; option: the field that changed. */
 void hz3_option_changed(const size_t *option);
+/* The process's memory is no longer locked. */
+void hz3_memory_unlocked(void);
 
 HZ3_INLINE void hz3_ensure_started(void)
 {

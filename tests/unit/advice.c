@@ -146,7 +146,7 @@ static void no_table_gets_huge_pages(void **state)
     hz3_pages_free(span);
 }
 
-/* No test may follow: hz3_pages_locked() cannot be undone. */
+/* Has to be the last test, since it leaves memory locked. */
 static void what_is_mapped_again_is_advised_again(void **state)
 {
     (void)state;

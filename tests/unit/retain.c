@@ -1,6 +1,7 @@
 /* Free memory is bounded at once or, while the background thread attends to it, only at growth. */
 #include "unit.h"
 
+#include "api/options.h"
 #include "back/gauges.h"
 #include "back/limits.h"
 #include "back/pages.h"
@@ -115,7 +116,13 @@ static void a_child_frees_at_once(void **state)
     unbound();
 }
 
-/* Has to be the last test: hz3_pages_locked() cannot be undone. */
+static void keep_again(void *unused)
+{
+    (void)unused;
+    CHECK(!hz3_get(hz3_pages_are_locked) && hz3_get(hz3_pages_dirty_max) == hz3_options.RETAIN);
+}
+
+/* Has to be the last test, since it leaves memory locked.  A child has none. */
 static void locked_memory_does_not_wait(void **state)
 {
     (void)state;
@@ -123,6 +130,7 @@ static void locked_memory_does_not_wait(void **state)
     hz3_pages_locked();
     hz3_pages_free(hz3_pages_alloc(MANY, 1, HZ3_SPAN_LARGE));
     assert_true(hz3_gauge(HZ3_GAUGE_DIRTY) <= HZ3_MIB(1));
+    expect_success(in_child(keep_again, NULL), 10);
     unbound();
 }
 
