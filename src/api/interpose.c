@@ -108,6 +108,14 @@ static int mlockall_heard(int flags)
     return result;
 }
 
+static int munlockall_heard(void)
+{
+    int result = (int)syscall(SYS_munlockall);
+    if (result == 0) hz3_memory_unlocked();
+    return result;
+}
+
 HZ3_STANDARD_NAME(prctl, int, (int, ...), prctl_heard)
 HZ3_IF_OWN_SYSCALL(HZ3_STANDARD_NAME(syscall, long, (long, ...), syscall_heard))
 HZ3_STANDARD_NAME(mlockall, int, (int), mlockall_heard)
+HZ3_STANDARD_NAME(munlockall, int, (void), munlockall_heard)

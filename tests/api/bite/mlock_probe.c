@@ -1,5 +1,6 @@
 /* Prints its locked and resident bytes after some work.  Argument "future": under mlockall(MCL_FUTURE); "current": also
- * under MCL_CURRENT; "forked": under both, after a fork beside a thread. */
+ * under MCL_CURRENT; "forked": under both, after a fork beside a thread.  "unlocked": after munlockall, when
+ * it has freed 64 MiB. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,21 @@ static void fork_beside_a_thread(void)
     join_thread(thread);
 }
 
+static void *rest(void *unused)
+{
+    return unused;
+}
+
+/* With one thread it would all go back at once. */
+static void free_unlocked(void)
+{
+    CHECK(munlockall() == 0);
+    join_thread(start_thread(rest, NULL));
+    for (int i = 0; i < 64; i++) CHECK(p[i] = memset(malloc(MIB(1)), 1, MIB(1)));
+    for (int i = 0; i < 64; i++) free(p[i]);
+    printf("%zu %zu\n", status_bytes("VmLck:"), status_bytes("VmRSS:"));
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
@@ -42,6 +58,7 @@ int main(int argc, char **argv)
         printf("refused %d\n", errno);
         return 0;
     }
+    if (strcmp(argv[1], "unlocked") == 0) return free_unlocked(), 0;
     for (size_t i = 0; i < BLOCKS; i++) {
         size_t size = i % 1000 ? 16 + i * 7 % 2000 : KIB(200);
         p[i] = malloc(size);
