@@ -26,7 +26,7 @@ struct group {
     const char *root, *path; /* the path is in `memberships`, and not terminated */
     size_t length;
 };
-static char memberships[4096];
+static char memberships[16384];
 static bool unread;           /* a file could not be opened for now */
 static struct group tightest; /* the one with the least limit, */
 static size_t least;          /* which is this */
@@ -125,6 +125,7 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
     least = SIZE_MAX;
     tightest.of = NULL;
     long length = read_now(membership, memberships, sizeof memberships);
+    if (length == sizeof memberships - 1) length = -EFBIG; /* the line of memory may be behind */
     if (length < 0) ignored(membership, length);
     for (int i = 0; i < HIERARCHIES && length > 0; i++) {
         struct group group = {.of = &hierarchies[i], .root = root};

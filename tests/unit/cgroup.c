@@ -72,6 +72,24 @@ static void groups_of_version_1_count_too(void **state)
     assert_int_equal(limit_of("0::/b\n4:memory:/a"), 1000000);
 }
 
+/* Its group, behind 13 lines of so many bytes. */
+static size_t limit_behind(int length)
+{
+    static char text[13 * 2000 + 32];
+    text[0] = 0;
+    for (int i = 0; i < 13; i++) sprintf(text + strlen(text), "9:cpu:/%0*d\n", length - 8, 0);
+    strcat(text, "1:memory:/a");
+    return limit_of(text);
+}
+
+static void the_line_of_memory_may_come_last(void **state)
+{
+    (void)state;
+    write_line("memory/a/memory.limit_in_bytes", "2000000");
+    assert_int_equal(limit_behind(350), 2000000);
+    assert_int_equal(limit_behind(2000), SIZE_MAX); /* no more is read */
+}
+
 static void what_cannot_be_taken_back_is_charged(void **state)
 {
     (void)state;
@@ -147,9 +165,11 @@ static void tell_of_nonsense(void *unused)
     write_line("a/memory.high", "99999999999999999999999");
     write_line("memory.max", "5000000");
     CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == SIZE_MAX);
+    CHECK(limit_behind(2000) == SIZE_MAX);
     CHECK(read(ends[0], said, sizeof said - 1) > 0);
     CHECK(strstr(said, "/a/memory.max is ignored: it makes no sense\n") && strstr(said, "/a/memory.high is ignored: "));
     CHECK(strstr(said, "hz3: /nowhere is ignored: No such file or directory\n") && !strstr(said, "s/memory.max is"));
+    CHECK(strstr(said, "/membership is ignored: File too large\n"));
 }
 
 static void nonsense_leaves_the_default_and_a_line(void **state)
@@ -160,6 +180,6 @@ static void nonsense_leaves_the_default_and_a_line(void **state)
 
 RUN(IN_FOLDER(without_files_there_is_none), IN_FOLDER(the_smaller_of_max_and_high_counts),
     IN_FOLDER(every_group_above_counts_too), IN_FOLDER(neighbours_do_not_count),
-    IN_FOLDER(groups_of_version_1_count_too), IN_FOLDER(what_cannot_be_taken_back_is_charged),
-    IN_FOLDER(while_no_descriptor_is_left_nothing_is_forgotten), IN_FOLDER(a_limit_that_changes_is_seen),
-    IN_FOLDER(nonsense_leaves_the_default_and_a_line))
+    IN_FOLDER(groups_of_version_1_count_too), IN_FOLDER(the_line_of_memory_may_come_last),
+    IN_FOLDER(what_cannot_be_taken_back_is_charged), IN_FOLDER(while_no_descriptor_is_left_nothing_is_forgotten),
+    IN_FOLDER(a_limit_that_changes_is_seen), IN_FOLDER(nonsense_leaves_the_default_and_a_line))
