@@ -87,26 +87,38 @@ static HZ3_NOINLINE bool write_snapshot(const char *path)
     return written && closed;
 }
 
-/* Where the resident memory is. */
-static HZ3_NOINLINE void explain(struct hz3_text *text)
+static HZ3_NOINLINE bool leave_snapshot(void)
 {
-    char path[HZ3_PATH_BYTES] = "";
-    bool told = !hz3_sandboxed() && write_snapshot(path_of(&hz3_options.stats_file, ".memory", path));
+    char path[HZ3_PATH_BYTES];
+    return !hz3_sandboxed() && write_snapshot(path_of(&hz3_options.stats_file, ".memory", path));
+}
+
+/* Where the resident memory is.  told: in the snapshot. */
+static HZ3_NOINLINE void explain(struct hz3_text *text, bool told)
+{
+    char path[HZ3_PATH_BYTES];
     hz3_stats_text_process(text);
     hz3_print(text,
               told ? "hz3 explain %s says where the resident memory is\n"
                    : "where the resident memory is cannot be told\n",
-              path);
+              path_of(&hz3_options.stats_file, ".memory", path));
 }
 
 /* With one write, so that those of several processes do not mix. */
-static HZ3_NOINLINE void write_stats(output *write, bool explained)
+static HZ3_NOINLINE void write_text(output *write, bool explained, bool told)
 {
     char buf[HZ3_STATS_BYTES];
     struct hz3_text text = {buf, sizeof buf, 0};
     hz3_stats_text(&text, hz3_options.VERBOSE);
-    if (explained) explain(&text);
+    if (explained) explain(&text, told);
     write(buf, hz3_min(text.length, sizeof buf - 1));
+}
+
+/* The snapshot comes first: the smallest stack has no room for the text beside it. */
+static void write_stats(output *write, bool explained)
+{
+    bool told = explained && leave_snapshot();
+    write_text(write, explained, told);
 }
 
 static bool explains(void)

@@ -116,6 +116,6 @@ int main(int argc, char **argv)
     statistics_of("locks_itself_in", "HZ3_STATS=./of.txt");
     warns_that_there_is_no_profile();
     statistics_of("another_holds_stdout", "HZ3_STATS=explain");
-    statistics_of("has_little_stack", "HZ3_STATS=1");
+    statistics_of("has_little_stack", "HZ3_STATS=explain");
     writes_xml();
 }
