@@ -53,7 +53,8 @@ class LabError(Exception):
 
 
 class Unfit(LabError):
-    """A program is no longer the one in the plan.  This ends any run, even one that goes on when a peer fails."""
+    """What no allocator is to blame for: a program that is no longer the one in the plan, say, or a full disk.  This ends
+    any run, even one that goes on when a peer fails."""
 
 
 class NotServed(LabError):

@@ -77,10 +77,13 @@ def merge(folder: Path, results: Path) -> list[Path]:
         target = results / file.relative_to(folder / "results")
         having = [run for run in runs(target.parent) if file.stem in Samples.load(run).absorbed]
         if having:  # merged before
-            target.unlink(missing_ok=True)  # unless it was interrupted before the last step
+            if target.exists():  # but interrupted before the last step
+                target.unlink()
+                merged += having
             continue
         here = [path for path in runs(target.parent) if path.name.startswith(file.stem)]
-        if here and Samples.load(here[0]).absorbed and contents(here[0]).startswith(file.read_bytes()):
+        grown = bool(here) and contents(here[0]).startswith(file.read_bytes())
+        if grown and (Samples.load(here[0]).absorbed or Samples.load(here[0]).void):
             continue
         if here and not file.read_bytes().startswith(contents(here[0])):
             raise LabError(f"{here[0]} is there already, with other samples")

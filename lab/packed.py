@@ -35,8 +35,6 @@ def opened(plan: Plan, path: Path) -> samples.Samples:
     if not path.stat().st_size:
         return samples.Samples.create(path, plan, facts)
     run = samples.Samples.load(path)
-    if run.void:
-        raise LabError(f"{path} decides nothing: {run.void}")
     if not machine.same(facts, run.machine):
         raise LabError(f"{path} was begun on another machine")
     if session.remaining(run):
@@ -92,7 +90,7 @@ def main() -> None:
     parser.add_argument(
         "--within", metavar="SECONDS", type=seconds, default=math.inf, help="end sooner; another call goes on"
     )
-    deadline = Deadline(parser.parse_args().within)
+    deadline, void = Deadline(parser.parse_args().within), []
     for file in sorted((HERE / "plans").glob("*.json")):
         plan = planned(file)
         taker = measure.Bench(plan.programs, HERE)
@@ -101,11 +99,16 @@ def main() -> None:
         path = samples.newest_path(folder) if any(folder.glob("*.jsonl")) else samples.new_path(folder)
         with samples.alone(path):
             run = opened(plan, path)
+            if run.void:
+                void.append(f"{path.relative_to(HERE)} decides nothing: {run.void}")
+                continue
             try:
                 conduct(file.stem, run, taker, deadline)
             except NotServed as error:
                 run.declare_void(str(error).replace(f"{HERE}/", ""))
                 raise
+    if void:
+        raise LabError("; ".join(void))
 
 
 measure.interrupt_on_every_end()

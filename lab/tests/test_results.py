@@ -229,9 +229,11 @@ def test_what_is_merged_without_a_sound_block_of_a_cell_decides_nothing_and_says
     run = samples(table_of(GATES, cases=2), 1, [20, 0], blocks=2)
     file = written(run, tmp_path / "packed/results/x/20260101T000000Z.jsonl")
     spoilt(file, lambda line: line["cell"] == "case 1")
-    merged = CliRunner().invoke(cli.main, ["merge", str(tmp_path / "packed")], catch_exceptions=False)
+    for _ in range(2):  # a folder may be merged again when more of its runs are back
+        merged = CliRunner().invoke(cli.main, ["merge", str(tmp_path / "packed")], catch_exceptions=False)
+        assert merged.exit_code == 0
     ((_, line),) = Results.read(tmp_path / "results").index.items()
-    assert merged.exit_code == 0 and "the host spoilt each block" in line["void"] and "case 1" in line["void"]
+    assert "the host spoilt each block" in line["void"] and "case 1" in line["void"]
     assert results.renew(tmp_path / "results", pytest.fail).experiments == {}
 
 
@@ -260,10 +262,15 @@ def test_a_merge_that_is_interrupted_is_done_again_whole(tmp_path, monkeypatch, 
         patch.setattr(*step, interrupt)
         pack.pooled(ours / f"x/{second.name}")
     for file in pack.merge(folder, ours):
-        pack.pooled(file)
+        results.keep(pack.pooled(file), ours)
     (path,) = runs(ours / "x")
     run = Samples.load(path)
-    assert path.stem == first.stem and run.absorbed == {second.stem} and run.looks("case 0") == 2
+    assert (
+        path.suffix == archive.SUFFIX
+        and path.name.startswith(first.stem)
+        and run.absorbed == {second.stem}
+        and run.looks("case 0") == 2
+    )
     assert len(run.blocks("case 0", "ab")) == 40
 
 

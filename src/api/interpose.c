@@ -6,6 +6,7 @@
 #include "back/fork_reserve.h"
 #include "back/learn.h"
 #include "back/limits.h"
+#include "front/threads.h"
 #include "os/gate.h"
 #include "os/os.h"
 #include "os/price.h"
@@ -21,7 +22,8 @@
 const char hz3_interpose;
 
 /* From <linux/seccomp.h>, which is not installed where libc is musl. */
-enum { MODE_STRICT = 1, MODE_FILTER = 2, SET_MODE_STRICT = 0, SET_MODE_FILTER = 1, FOR_ALL_THREADS = 1 };
+enum { MODE_STRICT = 1, MODE_FILTER = 2, SET_MODE_STRICT = 0, SET_MODE_FILTER = 1 };
+enum { FOR_ALL_THREADS = 1, NEW_LISTENER = 8 }; /* flags */
 
 enum { LEARN_TRIES = 100 }; /* a ms each: another thread may be asking the system for memory */
 
@@ -35,34 +37,27 @@ static void learn(void)
 
 /* A filter may punish clone, openat and fstat.  So before it is there hz3 reads its files and closes its copy of
  * stderr; from then on the threads that it binds start no background thread, read no files, and do not ask which file
- * stderr is.  A thread that is at such calls for hz3 finishes them before a filter binds it, too.  Without a filter
- * every call that hz3 needs is allowed, whatever privileges the program gave up.  Returns whether it is the first. */
-static bool filter_comes(bool all_threads)
+ * stderr is.  One for all threads comes while none is at such calls inside the gate.  Without a filter every call that
+ * hz3 needs is allowed, whatever privileges the program gave up.  Returns the filter's number; 0: a child installs it.
+ */
+static uint32_t filter_comes(bool all_threads)
 {
     hz3_ensure_started();
-    if (hz3_sandbox_binds_child()) return false;
-    bool first = hz3_get(hz3_sandbox) == HZ3_SANDBOX_NONE;
+    if (hz3_sandbox_binds_child()) return 0;
     if (!hz3_sandboxed()) {
         learn();
         hz3_os_forget_stderr();
     }
-    if (all_threads) {
-        hz3_gate_close();
-        hz3_gate_drain();
-    }
-    hz3_sandbox_enter(all_threads);
-    if (all_threads) {
-        hz3_gate_open();
-        hz3_reclaim_forbid_background();
-    }
-    return first;
-}
-
-/* The first filter was refused. */
-static void no_filter_came(bool all_threads)
-{
-    hz3_sandbox_set(false);
-    if (all_threads) hz3_reclaim_permit_background();
+    if (!all_threads) return hz3_sandbox_enter(false);
+    hz3_gate_enter_at_last();
+    hz3_threads_reap(); /* one that ended inside would be waited for */
+    hz3_gate_leave();
+    hz3_gate_close();
+    hz3_gate_drain();
+    uint32_t filter = hz3_sandbox_enter(true);
+    hz3_gate_open();
+    hz3_reclaim_forbid_background();
+    return filter;
 }
 
 /* Without a filter the call fails: so a program asks whether the kernel knows filters. */
@@ -74,9 +69,9 @@ static int prctl_heard(int operation, ...)
     for (int i = 0; i < 4; i++) words[i] = va_arg(list, unsigned long);
     va_end(list);
     bool filter = words[0] == MODE_STRICT || (words[0] == MODE_FILTER && words[1]);
-    bool first = operation == PR_SET_SECCOMP && filter && filter_comes(false);
+    uint32_t number = operation == PR_SET_SECCOMP && filter ? filter_comes(false) : 0;
     int result = (int)syscall(SYS_prctl, operation, words[0], words[1], words[2], words[3]);
-    if (first && result) no_filter_came(false);
+    if (number && result) hz3_sandbox_refused(number);
     return result;
 }
 
@@ -89,10 +84,11 @@ __attribute__((unused)) static long syscall_heard(long number, ...)
     for (int i = 0; i < 6; i++) words[i] = va_arg(list, long);
     va_end(list);
     bool filter = words[0] == SET_MODE_STRICT || (words[0] == SET_MODE_FILTER && words[2]);
-    bool first = unlikely(number == SYS_seccomp) && filter && filter_comes(words[1] & FOR_ALL_THREADS);
+    bool comes = unlikely(number == SYS_seccomp) && filter, listens = words[1] & NEW_LISTENER;
+    uint32_t which = comes ? filter_comes(words[1] & FOR_ALL_THREADS) : 0;
     long result = hz3_os_syscall(number, words);
-    if (unlikely(first) && result)
-        no_filter_came(words[1] & FOR_ALL_THREADS); /* or the number of a thread that refused */
+    /* Else it is the listener, or the number of a thread that cannot be bound. */
+    if (unlikely(which) && (result < 0 || (result > 0 && !listens))) hz3_sandbox_refused(which);
     return result;
 }
 

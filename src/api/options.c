@@ -298,7 +298,7 @@ static bool is_option(const char *variable)
 static void warn_of_folder(const struct hz3_file *file)
 {
     if (*file->path && *file->path != '/')
-        line("hz3: warning: %s goes to the folder that is current then: the path of this one is too long or unknown\n",
+        line("hz3: warning: this folder's path is too long or unknown, so this goes to that of its time: %s\n",
              file->path, "", "", "");
 }
 

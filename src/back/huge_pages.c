@@ -4,13 +4,13 @@ enum hz3_thp hz3_huge_pages;
 
 HZ3_TOGETHER HZ3_ATOMIC(uintptr_t) hz3_small_pages_start;
 HZ3_TOGETHER HZ3_ATOMIC(size_t) hz3_small_pages_bytes;
-size_t hz3_small_pages_most = HZ3_SMALL_PAGES;
+HZ3_ATOMIC(size_t) hz3_small_pages_most = HZ3_SMALL_PAGES;
 
 bool hz3_small_pages_go_on(uintptr_t start, size_t bytes)
 {
     size_t before = hz3_get(hz3_small_pages_bytes);
     bool next = !before || start == hz3_get(hz3_small_pages_start) + before;
-    return next && before + bytes <= hz3_small_pages_most && hz3_huge_pages != HZ3_THP_ALWAYS;
+    return next && before + bytes <= hz3_get(hz3_small_pages_most) && hz3_huge_pages != HZ3_THP_ALWAYS;
 }
 
 void hz3_small_pages_grew(uintptr_t start, size_t bytes)

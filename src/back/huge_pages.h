@@ -14,7 +14,7 @@ extern enum hz3_thp hz3_huge_pages; /* as the option says; const after start */
 #define HZ3_SMALL_PAGES HZ3_MIB(64)
 extern HZ3_ATOMIC(uintptr_t) hz3_small_pages_start; /* const once there are some */
 extern HZ3_ATOMIC(size_t) hz3_small_pages_bytes;
-extern size_t hz3_small_pages_most; /* bytes, with what nobody touches among them; under the page pool's lock */
+extern HZ3_ATOMIC(size_t) hz3_small_pages_most; /* bytes, with what nobody touches among them */
 
 /* Bytes of a huge page that the system may make at an address; 0: it is asked for none there, or makes none.  One that
  * is no larger than a granule may be anywhere. */
@@ -43,8 +43,8 @@ HZ3_INLINE size_t hz3_small_pages_in(uintptr_t start, size_t bytes)
 /* Whether all runs may be purged page by page. */
 HZ3_INLINE bool hz3_heap_is_small(void)
 {
-    size_t small = hz3_min(hz3_get(hz3_small_pages_bytes), HZ3_SMALL_PAGES);
-    return !hz3_get(hz3_os.huge_page) || hz3_gauge(HZ3_GAUGE_USED) < small;
+    size_t untouched = hz3_get(hz3_small_pages_most) - HZ3_SMALL_PAGES;
+    return !hz3_get(hz3_os.huge_page) || hz3_gauge(HZ3_GAUGE_USED) + untouched < hz3_get(hz3_small_pages_bytes);
 }
 
 /* Whether a step of growth will be theirs. */

@@ -14,8 +14,8 @@ extern struct hz3_lock hz3_learn_lock; /* for fork */
 void hz3_learn_start(size_t soft_limit);
 /* Reads them if they were not read yet. hz3_pages_lock is held. */
 void hz3_learn_locked(void);
-/* Reads them if they were not read yet; takes the locks.  False: another thread holds one; in a child not made by fork
- * that thread may not exist. */
+/* Reads them if they were not read yet; takes the locks.  False: another thread holds the page pool's; in a child not
+ * made by fork that thread may not exist. */
 bool hz3_learn(void);
 void hz3_learn_now(void); /* waits for the locks: for who sets the option */
 /* If there is a group's limit, reads again whether it changed, and what the group is charged for beside hz3's memory:

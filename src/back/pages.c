@@ -68,10 +68,10 @@ struct hz3_span *hz3_pages_alloc_dirty(size_t granules, size_t align_granules)
 /* If that is next to the small pages, these go on behind it. */
 static bool grow_untouched(size_t granules)
 {
-    size_t small = hz3_get(hz3_small_pages_bytes), most = hz3_small_pages_most;
-    hz3_small_pages_most = HZ3_SMALL_PAGES + (granules << HZ3_GRANULE_SHIFT);
+    size_t small = hz3_get(hz3_small_pages_bytes), most = hz3_get(hz3_small_pages_most);
+    hz3_set(hz3_small_pages_most, HZ3_SMALL_PAGES + (granules << HZ3_GRANULE_SHIFT));
     bool grown = hz3_grow(granules);
-    if (hz3_get(hz3_small_pages_bytes) == small) hz3_small_pages_most = most;
+    if (hz3_get(hz3_small_pages_bytes) == small) hz3_set(hz3_small_pages_most, most);
     return grown;
 }
 

@@ -29,7 +29,7 @@ static _Thread_local struct {
     uint32_t entered;     /* the slot in which it is counted; it may have given the slot up since */
     uint32_t turned_away; /* how often, since it was inside last */
     bool counted;         /* it is: set after and cleared before the count, so that a child never counts too many */
-    bool closes;
+    uint32_t closes;      /* how often this thread closed it */
 } mine;
 
 static void count_in(void)
@@ -151,14 +151,14 @@ void hz3_gate_give_up_slot(void)
 
 void hz3_gate_close(void)
 {
-    mine.closes = true;
+    mine.closes++;
     hz3_add(hz3_gate_closed, 1);
     hz3_fence(memory_order_seq_cst);
 }
 
 void hz3_gate_open(void)
 {
-    mine.closes = false;
+    mine.closes--;
     hz3_fence(memory_order_release); /* a thread that finds the gate open sees what this one did before */
     hz3_sub(hz3_gate_closed, 1);
     hz3_os_wake(&hz3_gate_closed);

@@ -1,4 +1,5 @@
-/* The gate: a fork closes it, and all code that takes a lock passes it.
+/* The gate: a fork closes it, and all code that takes a lock passes it.  (A seccomp filter for all threads closes it,
+ * too, for the moment in which it comes.)
  *
  * A forked child has one thread and a copy of hz3's structures, which must be consistent.  If the fork held our locks,
  * they would be.  But the C library takes locks of its own in fork, after our handlers have run: of the list of
@@ -45,7 +46,7 @@ HZ3_INLINE bool hz3_gate_is_open(void)
     return !hz3_get(hz3_gate_closed);
 }
 
-/* For the thread that forks.  From close to open it may pass; the gate stops it only if another thread forks too. */
+/* For the thread that forks or brings a filter.  From close to open it may pass; the gate stops it only if another thread forks too. */
 void hz3_gate_close(void);
 void hz3_gate_open(void);
 /* Waits until no other thread is inside.  False: it gave up, and one may be.  It gives up after a long while; after a

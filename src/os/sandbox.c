@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 HZ3_TOGETHER HZ3_ATOMIC(uint32_t) hz3_sandbox;
+static HZ3_ATOMIC(uint32_t) filters; /* how many threads installed one, or are about to */
 static _Thread_local bool joined_free;
 static _Thread_local bool bound; /* this thread installed a filter */
 /* A child that libc's fork did not make installed one, in this thread.  If it shares our memory, as one of vfork does,
@@ -28,11 +29,19 @@ bool hz3_sandbox_binds_child(void)
     return hz3_get(child_bound);
 }
 
-void hz3_sandbox_enter(bool all_threads)
+uint32_t hz3_sandbox_enter(bool all_threads)
 {
     bound = true;
     if (all_threads || hz3_get(hz3_sandbox) != HZ3_SANDBOX_ALL)
         hz3_set(hz3_sandbox, all_threads ? HZ3_SANDBOX_ALL : HZ3_SANDBOX_SOME);
+    return hz3_add(filters, 1) + 1;
+}
+
+void hz3_sandbox_refused(uint32_t filter)
+{
+    uint32_t only = 1;
+    if (filter == only && hz3_cas(filters, &only, 0, memory_order_relaxed, memory_order_relaxed))
+        hz3_sandbox_set(false);
 }
 
 void hz3_sandbox_join(void)
@@ -42,6 +51,7 @@ void hz3_sandbox_join(void)
 
 void hz3_sandbox_set(bool is_bound)
 {
+    hz3_set(filters, is_bound);
     bound = is_bound;
     hz3_set(child_bound, 0);
     hz3_set(hz3_sandbox, is_bound ? HZ3_SANDBOX_ALL : HZ3_SANDBOX_NONE);

@@ -13,9 +13,10 @@ bool hz3_sandboxed(void);
 /* Call before this thread installs a filter.  True: this is a child that was not made by libc's fork (after vfork it
  * shares the parent's memory).  It counts as bound from now on, and the process that hz3 knows does not. */
 bool hz3_sandbox_binds_child(void);
-/* This thread installs a filter; all_threads: for all threads of the process. */
-void hz3_sandbox_enter(bool all_threads);
+/* This thread installs a filter; all_threads: for all threads of the process.  Returns the filter's number, from 1. */
+uint32_t hz3_sandbox_enter(bool all_threads);
+/* The system refused that filter.  If it is the only one that came, nobody is bound. */
+void hz3_sandbox_refused(uint32_t filter);
 void hz3_sandbox_join(void); /* by a thread that joins */
-/* In the child of a fork, where hz3_os.pid is the child's by then; or where the system refused the first filter.  Says
- * whether the process is bound. */
+/* In the child of a fork; hz3_os.pid is the child's by then.  bound: hz3_sandboxed() before it was. */
 void hz3_sandbox_set(bool bound);

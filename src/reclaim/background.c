@@ -191,11 +191,6 @@ void hz3_reclaim_forbid_background(void)
     hz3_gate_leave();
 }
 
-void hz3_reclaim_permit_background(void)
-{
-    if (change(FORBIDDEN, hz3_get(allowed) ? IDLE : OFF)) hz3_os_wake(&hz3_threads_none);
-}
-
 void hz3_reclaim_after_fork(void)
 {
     if (hz3_get(hz3_pages_purger_runs)) hz3_set(hz3_pages_purger_runs, false);

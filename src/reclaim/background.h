@@ -8,8 +8,7 @@
 void hz3_reclaim_allow_background(bool allow);
 /* From now on it must not be started: the process gave up its right to make threads. */
 void hz3_reclaim_forbid_background(void);
-void hz3_reclaim_permit_background(void); /* it did not */
-bool hz3_reclaim_in_background(void);     /* the thread is at work */
+bool hz3_reclaim_in_background(void); /* the thread is at work */
 /* Starts the thread if much memory waits.  In a program with one thread gives back at once instead.  now: ms. */
 void hz3_reclaim_wake_purger(uint32_t now);
 void hz3_reclaim_after_fork(void); /* in the child */

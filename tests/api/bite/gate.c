@@ -52,6 +52,11 @@ void gate_forbid(const int *calls, size_t count, bool all_threads)
     install(calls, count, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW, all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }
 
+void gate_forbid_and_listen(const int *calls, size_t count)
+{
+    install(calls, count, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
 void gate_kill_threads(int call)
 {
     install(&call, 1, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_ALLOW, 0);
