@@ -167,7 +167,7 @@ HZ3_INLINE bool send_previous(struct hz3_cache *cache, unsigned cls, void **prev
     if (!may_send(cache, cls, cache->top[cls])) return false;
     uint32_t top = hz3_magazine_number(hz3_magazine_close(previous));
     struct hz3_stack_chain chain = {top, top, cache->stored[cls] + 1u};
-    for (unsigned i = 1; i < chain.nodes; i++) chain.bottom = hz3_get(*hz3_stack_link(chain.bottom));
+    for (unsigned i = cache->stored[cls]; i > 0; i--) chain.bottom = hz3_get(*hz3_stack_link(chain.bottom));
     if (!hz3_outgoing_send_chain(cache->route[cls] - 2, cls, chain)) return false;
     cache->previous[cls] = HZ3_STUB_TOP;
     cache->stored[cls] = 0;
