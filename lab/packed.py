@@ -35,6 +35,8 @@ def opened(plan: Plan, path: Path) -> samples.Samples:
     if not path.stat().st_size:
         return samples.Samples.create(path, plan, facts)
     run = samples.Samples.load(path)
+    if run.void:
+        return run
     if not machine.same(facts, run.machine):
         raise LabError(f"{path} was begun on another machine")
     if session.remaining(run):

@@ -129,7 +129,8 @@ def _finding_from_json(case: str, variant: str, figure: str, run: Json, table: l
     word, gain, low, high, *more = table
     floor = more.pop(0) if figure == run["figure"] else NOT_KEPT
     ends = math.inf if floor is None else log_ratio(floor)
-    effect = Effect(log_ratio(gain), log_ratio(low), log_ratio(high), NOT_KEPT, NOT_KEPT, ends, run["blocks"])
+    pairs = run["blocks"] - run.get("given_up", {}).get(case, 0)
+    effect = Effect(log_ratio(gain), log_ratio(low), log_ratio(high), NOT_KEPT, NOT_KEPT, ends, pairs)
     spread, needed, overflowed = [*more, 0, 0, 0][:3]
     return Finding(
         case, "", variant, figure, effect, word, (NOT_KEPT, NOT_KEPT), float(spread), needed or None, overflowed

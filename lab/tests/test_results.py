@@ -224,6 +224,17 @@ def test_a_run_without_a_sound_block_of_a_cell_is_left_out_and_the_others_are_ju
     assert [name for name, runs_of in known.experiments.items() if runs_of] == ["y"]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_blocks_that_a_case_lost_are_not_forgotten(tmp_path, seed):
+    """What is kept is written again as it was read: a case with 3 blocks of 10 may need fewer than 10."""
+    run = samples(table_of(GATES), seed, [1], blocks=10)
+    file = spoilt(written(run, tmp_path / "results/x/20260101T000000Z.jsonl"), lambda line: line["block"] > 2)
+    results.keep(Samples.load(file), tmp_path / "results")
+    first = (tmp_path / "results/summary.json").read_text()
+    Results.read(tmp_path / "results").write()
+    assert (tmp_path / "results/summary.json").read_text() == first
+
+
 def test_what_is_merged_without_a_sound_block_of_a_cell_decides_nothing_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "RESULTS", tmp_path / "results")
     run = samples(table_of(GATES, cases=2), 1, [20, 0], blocks=2)
