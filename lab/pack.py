@@ -82,9 +82,10 @@ def merge(folder: Path, results: Path) -> list[Path]:
                 merged += having
             continue
         here = [path for path in runs(target.parent) if path.name.startswith(file.stem)]
-        grown = bool(here) and contents(here[0]).startswith(file.read_bytes())
-        if grown and (Samples.load(here[0]).absorbed or Samples.load(here[0]).void):
-            continue
+        if here and contents(here[0]).startswith(file.read_bytes()):
+            run = Samples.load(here[0])
+            if run.absorbed or run.void:
+                continue
         if here and not file.read_bytes().startswith(contents(here[0])):
             raise LabError(f"{here[0]} is there already, with other samples")
         _copy(file, target)

@@ -84,11 +84,10 @@ __attribute__((unused)) static long syscall_heard(long number, ...)
     for (int i = 0; i < 6; i++) words[i] = va_arg(list, long);
     va_end(list);
     bool filter = words[0] == SET_MODE_STRICT || (words[0] == SET_MODE_FILTER && words[2]);
-    bool comes = unlikely(number == SYS_seccomp) && filter, listens = words[1] & NEW_LISTENER;
-    uint32_t which = comes ? filter_comes(words[1] & FOR_ALL_THREADS) : 0;
+    uint32_t which = unlikely(number == SYS_seccomp) && filter ? filter_comes(words[1] & FOR_ALL_THREADS) : 0;
     long result = hz3_os_syscall(number, words);
-    /* Else it is the listener, or the number of a thread that cannot be bound. */
-    if (unlikely(which) && (result < 0 || (result > 0 && !listens))) hz3_sandbox_refused(which);
+    /* What is above 0 is the listener, or the number of a thread that cannot be bound. */
+    if (unlikely(which) && result && (result < 0 || !(words[1] & NEW_LISTENER))) hz3_sandbox_refused(which);
     return result;
 }
 

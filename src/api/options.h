@@ -13,8 +13,8 @@ enum { HZ3_STATS_STDERR = 1, HZ3_STATS_EXPLAIN = 2, HZ3_STATS_FILE = 4 }; /* the
 
 /* Sizes in bytes, times in ms; "auto" is HZ3_OPTION_AUTO until hz3_options_load has chosen a value. */
 #define HZ3_OPTION_AUTO SIZE_MAX
-/* %p in the path stands for the process's number; %@N for nothing in process N, and in others for .NAME-PID. */
 enum { HZ3_NAME_BYTES = 256, HZ3_PATH_BYTES = 2048 };
+/* %p in the path stands for the process's number; %@N for nothing in process N, and in others for .NAME-PID. */
 struct hz3_file {
     char path[1024 + 1 + HZ3_NAME_BYTES]; /* absolute, where the folder is known */
     size_t folder; /* how many bytes of it hz3 put before the option's value; in them % is an ordinary character */

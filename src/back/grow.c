@@ -8,7 +8,6 @@
 #include "back/limits.h"
 #include "back/purge.h"
 #include "back/range.h"
-#include "os/refusal.h"
 
 enum {
     GROW_MIN = 4,   /* granules mapped at a time: an eighth of what is in use, */
@@ -73,7 +72,7 @@ bool hz3_grow(size_t granules)
     }
     /* A window stays once it is opened.  So try first whether the system has the memory for which it is opened. */
     size_t bytes = granules << HZ3_GRANULE_SHIFT;
-    if (!hz3_get(hz3_pages_are_locked) && !hz3_os_has_room(bytes)) return false;
+    if (!hz3_pages_have_room(bytes)) return false;
     struct hz3_window *window = hz3_arena_open_window(bytes);
     return window && hz3_grow_window(window, granules) >= 0;
 }

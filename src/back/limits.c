@@ -48,10 +48,15 @@ bool hz3_pages_exceed_memory(size_t bytes)
     return !hz3_get(hz3_pages_are_locked) && hz3_os_exceeds_memory(bytes);
 }
 
+bool hz3_pages_have_room(size_t bytes)
+{
+    return hz3_get(hz3_pages_are_locked) || hz3_os_has_room(bytes);
+}
+
 /* If there is no room for a page the number of mappings may be used up, and giving back may change that. */
 bool hz3_pages_may_help(size_t bytes, size_t more)
 {
-    if (bytes <= more || hz3_get(hz3_pages_are_locked) || hz3_os_has_room(bytes - more)) return true;
+    if (bytes <= more || hz3_pages_have_room(bytes - more)) return true;
     return hz3_get(hz3_os.counts_mapped) && !hz3_os_has_room(hz3_os.page);
 }
 

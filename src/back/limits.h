@@ -71,6 +71,8 @@ HZ3_INLINE bool hz3_pages_over_limit(void)
  * is locked. */
 bool hz3_pages_exceed_memory(size_t bytes);
 
+/* Whether the system has room for so many bytes more.  Unknown, and so true, while memory is locked. */
+bool hz3_pages_have_room(size_t bytes);
 /* Whether `bytes` that were refused may be had once `more` bytes, clean memory among them, go back to the system: these
  * are as much, or the system has room for the rest.  False: there is no point in giving them back. */
 bool hz3_pages_may_help(size_t bytes, size_t more);

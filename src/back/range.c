@@ -89,8 +89,8 @@ bool hz3_range_may_leave_hole(struct hz3_window *window, size_t first, size_t gr
 
 bool hz3_range_leaves_hole(struct hz3_window *window, size_t first, size_t granules)
 {
+    bool counts = hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN;
     if (window->reserved) return false;
-    if (hz3_get(hz3_os.counts_mapped) && granules >= HOLE_MIN && hz3_range_may_leave_hole(window, first, granules))
-        return true;
-    return hz3_gauge(HZ3_GAUGE_GUARDS) && borders_on_hole(window, first, granules);
+    if (counts && hz3_range_holes_are_few()) return true;
+    return (counts || hz3_gauge(HZ3_GAUGE_GUARDS)) && borders_on_hole(window, first, granules);
 }

@@ -46,7 +46,8 @@ HZ3_INLINE bool hz3_gate_is_open(void)
     return !hz3_get(hz3_gate_closed);
 }
 
-/* For the thread that forks or brings a filter.  From close to open it may pass; the gate stops it only if another thread forks too. */
+/* For the thread that forks or brings a filter.  From close to open it may pass; the gate stops it only if another
+ * thread forks too. */
 void hz3_gate_close(void);
 void hz3_gate_open(void);
 /* Waits until no other thread is inside.  False: it gave up, and one may be.  It gives up after a long while; after a

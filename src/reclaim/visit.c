@@ -27,8 +27,8 @@ void hz3_reclaim_start(uint32_t decay_ms)
  * soft limit it makes a whole pass. */
 uint32_t hz3_reclaim_tick(void)
 {
-    uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
     if (!hz3_gate_is_open()) return hz3_get(turn) / HZ3_PASS_SLICES; /* it had better be outside when the fork comes */
+    uint32_t now = (uint32_t)hz3_os_now_ms(), since = hz3_get(due);
     uint32_t slice_ms = hz3_max(hz3_get(hz3_reclaim_interval) / HZ3_PASS_SLICES, 1u);
     hz3_learn_again(now);
     bool over_limit = hz3_reclaim_over_limit();
