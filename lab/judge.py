@@ -342,8 +342,6 @@ def judge_mean(
     look = max(samples.looks(cell) for cell in cells)
     doubt = next((f"{cell}: {doubt}" for cell in cells if (doubt := cases[cell].doubts.get(gate.figure, ""))), "")
     blocks = samples.aligned(cells, "ab")
-    if not blocks:
-        return GateVerdict(gate, Holds.UNDECIDED, "no block is sound in all of its cases", FEWEST)
     copies = mean_gains(gate, cells, samples.aligned(cells, "aa", "ab"), partial(pair, one=BASELINE, other=COPY))
     mine = mean_gains(gate, cells, blocks, partial(beside_baseline, variant=variant))
     effect_ = effect(mine, noise_floor(gate.figure, copies), look, comparisons(experiment), doubt)

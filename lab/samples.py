@@ -195,17 +195,15 @@ class Samples:
 
     def blocks(self, cell: str, *phases: str) -> list[Figures]:
         """Each arm's figures in each complete block."""
-        return [figures for figures in self._every(cell, phases) if figures]
+        counts = {"aa": self.plan.aa_blocks, "ab": self.planned(cell)}
+        rounds = (Round(phase, block, cell) for phase in phases for block in range(counts[phase]))
+        return [figures for figures in map(self.complete, rounds) if figures]
 
     def aligned(self, cells: list[str], *phases: str) -> list[dict[str, Figures]]:
-        """The same of several cells, by cell, in each block that is complete in all."""
-        every = ([self._every(cell, (phase,)) for cell in cells] for phase in phases)
-        blocks = (block for phase in every for block in zip(*phase, strict=False))
-        return [dict(zip(cells, block, strict=True)) for block in blocks if all(block)]
-
-    def _every(self, cell: str, phases: tuple[str, ...]) -> list[Figures | None]:
-        counts = {"aa": self.plan.aa_blocks, "ab": self.planned(cell)}
-        return [self.complete(Round(phase, block, cell)) for phase in phases for block in range(counts[phase])]
+        """The same of several cells, by cell: the nth complete block of each, as what is spoilt in one is sound in
+        another."""
+        every = (zip(*(self.blocks(cell, phase) for cell in cells), strict=False) for phase in phases)
+        return [dict(zip(cells, blocks, strict=True)) for phase in every for blocks in phase]
 
 
 def contents(path: Path) -> bytes:

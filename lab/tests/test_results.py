@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import peers, samples, written
 
-from lab import ROOT, LabError, archive, cli, judge, ledger, pack, page, readme, results, show, summary, until
+from lab import ROOT, LabError, archive, cli, judge, ledger, pack, page, readme, results, show, summary
 from lab.comparison import Comparison
 from lab.experiment import from_table
 from lab.judge import log_ratio, percent
@@ -248,13 +248,12 @@ def test_what_is_merged_without_a_sound_block_of_a_cell_decides_nothing_and_says
     assert results.renew(tmp_path / "results", pytest.fail).experiments == {}
 
 
-def test_a_mean_of_cases_that_lost_different_blocks_is_open(tmp_path):
-    run = samples(table_of([{"mean": 0.0}], cases=2), 1, [20, 20], blocks=2)
-    file = spoilt(written(run, tmp_path / "1.jsonl"), lambda line: line["cell"] == f"case {line['block']}")
-    (verdict,) = judge.judge(Samples.load(file))
-    (gate,) = verdict.gates
-    assert (verdict.word, gate.reason) == ("INCONCLUSIVE", "no block is sound in all of its cases")
-    assert until.needs(Samples.load(file)), "more blocks may decide it"
+def test_a_mean_takes_as_many_blocks_as_each_of_its_cases_has_left(tmp_path):
+    run = samples(table_of([{"mean": 0.0}], cases=3), 1, [20, 20, 20], blocks=12)
+    file = spoilt(written(run, tmp_path / "1.jsonl"), lambda line: line["block"] % 4 == int(line["cell"][-1]))
+    run = Samples.load(file)
+    (verdict,) = judge.judge(run)
+    assert len(run.aligned(list(run.plan.cells), "ab")) == 9 and verdict.word == "GO"
 
 
 @pytest.mark.parametrize("step", [(Samples, "add"), (Path, "unlink")])
