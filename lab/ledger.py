@@ -10,6 +10,7 @@ from lab.judge import NOISY, SHORTEST, Finding, log_ratio, percent, signed
 from lab.results import Results, day, run_of, weightiest
 from lab.show import SETTLES, floor_of, remarks
 from lab.summary import Judged, basis
+from lab.until import OPEN
 from lab.versus import OVERFLOW_NOTE, OVERFLOWED
 
 WORST = -99.9  # per cent; what prints as -100 has no logarithm
@@ -25,7 +26,8 @@ the number of blocks that{SETTLES}, 4 times of 5. NO DIFFERENCE means that an im
 and no case is better or worse: each is within the required improvement, or within the experiment's margin. GO UNLIKELY
 means that no gate has failed, and that one will hardly be shown to hold by any number of blocks that there is time for.
 Where a row has objects that are touched and others that are not, the touched ones decide, as programs touch what they
-allocate: the table has the geometric means of both.
+allocate: the table has the geometric means of both. Days are those on which a run had the verdict that is shown, of those
+on which one was made: earlier days had older builds, and often other cases and gates.
 {OVERFLOW_NOTE}
 
 """
@@ -144,11 +146,23 @@ def ours(shown: list[Judged], variant: str) -> str:
     return ", ".join(words) or "not yet run"
 
 
+def days(complete: list[Judged], shown: list[Judged], variant: str) -> str:
+    """On how many days a run had a verdict that is shown, of those on which one was made."""
+
+    def verdicts(runs: list[Judged]) -> set[tuple[str, str]]:
+        return {(day(run.path), verdict.word) for run in runs for verdict in run.verdicts if verdict.variant == variant}
+
+    words, every = {word for _, word in verdicts(shown)} - {OPEN}, verdicts(complete)
+    if not words:
+        return "-"
+    return f"{len({on for on, word in every if word in words})} of {len({on for on, _ in every})}"
+
+
 def ledger(folder: Path, results: Results) -> str:
     """The page on the experiments in the folder."""
     lines = [
-        "| experiment | variant | work order | here | objects touched | objects not touched |",
-        "|---|---|---|---|---|---|",
+        "| experiment | variant | work order | here | days | objects touched | objects not touched |",
+        "|---|---|---|---|---|---|---|",
     ]
     history = {run: line["history"] for run, line in results.index.items() if "history" in line}
     sections = []
@@ -159,7 +173,7 @@ def ledger(folder: Path, results: Results) -> str:
         anchor = experiment.name.lower().replace(" ", "-")
         for name in (variant.name for variant in experiment.variants):
             touches = " | ".join(by_touch(shown, name, touch) for touch in ("ends", "none"))
-            verdicts = f"{theirs(experiment, name)} | {ours(shown, name)} | {touches}"
+            verdicts = f"{theirs(experiment, name)} | {ours(shown, name)} | {days(complete, shown, name)} | {touches}"
             lines.append(f"| [{experiment.name}](#{anchor}) | {name} | {verdicts} |")
         void = [line for run, line in results.index.items() if "void" in line and run.startswith(f"{file.stem}/")]
         sections += section(experiment, shown, others, history, void)

@@ -637,6 +637,7 @@ def test_what_is_not_shown_in_full_has_a_line_with_its_verdict(tmp_path, monkeyp
     known.index = {"x/20260101T000000Z": {"history": "abc:x.jsonl"}}
     shown, others = ledger.ledger(tmp_path, known).split("\nEvery other complete run, each by the file of its day:\n\n")
     assert "\n2026-01-02, A CPU, 4 CPUs, Linux 6.1; 20 blocks, 1 of" in shown and "variant: **GO**" in shown
+    assert "| GO | 1 of 3 |" in shown
     where = "every sample: `git show abc:x.jsonl`", "[every sample](../../results/x/20260103T000000Z.jsonl.zst)"
     assert others.splitlines()[:3] == [
         f"- {day}, A CPU, 4 CPUs, Linux 6.1; {blocks} blocks, 1 of the iterations; {at}. variant: {word}"
