@@ -119,7 +119,8 @@ HZ3_API void hz3_thread_bytes(size_t *allocated, size_t *freed);
  * few more ("thread.freed", "purge").  Every value is a size_t: bytes, ms, a count, or 0 or 1 for a switch; for an
  * option SIZE_MAX is auto.  Stores the current value in *old, unless old is NULL; *old_size is sizeof(size_t).  Then
  * sets the value to *wanted, unless wanted is NULL.  Setting HZ3_PROFILE starts the heap profile, changes its rate or
- * stops it (0).  Does not allocate.  Returns 0, or an error, and nothing is changed:
+ * stops it (0); the first start loads libgcc's unwinder, if it can.  Does not allocate otherwise.  Returns 0, or an
+ * error, and nothing is changed:
  *     EINVAL   no such name, a size that is not sizeof(size_t), or a value that the name does not take
  *     EPERM    the name cannot be set, or not while the program runs */
 HZ3_API int hz3_control(const char *name, void *old, size_t *old_size, const void *wanted, size_t wanted_size);
