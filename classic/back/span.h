@@ -7,8 +7,7 @@ enum hz3_span_kind {
     HZ3_SPAN_NONE, /* not the first granule of anything (nor the last of a free span) */
     HZ3_SPAN_DIRTY,
     HZ3_SPAN_CLEAN,
-    HZ3_SPAN_UNMAPPED, /* a hole, mapped again on use: mremap left it, back/holes made it, or purging its pages failed
-                        */
+    HZ3_SPAN_UNMAPPED, /* a hole, mapped again on use: mremap, back/holes, a purge or back/fork_reserve left it */
     HZ3_SPAN_RUN,
     HZ3_SPAN_LARGE,
     HZ3_SPAN_PURGING, /* a free span while its pages go back: in no list */

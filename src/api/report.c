@@ -1,4 +1,4 @@
-/* What is written when the process ends: statistics, boxes, the heap profile. */
+/* What is written when the process ends, and before it by HZ3_DUMP: statistics, the heap profile. */
 #include "api/report.h"
 
 #include "api/options.h"

@@ -7,7 +7,8 @@
 
 extern struct hz3_lock hz3_fork_reserve_lock; /* for fork */
 
-/* Inside the gate: fills the reserve.  Nothing of it is resident. */
+/* Inside the gate: fills the reserve where half of it or less is left: 64 MiB of address space, 2 MiB where mapped
+ * memory counts.  Nothing of it is resident. */
 void hz3_fork_reserve_fill(void);
 /* Inside the gate: gives the rest of the reserve back to the page pool. */
 void hz3_fork_reserve_empty(void);

@@ -23,7 +23,7 @@ void hz3_pages_leave(struct hz3_span *span);
 void hz3_pages_shrink(struct hz3_span *span, size_t granules);
 bool hz3_pages_grow(struct hz3_span *span, size_t granules, bool extend);
 /* Moves the pages of `from` to `to` (both allocated, `to` at least as large) and frees `from`.  Returns false if that
- * failed; then `to` was freed. */
+ * failed, or if only one of them may get huge pages; then `to` was freed. */
 bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from);
 /* Whether the span's pages may be moved.  False in a reservation; while the edge table is full; and, if mappings count,
  * for a span of several mappings: mremap could fail after moving some of them. */

@@ -43,5 +43,5 @@ void hz3_pages_begin_purge(struct hz3_span *span);
 void hz3_pages_end_purge(void);
 /* How many spans are being purged, and so are in no list. */
 extern HZ3_ATOMIC(uint32_t) hz3_pages_being_purged; /* written under the page pool's lock */
-/* Waits until another thread has ended a purge, if there is one. */
+/* Waits until another thread has ended a purge, if there is one, but a second at most. */
 void hz3_pages_await_purge(void);

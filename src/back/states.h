@@ -9,7 +9,8 @@
 #include "back/page_map.h"
 
 /* Maps the state bytes of a span that becomes a run of the class.  TAKEN: something else is mapped in their place.
- * The page pool's lock is not held. */
+ * NOMEM: the system refused, also after as many bytes of free spans were unmapped.  The page pool's lock is not held.
+ */
 enum hz3_map_result hz3_states_cover(const struct hz3_span *span, unsigned cls);
 /* Purges the pages of the state bytes of granules [first, end), which hold no live object.  Pages that describe more
  * than these stay. */

@@ -44,8 +44,9 @@ HZ3_INLINE void hz3_budget_give(struct hz3_registry_entry *entry, intptr_t bytes
     hz3_add(hz3_budget_unclaimed, bytes);
     hz3_sub(entry->claimed, bytes);
 }
-/* Lends for a thread that made no slow call since the last time; under hz3_threads_lock.  With its next slow call a
- * sleeper takes back what is lent.  Until then it may fill its magazines; the next call here sees that. */
+/* Lends for a thread that made no slow call since the last time what it does not use, or all if it was emptied; under
+ * hz3_threads_lock.  With its next slow call a sleeper takes back what is lent.  Until then it may fill its magazines;
+ * the next call here sees that, and it is emptied again. */
 void hz3_budget_lend(struct hz3_thread *thread);
 HZ3_INLINE void hz3_budget_take_back(struct hz3_thread *thread)
 {

@@ -18,8 +18,7 @@ void hz3_cache_empty_sleepers(unsigned most);
 size_t hz3_cache_held(void);
 
 /* Under hz3_threads_lock, inside the gate: retires what the thread, another than this, has cached.  False: it was in a
- * slow path, the system has no such barrier, or a filter might forbid it; nothing has
- * changed. */
+ * slow path, the system has no such barrier, or a filter might forbid it; nothing has changed. */
 bool hz3_sleeper_empty(struct hz3_thread *sleeper);
 /* False: the processor or the system does not allow it. */
 bool hz3_sleepers_can_be_emptied(void);

@@ -19,5 +19,6 @@ size_t hz3_cgroup_limit(const char *membership, const char *root);
 bool hz3_cgroup_limit_changed(void);
 
 /* Bytes that count towards that limit and that the system cannot reclaim: those of all processes in the group that has
- * it, without the page cache.  0: there is no limit, or it cannot be read. */
+ * it, without the page cache (with it where memory.stat cannot be read).  0: there is no limit, or it cannot be read.
+ */
 size_t hz3_cgroup_charged(void);

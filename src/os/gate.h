@@ -18,10 +18,10 @@
 
 #include "base/types.h"
 
-/* Call around all code that takes a lock.  Calls nest, and inner ones always succeed.  False: a fork is under way; the
- * thread waited a little, is outside, and must do without locks. */
 extern HZ3_HIDDEN HZ3_ATOMIC(uint32_t) hz3_gate_closed; /* how many threads closed the gate */
 
+/* Call around all code that takes a lock.  Calls nest, and inner ones always succeed.  False: a fork is under way; the
+ * thread waited a little, is outside, and must do without locks. */
 bool hz3_gate_enter(void);
 void hz3_gate_leave(void);
 /* For a thread that cannot do without locks: waits longer, then goes in. */

@@ -1,6 +1,6 @@
 /* Giving back at once, in a program with one thread.  hz3 starts no thread there, and the program may never call again,
  * so the free itself purges what waits.  An account bounds the cost: each page that hz3 has mapped may go back once;
- * beyond that, 1 % of the processor time.
+ * beyond that, HZ3_RETAIN_SHARE of the processor time.
  *
  * Must not know which thread calls, nor why no other may be started. */
 #pragma once

@@ -9,7 +9,8 @@
 #include "os/backtrace.h"
 #include "os/lock.h"
 
-/* Starts sampling one byte in `rate`, if there is room for the tables; 0 stops. */
+/* Starts sampling one byte in `rate`, if there is room for the tables; 0 stops.  The first start loads the unwinder, so
+ * call outside the gate, without locks.  Does nothing while another thread, or a caller of this one, is here. */
 void hz3_profile_set(size_t rate);
 /* The wanted rate.  `hz3 profile` writes it from outside, and hides the class table so that malloc sees it. */
 extern HZ3_ATOMIC(size_t) hz3_profile_wanted;

@@ -12,6 +12,6 @@ enum hz3_snapshot {
     HZ3_SNAPSHOT_PAGES,     /* of what spans may take, a byte for each page from this address on: 1: it is in memory */
 };
 
-/* Writes it to the file.  Allocates nothing.  Other threads may run meanwhile.  False: it is not whole; errno may say
- * why.  Only where the program may open files. */
+/* Writes it to the file.  Allocates nothing.  Other threads may run meanwhile; call outside the gate, since a fork
+ * would wait for the disk.  False: it is not whole; errno may say why.  Only where the program may open files. */
 bool hz3_snapshot_write(int file);
