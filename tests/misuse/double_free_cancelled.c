@@ -1,0 +1,10 @@
+/* The misuse: a double free by a thread that was cancelled and has not noticed it yet. */
+#include "misuse.h"
+
+int main(void)
+{
+    void *p = accuse(malloc(100));
+    free(p);
+    pthread_cancel(pthread_self());
+    free(p);
+}
