@@ -61,6 +61,33 @@ static uint32_t filter_comes(bool all_threads)
 }
 
 /* Without a filter the call fails: so a program asks whether the kernel knows filters. */
+static bool installs_by_prctl(const long words[])
+{
+    return words[0] == PR_SET_SECCOMP && (words[1] == MODE_STRICT || (words[1] == MODE_FILTER && words[2]));
+}
+
+static bool installs_by_seccomp(const long words[])
+{
+    return words[0] == SET_MODE_STRICT || (words[0] == SET_MODE_FILTER && words[2]);
+}
+
+/* libc has no function for seccomp(2), so programs and libseccomp make the call by this one; some make prctl's, too. */
+static long syscall_heard(long number, ...)
+{
+    long words[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++) words[i] = va_arg(list, long);
+    va_end(list);
+    bool by_seccomp = unlikely(number == SYS_seccomp) && installs_by_seccomp(words);
+    bool installs = by_seccomp || (unlikely(number == SYS_prctl) && installs_by_prctl(words));
+    uint32_t which = installs ? filter_comes(by_seccomp && words[1] & FOR_ALL_THREADS) : 0;
+    long result = hz3_os_syscall(number, words);
+    /* What is above 0 is the listener, or the number of a thread that cannot be bound. */
+    if (unlikely(which) && result && (result < 0 || !(words[1] & NEW_LISTENER))) hz3_sandbox_refused(which);
+    return result;
+}
+
 static int prctl_heard(int operation, ...)
 {
     unsigned long words[4];
@@ -68,27 +95,7 @@ static int prctl_heard(int operation, ...)
     va_start(list, operation);
     for (int i = 0; i < 4; i++) words[i] = va_arg(list, unsigned long);
     va_end(list);
-    bool filter = words[0] == MODE_STRICT || (words[0] == MODE_FILTER && words[1]);
-    uint32_t number = operation == PR_SET_SECCOMP && filter ? filter_comes(false) : 0;
-    int result = (int)syscall(SYS_prctl, operation, words[0], words[1], words[2], words[3]);
-    if (number && result) hz3_sandbox_refused(number);
-    return result;
-}
-
-/* libc has no function for seccomp(2), so programs and libseccomp make the call by this one. */
-__attribute__((unused)) static long syscall_heard(long number, ...)
-{
-    long words[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++) words[i] = va_arg(list, long);
-    va_end(list);
-    bool filter = words[0] == SET_MODE_STRICT || (words[0] == SET_MODE_FILTER && words[2]);
-    uint32_t which = unlikely(number == SYS_seccomp) && filter ? filter_comes(words[1] & FOR_ALL_THREADS) : 0;
-    long result = hz3_os_syscall(number, words);
-    /* What is above 0 is the listener, or the number of a thread that cannot be bound. */
-    if (unlikely(which) && result && (result < 0 || !(words[1] & NEW_LISTENER))) hz3_sandbox_refused(which);
-    return result;
+    return (int)syscall_heard(SYS_prctl, (long)operation, words[0], words[1], words[2], words[3], 0L);
 }
 
 /* Locked memory stays resident, so from now on hz3 keeps little free memory.  Also if a child of vfork calls this: it

@@ -80,7 +80,7 @@ bool hz3_os_is_loader(const void *code);
 int hz3_os_thread(void);
 
 /* As libc's function `syscall`, for programs that call it: the next library's, known from hz3_os_libc_started on, or
- * else the kernel.  Only where HZ3_IF_OWN_SYSCALL.  Sets errno. */
+ * else the kernel.  Sets errno. */
 long hz3_os_syscall(long number, const long words[6]);
 
 /* Monotonic; no system call where there is a vDSO.  ms: some ms coarse.  ns: exact, and takes longer. */

@@ -16,9 +16,10 @@ const int memory_calls[] = {SYS_mmap, SYS_munmap, SYS_madvise, SYS_mprotect, SYS
 const size_t memory_calls_count = COUNT_OF(memory_calls);
 
 enum { MOST_CALLS = 32, SAY_BEGUN = 20001, ASK_TO_OPEN }; /* no system calls have the last two numbers */
+enum { BY_NUMBER = 1 << 30 };                             /* no flag of seccomp's */
 
-/* Returns the listener's descriptor if `flags` ask for one.  Without flags it uses prctl, as most programs
- * do. */
+/* Returns the listener's descriptor if `flags` ask for one.  Without flags it uses prctl, as most programs do, and with
+ * BY_NUMBER libc's `syscall` and the number of prctl. */
 static int install(const int *calls, size_t count, unsigned on_these, unsigned on_others, unsigned flags)
 {
     struct sock_filter program[2 * MOST_CALLS + 2], *next = program;
@@ -32,6 +33,7 @@ static int install(const int *calls, size_t count, unsigned on_these, unsigned o
     struct sock_fprog filter = {(unsigned short)(next - program), program};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     if (flags == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
+    if (flags == BY_NUMBER) return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
     int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
     CHECK(listener >= 0);
     return listener;
@@ -55,6 +57,11 @@ void gate_forbid(const int *calls, size_t count, bool all_threads)
 void gate_forbid_and_listen(const int *calls, size_t count)
 {
     install(calls, count, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
+void gate_forbid_by_number(const int *calls, size_t count)
+{
+    install(calls, count, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW, BY_NUMBER);
 }
 
 void gate_kill_threads(int call)

@@ -14,6 +14,8 @@ void gate_allow_only(const int *calls, size_t count, bool all_threads);
 void gate_forbid(const int *calls, size_t count, bool all_threads);
 /* The same for this thread, by a filter that some process may listen to. */
 void gate_forbid_and_listen(const int *calls, size_t count);
+/* The same, by libc's `syscall` and the number of prctl. */
+void gate_forbid_by_number(const int *calls, size_t count);
 /* From now on this call ends the thread that makes it: this one, or one that it starts. */
 void gate_kill_threads(int call);
 /* From now on these calls of this thread, and of the threads, children and programs that it starts, are counted.  Calls

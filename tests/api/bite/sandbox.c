@@ -161,17 +161,20 @@ static void a_refused_filter_changes_nothing(void *unused)
     pthread_t other = start_thread(stay, NULL);
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &none, 0, 0) == -1);
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &none) == -1);
+    CHECK(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &none, 0, 0) == -1);
     burst_and_idle();
     pthread_barrier_wait(&turn);
     join_thread(other);
 }
 
-/* The call returns a descriptor. */
-static void be_bound_by_one_that_listens(void *unused)
+/* By a call that returns a descriptor, or by the number of prctl. */
+static void be_bound_in_other_ways(void *by_number)
 {
-    (void)unused;
     join_thread(start_thread(use_much, NULL));
-    gate_forbid_and_listen(forbidden, COUNT_OF(forbidden));
+    if (by_number)
+        gate_forbid_by_number(forbidden, COUNT_OF(forbidden));
+    else
+        gate_forbid_and_listen(forbidden, COUNT_OF(forbidden));
     burst();
     sleep_for(1.5);
     burst();
@@ -217,7 +220,8 @@ int main(int argc, char **argv)
     expect_success(in_child(be_bound_and_start_threads, NULL), 30);
     expect_success(in_child(be_bound_and_start_threads, argv), 30);
     expect_success(in_child(a_refused_filter_changes_nothing, NULL), 30);
-    expect_success(in_child(be_bound_by_one_that_listens, NULL), 30);
+    expect_success(in_child(be_bound_in_other_ways, NULL), 30);
+    expect_success(in_child(be_bound_in_other_ways, argv), 30);
     expect_success(in_child(be_bound_in_a_clone, NULL), 30);
     return 0;
 }
