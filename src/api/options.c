@@ -41,9 +41,10 @@ struct kind {
 static const struct kind size = {.takes = "bytes, or a number with K, M or G", .units = bytes, .most = SIZE_MAX};
 static const struct kind size_or_auto = {
     .takes = "bytes, a number with K, M or G, or auto", .units = bytes, .most = SIZE_MAX, .or_auto = true};
-static const struct kind ms = {.takes = "ms, or a number with ms or s", .units = times, .most = INT32_MAX};
+static const struct kind ms = {
+    .takes = "ms, or a number with ms or s; 2147483647 ms at most", .units = times, .most = INT32_MAX};
 static const struct kind count = {
-    .takes = "a number, or auto", .units = none, .least = 1, .most = SIZE_MAX, .or_auto = true};
+    .takes = "a number from 1 on, or auto", .units = none, .least = 1, .most = SIZE_MAX, .or_auto = true};
 static const struct kind percent = {.takes = "1 to 100, with or without %", .units = percents, .least = 1, .most = 100};
 static const struct kind switch_on = {.takes = "0 or 1", .words = {"0", "1"}};
 static const struct kind thp = {.takes = "default, always or never", .words = {"default", "always", "never"}};

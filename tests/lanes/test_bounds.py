@@ -42,5 +42,5 @@ def test_the_cache_before_central(changes):
 def test_bad_numbers_of_instances_are_named(given, warned):
     program = variant("classic", S144_SETTABLE=1).program("lanes/idle.c")
     said = run(program, HZ3_OWNER_STASH_INSTANCES=given).stderr
-    why = " (it takes a number, or auto)"
+    why = " (it takes a number from 1 on, or auto)"
     assert said == f"hz3: warning: bad value for HZ3_OWNER_STASH_INSTANCES: {given}{why}\n" * warned

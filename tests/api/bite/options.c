@@ -57,8 +57,12 @@ static void warns_of_what_it_does_not_know(void)
 
 static void says_which_range_it_takes(void)
 {
-    static const char *const bad[] = {"HZ3_RETAIN_SHARE=0", "HZ3_RETAIN_SHARE=101", "HZ3_RETAIN_SHARE=2%%"};
-    for (size_t i = 0; i < COUNT_OF(bad); i++) CHECK(line_has(said_with(bad[i], NULL), "HZ3_RETAIN_SHARE", "1 to 100"));
+    static const char *const bad[][2] = {{"HZ3_RETAIN_SHARE=0", "1 to 100"},
+                                         {"HZ3_RETAIN_SHARE=101", "1 to 100"},
+                                         {"HZ3_RETAIN_SHARE=2%%", "1 to 100"},
+                                         {"HZ3_DECAY=2147484s", "2147483647 ms at most"},
+                                         {"HZ3_HEAPS=0", "from 1 on"}};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) CHECK(line_has(said_with(bad[i][0], NULL), "(it takes ", bad[i][1]));
 }
 
 static void ends_a_warning_that_is_cut_off(void)
