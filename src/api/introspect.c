@@ -113,11 +113,10 @@ HZ3_API int hz3_mallopt(int parameter, int value)
 }
 
 /* As the value of an attribute between single quotes: the program's name may have any characters. */
-static int put_json(FILE *stream)
+static int put_json(FILE *stream, char buf[HZ3_STATS_JSON_BYTES])
 {
-    char buf[HZ3_STATS_JSON_BYTES];
     int written = 0;
-    hz3_stats_json(buf, sizeof buf);
+    hz3_stats_json(buf, HZ3_STATS_JSON_BYTES);
     for (char *json = buf, *next; *json && written >= 0; json = next) {
         next = json + strcspn(json, "'&<");
         written = fprintf(stream, "%.*s", (int)(next - json), json);
@@ -126,12 +125,8 @@ static int put_json(FILE *stream)
     return written;
 }
 
-HZ3_API int hz3_malloc_info(int options, FILE *stream)
+static bool put_info(FILE *stream, char buf[HZ3_STATS_JSON_BYTES])
 {
-    if (options) {
-        errno = EINVAL;
-        return -1;
-    }
     struct mallinfo2 info = hz3_mallinfo2();
     int written = fprintf(stream,
                           "<malloc version=\"hz3-" HZ3_VERSION_TEXT "\">\n"
@@ -140,7 +135,22 @@ HZ3_API int hz3_malloc_info(int options, FILE *stream)
                           "<system type=\"current\" size=\"%zu\"/>\n"
                           "<hz3 json='",
                           info.ordblks, info.fordblks, info.hblks, info.hblkhd, info.arena);
-    return written < 0 || put_json(stream) < 0 || fputs("'/>\n</malloc>\n", stream) < 0 ? -1 : 0;
+    return written >= 0 && put_json(stream, buf) >= 0 && fputs("'/>\n</malloc>\n", stream) >= 0;
+}
+
+HZ3_API int hz3_malloc_info(int options, FILE *stream)
+{
+    if (options) {
+        errno = EINVAL;
+        return -1;
+    }
+    /* The smallest stack has no room for the text, and malloc would change the figures. */
+    uintptr_t buf = hz3_os_reserve(HZ3_STATS_JSON_BYTES);
+    bool room = buf && hz3_os_map_reserved(buf, HZ3_STATS_JSON_BYTES) == HZ3_MAPPED;
+    if (!room) hz3_no_memory();
+    bool written = room && put_info(stream, (char *)buf);
+    if (buf) hz3_os_unmap(buf, HZ3_STATS_JSON_BYTES);
+    return written ? 0 : -1;
 }
 
 HZ3_STANDARD_NAME(malloc_trim, int, (size_t), hz3_malloc_trim)
