@@ -114,8 +114,12 @@ class memory_resource : public std::pmr::memory_resource
     }
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override
     {
+#ifdef __cpp_rtti
         const auto *same = dynamic_cast<const memory_resource *>(&other);
         return same && same->heap_ == heap_;
+#else // two resources of one heap are unequal, and containers copy between them
+        return this == &other;
+#endif
     }
 
     hz3_heap_t *heap_;
