@@ -190,17 +190,21 @@ static const char *stands_for_process(struct hz3_text *text, const char *from)
     return end;
 }
 
-const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES])
+void hz3_options_print_path(struct hz3_text *text, const struct hz3_file *file)
 {
-    struct hz3_text text = {buf, HZ3_PATH_BYTES, 0};
     const char *at = file->path + file->folder;
-    hz3_print(&text, "%.*s", (int)file->folder, file->path);
+    hz3_print(text, "%.*s", (int)file->folder, file->path);
     for (const char *from = at; *from; from = at) {
-        at = stands_for_process(&text, from);
+        at = stands_for_process(text, from);
         if (at) continue;
         at = from + 1 + strcspn(from + 1, "%");
-        hz3_print(&text, "%.*s", (int)(at - from), from);
+        hz3_print(text, "%.*s", (int)(at - from), from);
     }
+}
+
+const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES])
+{
+    hz3_options_print_path(&(struct hz3_text){buf, HZ3_PATH_BYTES, 0}, file);
     return buf;
 }
 

@@ -96,12 +96,11 @@ static HZ3_NOINLINE bool leave_snapshot(void)
 /* Where the resident memory is.  told: in the snapshot. */
 static HZ3_NOINLINE void explain(struct hz3_text *text, bool told)
 {
-    char path[HZ3_PATH_BYTES];
     hz3_stats_text_process(text);
-    hz3_print(text,
-              told ? "hz3 explain %s says where the resident memory is\n"
-                   : "where the resident memory is cannot be told\n",
-              path_of(&hz3_options.stats_file, ".memory", path));
+    hz3_print(text, told ? "hz3 explain " : "where the resident memory is cannot be told\n");
+    if (!told) return;
+    hz3_options_print_path(text, &hz3_options.stats_file);
+    hz3_print(text, ".memory says where the resident memory is\n");
 }
 
 /* With one write, so that those of several processes do not mix. */
