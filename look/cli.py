@@ -85,7 +85,7 @@ def show_ps(arguments: argparse.Namespace) -> str:
     from look import explain, ps
 
     for line in ps.lines(list(on_hz3()), lambda pid: gather(pid, explain.read)):
-        print(line, flush=True)
+        say(line)
     return ""
 
 
@@ -246,6 +246,9 @@ def depth(text: str) -> int:
 
 
 class Parser(argparse.ArgumentParser):
+    def print_help(self, file: Any = None) -> None:
+        say(self.format_help().rstrip())  # argparse would not say that it cannot write
+
     def error(self, message: str) -> Any:
         self.exit(2, f"hz3: {self.prog.removeprefix('hz3 ')}: {message} (see {self.prog} --help)\n")
 
@@ -339,6 +342,8 @@ def let_stdout_go() -> None:
 
 
 def say(text: str) -> None:
+    if sys.__stdout__ is None:
+        raise LookError("cannot write: stdout is closed")
     try:
         print(text, flush=True)
     except BrokenPipeError:

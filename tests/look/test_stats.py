@@ -283,11 +283,16 @@ def test_it_ends_at_any_time(preload):
         assert (asked.returncode, said_of_it) == (0, "") or (asked.returncode, out, said_of_it.count("\n")) == (1, "", 1)
 
 
-def test_a_full_disk_is_one_line(preload):
+def test_what_cannot_be_written_is_one_line(preload):
+    """On a full disk, and where nothing is open for it."""
     with resting(*BUSY, env=preload.env) as (process, _), open("/dev/full", "w") as full:
-        command = [ROOT / "bin/hz3", "stats", "--prom", str(process.pid)]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (1, "hz3: cannot write: No space left on device\n")
+        for arguments in ["stats", "--prom", str(process.pid)], ["ps"], ["stats", "--help"]:
+            command = [ROOT / "bin/hz3", *arguments]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+            assert (done.returncode, done.stderr) == (1, "hz3: cannot write: No space left on device\n")
+            closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+            done = subprocess.run(closed, stderr=subprocess.PIPE, text=True)
+            assert (done.returncode, done.stderr) == (1, "hz3: cannot write: stdout is closed\n")
 
 
 def test_without_prometheus_client(preload):
