@@ -91,7 +91,7 @@ def show_ps(arguments: argparse.Namespace) -> str:
 
 def show_top(arguments: argparse.Namespace) -> str:
     gather_all(arguments, stats.read)  # so that an error is printed before the screen is taken over
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (os.isatty(0) and os.isatty(1)):  # sys.stdin is None where it is closed
         raise LookError("top needs a terminal; hz3 stats prints the figures once")
     try:
         from look import top

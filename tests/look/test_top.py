@@ -111,7 +111,10 @@ def test_there_is_no_process_or_no_terminal(preload):
         pass
     assert refused("top", gone.pid) == f"hz3: there is no process {gone.pid}\n"
     with resting(*RESTS, env=preload.env) as (process, _):
-        assert refused("top", process.pid) == "hz3: top needs a terminal; hz3 stats prints the figures once\n"
+        for command in [HZ3], ["sh", "-c", 'exec "$0" "$@" <&-', HZ3]:
+            done = subprocess.run([*command, "top", str(process.pid)], capture_output=True, text=True)
+            told = "hz3: top needs a terminal; hz3 stats prints the figures once\n"
+            assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 def test_a_terminal_that_cannot_be_drawn_on_is_told(preload):
