@@ -8,6 +8,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -354,6 +355,8 @@ def say(text: str) -> None:
 
 
 def run() -> None:
+    if isinstance(sys.stdout, TextIOWrapper):  # not every locale has all that is said
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         verb, *rest = sys.argv[1:]
         arguments = parser(verb).parse_args(rest)

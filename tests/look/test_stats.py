@@ -295,6 +295,14 @@ def test_what_cannot_be_written_is_one_line(preload):
             assert (done.returncode, done.stderr) == (1, "hz3: cannot write: stdout is closed\n")
 
 
+def test_a_locale_that_lacks_the_characters_of_a_name(preload, tmp_path):
+    with resting(*BUSY, env=preload.env) as (process, _):
+        for encoding, name, escaped in ("ascii", "\u00e9", r"\xe9"), ("utf-8:strict", "\udce9", r"\udce9"):
+            text = said("stats", process.pid, "-o", tmp_path / name, env={**WITH_OURS, "PYTHONIOENCODING": encoding})
+            assert text == f"hz3: {tmp_path}/{escaped} is written, for you to read\n"
+            assert (tmp_path / name).read_text().startswith("python")
+
+
 def test_without_prometheus_client(preload):
     with resting(*RESTS, env=preload.env) as (process, _):
         done, other = (
