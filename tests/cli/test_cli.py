@@ -286,6 +286,9 @@ def test_help(tree):
         assert re.search(rf"^  {beside.name[4:]} +\w+ .*\w$", usage, re.M), "a line with its meaning"
     columns = {len(before) for before in re.findall(r"^(  [a-z]+ +| {5,})\w", usage, re.M)}
     assert columns == {15} and max(map(len, usage.splitlines())) <= 100
+    with open("/dev/full", "w") as full:
+        lost = subprocess.run([tree.hz3, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert lost.returncode == 1 and lost.stderr.count("\n") == 1
 
 
 def test_verbs_beside(tree):
