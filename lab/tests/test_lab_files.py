@@ -443,6 +443,12 @@ def test_every_verb_is_found_by_the_command():
         assert (ROOT / f"bin/hz3-{verb}").resolve() == ROOT / "lab/verb.sh"
 
 
+def test_a_verb_without_stdout_ends_before_it_measures():
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", ROOT / "bin/hz3", "ab", "--help"]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "hz3: cannot write: stdout is closed\n")
+
+
 def test_peers_that_cannot_be_had_are_named(tmp_path):
     (tmp_path / "build/peers").mkdir(parents=True)
     (tmp_path / "build/peers/peers.json").write_text(
