@@ -188,6 +188,11 @@ def test_misuse_of_run(tree, args):
     refused(tree(*args), 125)
 
 
+@pytest.mark.parametrize("args", [["run", "--lane"], ["run", "--profile"], ["record", "-o"]], ids=" ".join)
+def test_an_option_without_its_value_does_not_take_the_next_word(tree, tmp_path, args):
+    refused(tree(*args, "--", "true", cwd=tmp_path), 125, f"hz3: {args[1]}: which")
+
+
 def test_missing_lane(tree):
     refused(tree("run", "--lane", "slow", "--", "true"), 125, "'slow'", "libhakozuna_hz3_slow.so")
     refused(tree("version", "--lane", "slow"), 2, "'slow'")
