@@ -244,6 +244,17 @@ def test_set_id_program_is_refused(tree, tmp_path, mode):
     assert tree("run", "--", program).returncode == 0
 
 
+def test_a_program_that_cannot_be_read_is_refused(tree, tmp_path):
+    program = shutil.copy(shutil.which("true"), tmp_path / "program")
+    program.chmod(0o111)
+    as_others = [] if os.geteuid() else ["setpriv", "--bounding-set=-all"]  # root's rights read all files
+    command = [*as_others, tree.hz3, "run", "--", program]
+    refused(subprocess.run(command, capture_output=True, text=True), 125, f"'{program}' cannot be read")
+    (script := tmp_path / "script").write_text("#!/no/such\n")
+    script.chmod(0o755)
+    refused(tree("run", "--", script), 125, "'/no/such' cannot be read")
+
+
 @pytest.fixture
 def installed(tmp_path, stand_in):
     return Tree(tmp_path / "prefix", stand_in)
