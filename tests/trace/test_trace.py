@@ -147,6 +147,14 @@ def test_what_cannot_be_recorded_is_not_started(arguments, why, tmp_path):
     assert (done.returncode, done.stdout) == (125, "") and done.stderr.count("\n") == 1 and why in done.stderr
 
 
+def test_a_folder_that_is_gone_has_no_trace(tmp_path):
+    """It would be written into the root's folder."""
+    (tmp_path / "gone").mkdir()
+    argv = ["sh", "-c", 'rmdir ../gone && exec "$@"', "sh", HZ3, "record", "-o", "t", "--", "true"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path / "gone")
+    assert done.returncode == 125 and done.stderr.endswith("hz3: record: './t' cannot be written\n")
+
+
 @pytest.mark.parametrize("under", ["", str(ROOT / "libhakozuna_hz3_scale.so")], ids=["libc", "scale"])
 def test_a_replay_has_the_peak_of_the_program(calls, player, under, tmp_path):
     record(tmp_path / "t", calls, "grow", env={**os.environ, "LD_PRELOAD": under})
