@@ -78,6 +78,8 @@ def server(address: str, read: Callable[[], list[dict[str, Any]]]) -> ThreadingH
         family, *_, at = socket.getaddrinfo(host.strip("[]") or "127.0.0.1", int(port), type=socket.SOCK_STREAM)[0]
         made = type("Server", (ThreadingHTTPServer,), {"address_family": family})
         return made(at[:2], MetricsHandler.factory(registry))  # type: ignore[no-any-return]
+    except UnicodeError:  # no host is called so
+        raise LookError(f"--listen takes HOST:PORT, not '{address}'") from None
     except OSError as error:
         raise LookError(
             f"cannot listen on {address}: {os.strerror(error.errno) if error.errno and error.errno > 0 else error}"

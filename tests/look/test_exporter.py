@@ -50,6 +50,7 @@ def test_all_processes_on_hz3_or_those_named(preload):
 def test_an_address_that_is_none_or_taken():
     assert refused("exporter", "--listen", "nowhere") == "hz3: --listen takes HOST:PORT, not 'nowhere'\n"
     assert refused("exporter", "--listen", "127.0.0.1:70000") == "hz3: --listen takes HOST:PORT, not '127.0.0.1:70000'\n"
+    assert refused("exporter", "--listen", "a..b:1") == "hz3: --listen takes HOST:PORT, not 'a..b:1'\n"
     with exporter() as url:
         address = re.search(r"127.0.0.1:\d+", url)[0]
         assert refused("exporter", "--listen", address) == f"hz3: cannot listen on {address}: Address already in use\n"
