@@ -264,6 +264,8 @@ def taker_of(plan: Plan) -> AbstractContextManager[session.Measure]:
 def compare_verb(command: tuple[str, ...], blocks: int, only: tuple[str, ...], to: str | None, resume: bool) -> None:
     """Run COMMAND on lanes scale, fast and memory and on every peer there is (Debian's, and after `make peers` more):
     wall time, CPU time and peak RSS."""
+    if command[0].startswith("-"):
+        raise click.NoSuchOption(command[0])
     peers.find()
     peers.check_reference(to, only, planning.INSTALLED)
     plan, taker = planning.of_command(list(command), only, blocks, show.console.print, resuming(resume, COMPARED))

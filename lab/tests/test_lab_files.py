@@ -511,6 +511,11 @@ def test_whom_nothing_is_compared_to_is_refused_before_anything_is_built(tmp_pat
     assert str(refused.exception) == "--to: 'nosuch' is not compared (there are mine)"
 
 
+def test_an_option_that_compare_lacks_is_no_program():
+    refused = CliRunner().invoke(cli.main, ["compare", "--block", "3", "--", "true"])
+    assert refused.exit_code == 2 and "No such option" in refused.output and "--block" in refused.output
+
+
 @pytest.mark.parametrize("file", CELLS, ids=lambda file: file.stem)
 def test_a_scale_multiplies_one_number_of_each_cell_that_has_any(file):
     for whole, half in zip(peers.cells(file).values(), peers.cells(file, 0.5).values(), strict=True):
