@@ -4,9 +4,7 @@
 #include "base/print.h"
 #include "front/threads.h"
 #include "os/mappings.h"
-#include "os/sandbox.h"
 
-#include <signal.h>
 #include <string.h>
 
 /* What free and its relatives say, and what other calls say that they were given. */
@@ -41,15 +39,6 @@ static void print_known(struct hz3_text *text, int thread, const void *from)
     hz3_print(text, *before == ',' ? ")\n" : "\n");
 }
 
-/* Where nobody reads stderr the write would end the process, by SIGPIPE, and leave no core. */
-static void expect_no_reader(void)
-{
-    sigset_t of_write;
-    sigemptyset(&of_write);
-    sigaddset(&of_write, SIGPIPE);
-    if (!hz3_sandboxed()) pthread_sigmask(SIG_BLOCK, &of_write, NULL);
-}
-
 HZ3_NORETURN void hz3_misuse_by(const struct hz3_call *call, enum hz3_misuse_kind kind, const void *p, unsigned cls)
 {
     char line[512];
@@ -61,6 +50,5 @@ HZ3_NORETURN void hz3_misuse_by(const struct hz3_call *call, enum hz3_misuse_kin
     /* The thread in whose magazines p lies has freed it, or took it over from a thread that did. */
     bool may_be_cached = kind == HZ3_FREED && cls >= 1 && cls <= HZ3_CLASSES;
     print_known(&text, may_be_cached ? hz3_threads_find(p, cls) : 0, call->from);
-    expect_no_reader();
     hz3_end_saying(line, text.length);
 }

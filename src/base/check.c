@@ -1,11 +1,8 @@
 #include "base/check.h"
 #include "base/print.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 void hz3_print(struct hz3_text *text, const char *format, ...)
 {
@@ -21,16 +18,6 @@ void hz3_print_name(struct hz3_text *text, const char *name, char but)
 {
     hz3_print(text, "%s", ""); /* so that the text is terminated though the name is empty */
     for (; *name; name++) hz3_print(text, "%c", *name < ' ' || *name > '~' || *name == but ? '?' : *name);
-}
-
-/* A write is a point of cancellation: the thread would end there, and the process would go on. */
-HZ3_NORETURN void hz3_end_saying(const char *line, size_t length)
-{
-    int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    ssize_t ignored = write(STDERR_FILENO, line, length);
-    (void)ignored;
-    abort();
 }
 
 static HZ3_NORETURN void die(const char *what, const char *text, const void *p)

@@ -6,7 +6,7 @@
 
 /* Prints "hz3: <misuse>: 0x<p>" to stderr and aborts. */
 HZ3_NORETURN void hz3_misuse(const char *misuse, const void *p);
-/* Prints the caller's line, and aborts. */
+/* Prints the caller's line, and aborts: os/output.c. */
 HZ3_NORETURN void hz3_end_saying(const char *line, size_t length);
 HZ3_NORETURN void hz3_assert_failed(const char *text);
 

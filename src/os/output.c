@@ -2,12 +2,15 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 
+#include "base/check.h"
 #include "base/print.h"
 #include "os/sandbox.h"
 #include "os/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,4 +126,17 @@ void hz3_os_stderr(const char *text, size_t length)
     hz3_os_write(may ? stderr_now() : STDERR_FILENO, text, length);
     if (may) hz3_write_signals_unblock(&before);
     errno = saved;
+}
+
+/* A write is a point of cancellation: the thread would end there, and the process would go on. */
+HZ3_NORETURN void hz3_end_saying(const char *line, size_t length)
+{
+    struct hz3_write_signals before;
+    int cancel;
+    bool may = !hz3_sandboxed();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (may) hz3_write_signals_block(&before);
+    hz3_os_write(STDERR_FILENO, line, length);
+    if (may) hz3_write_signals_unblock(&before);
+    abort();
 }

@@ -46,6 +46,21 @@ static void misuse_is_told_in_a_line_with_the_pointer(void **state)
     expect_end(misuses, "hz3: of all sorts: 0x123450\n");
 }
 
+static void nobody_reads_it(void)
+{
+    int from[2];
+    assert_int_equal(pipe(from), 0);
+    dup2(from[1], STDERR_FILENO);
+    close(from[0]);
+    misuses();
+}
+
+static void a_misuse_that_nobody_reads_ends_in_the_same_signal(void **state)
+{
+    (void)state;
+    expect_end(nobody_reads_it, "");
+}
+
 static void a_broken_invariant_is_quoted(void **state)
 {
     (void)state;
@@ -77,5 +92,6 @@ static void a_name_is_printed_without_what_would_break_a_line(void **state)
 }
 
 RUN(cmocka_unit_test(misuse_is_told_in_a_line_with_the_pointer), cmocka_unit_test(a_broken_invariant_is_quoted),
+    cmocka_unit_test(a_misuse_that_nobody_reads_ends_in_the_same_signal),
     cmocka_unit_test(a_text_is_cut_but_its_length_is_told),
     cmocka_unit_test(a_name_is_printed_without_what_would_break_a_line))
