@@ -14,6 +14,7 @@
 #include "watch/stats.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,17 +126,19 @@ static int put_json(FILE *stream, char buf[HZ3_STATS_JSON_BYTES])
     return written;
 }
 
-static bool put_info(FILE *stream, char buf[HZ3_STATS_JSON_BYTES])
+/* buf: for hz3's own figures, or NULL. */
+static bool put_info(FILE *stream, char *buf)
 {
     struct mallinfo2 info = hz3_mallinfo2();
-    int written = fprintf(stream,
-                          "<malloc version=\"hz3-" HZ3_VERSION_TEXT "\">\n"
-                          "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
-                          "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
-                          "<system type=\"current\" size=\"%zu\"/>\n"
-                          "<hz3 json='",
-                          info.ordblks, info.fordblks, info.hblks, info.hblkhd, info.arena);
-    return written >= 0 && put_json(stream, buf) >= 0 && fputs("'/>\n</malloc>\n", stream) >= 0;
+    bool written = fprintf(stream,
+                           "<malloc version=\"hz3-" HZ3_VERSION_TEXT "\">\n"
+                           "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
+                           "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
+                           "<system type=\"current\" size=\"%zu\"/>\n",
+                           info.ordblks, info.fordblks, info.hblks, info.hblkhd, info.arena) >= 0;
+    if (written && buf)
+        written = fputs("<hz3 json='", stream) >= 0 && put_json(stream, buf) >= 0 && fputs("'/>\n", stream) >= 0;
+    return written && fputs("</malloc>\n", stream) >= 0;
 }
 
 HZ3_API int hz3_malloc_info(int options, FILE *stream)
@@ -144,12 +147,14 @@ HZ3_API int hz3_malloc_info(int options, FILE *stream)
         errno = EINVAL;
         return -1;
     }
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     /* The smallest stack has no room for the text, and malloc would change the figures. */
-    uintptr_t buf = hz3_os_reserve(HZ3_STATS_JSON_BYTES);
-    bool room = buf && hz3_os_map_reserved(buf, HZ3_STATS_JSON_BYTES) == HZ3_MAPPED;
-    if (!room) hz3_no_memory();
-    bool written = room && put_info(stream, (char *)buf);
-    if (buf) hz3_os_unmap(buf, HZ3_STATS_JSON_BYTES);
+    uintptr_t area = hz3_os_reserve(HZ3_STATS_JSON_BYTES);
+    bool room = area && hz3_os_map_reserved(area, HZ3_STATS_JSON_BYTES) == HZ3_MAPPED;
+    bool written = put_info(stream, room ? (char *)area : NULL);
+    if (area) hz3_os_unmap(area, HZ3_STATS_JSON_BYTES);
+    pthread_setcancelstate(cancel, NULL);
     return written ? 0 : -1;
 }
 
