@@ -114,7 +114,9 @@ __attribute__((constructor(101))) static void constructed(void)
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_os_verbose = true;
         hz3_os_bytes_allowed(RLIMIT_AS); /* it was asked for when nothing could be said of it */
+        hz3_gate_enter_at_last();
         hz3_learn();
+        hz3_gate_leave();
         hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }
     if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_LIBC) hz3_foreign_start();
