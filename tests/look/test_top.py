@@ -112,7 +112,7 @@ def test_there_is_no_process_or_no_terminal(preload):
     assert refused("top", gone.pid) == f"hz3: there is no process {gone.pid}\n"
     with resting(*RESTS, env=preload.env) as (process, _):
         for command in [HZ3], ["sh", "-c", 'exec "$0" "$@" <&-', HZ3]:
-            done = subprocess.run([*command, "top", str(process.pid)], capture_output=True, text=True)
+            done = subprocess.run([*command, "top", str(process.pid)], capture_output=True, text=True, env=WITH_OURS)
             told = "hz3: top needs a terminal; hz3 stats prints the figures once\n"
             assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 

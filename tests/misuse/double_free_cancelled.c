@@ -4,7 +4,7 @@
 int main(void)
 {
     void *p = accuse(malloc(100));
-    free(p);
     pthread_cancel(pthread_self());
+    free(p);
     free(p);
 }

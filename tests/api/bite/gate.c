@@ -32,11 +32,11 @@ static int install(const int *calls, size_t count, unsigned on_these, unsigned o
     *next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, on_others);
     struct sock_fprog filter = {(unsigned short)(next - program), program};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (flags == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
-    if (flags == BY_NUMBER) return (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
-    int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
-    CHECK(listener >= 0);
-    return listener;
+    int result = flags == 0           ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0)
+                 : flags == BY_NUMBER ? (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0)
+                                      : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+    CHECK(result >= 0);
+    return result;
 }
 
 void gate_refuse(const int *calls, size_t count, int error)
