@@ -27,7 +27,7 @@ and no case is better or worse: each is within the required improvement, or with
 means that no gate has failed, and that one will hardly be shown to hold by any number of blocks that there is time for.
 Where a row has objects that are touched and others that are not, the touched ones decide, as programs touch what they
 allocate: the table has the geometric means of both. Days are those on which a run had the verdict that is shown, of those
-on which one was made: earlier days had older builds, and often other cases and gates.
+on which there was a run: earlier days had older builds, and often other cases and gates.
 {OVERFLOW_NOTE}
 
 """
@@ -147,13 +147,13 @@ def ours(shown: list[Judged], variant: str) -> str:
 
 
 def days(complete: list[Judged], shown: list[Judged], variant: str) -> str:
-    """On how many days a run had a verdict that is shown, of those on which one was made."""
+    """On how many days a run had the verdict that is shown, of those on which there was a run."""
 
     def verdicts(runs: list[Judged]) -> set[tuple[str, str]]:
         return {(day(run.path), verdict.word) for run in runs for verdict in run.verdicts if verdict.variant == variant}
 
     words, every = {word for _, word in verdicts(shown)} - {OPEN}, verdicts(complete)
-    if not words:
+    if len(words) != 1:  # open, or another verdict on each machine
         return "-"
     return f"{len({on for on, word in every if word in words})} of {len({on for on, _ in every})}"
 

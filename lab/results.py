@@ -65,7 +65,8 @@ def weightiest(every: Iterable[Judged], asked: experiment.Experiment | None) -> 
     only if there is none of the present file."""
     now, every = summary.basis(asked) if asked else "", list(every)
     of_now = [run for run in every if run.basis == now and not run.is_brief]
-    return best(of_now or every, lambda run: run.key, lambda run: (not run.is_brief, weight(run)))
+    full = [run for run in every if not run.is_brief]
+    return best(of_now or full or every, lambda run: run.key, lambda run: (not run.is_brief, weight(run)))
 
 
 def stamp(path: Path) -> str:

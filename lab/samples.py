@@ -201,7 +201,7 @@ class Samples:
 
     def aligned(self, cells: list[str], *phases: str) -> list[dict[str, Figures]]:
         """The same of several cells, by cell: the nth complete block of each, as what is spoilt in one is sound in
-        another."""
+        another.  They may be of different passes; what a whole pass had in common is then spread."""
         every = (zip(*(self.blocks(cell, phase) for cell in cells), strict=False) for phase in phases)
         return [dict(zip(cells, blocks, strict=True)) for phase in every for blocks in phase]
 

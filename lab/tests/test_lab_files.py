@@ -631,6 +631,8 @@ def test_a_run_of_the_file_as_it_is_goes_before_a_heavier_one_of_another():
     assert results.weightiest(every, experiment.from_table(table)) == [every[1]]
     every[1] = every[1].brief()  # a run that was not kept in full cannot be shown
     assert results.weightiest(every, experiment.from_table(table)) == [every[2]]
+    every[2] = every[2].brief()
+    assert results.weightiest(every, experiment.from_table(table)) == [every[0], every[3]]
 
 
 def test_what_is_not_shown_in_full_has_a_line_with_its_verdict(tmp_path, monkeypatch):
