@@ -343,8 +343,6 @@ def let_stdout_go() -> None:
 
 
 def say(text: str) -> None:
-    if sys.__stdout__ is None:
-        raise LookError("cannot write: stdout is closed")
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -355,11 +353,13 @@ def say(text: str) -> None:
 
 
 def run() -> None:
-    if isinstance(sys.stdout, TextIOWrapper):  # not every locale has all that is said
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         verb, *rest = sys.argv[1:]
+        if sys.__stdout__ is None and verb != "exporter":  # before a process is asked for anything
+            raise LookError("cannot write: stdout is closed")
         arguments = parser(verb).parse_args(rest)
+        if isinstance(sys.stdout, TextIOWrapper):  # not every locale has all that is said
+            sys.stdout.reconfigure(encoding="utf-8" if vars(arguments).get("prom") else None, errors="backslashreplace")
         if text := arguments.run(arguments):
             say(text)
     except LookError as error:

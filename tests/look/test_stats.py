@@ -303,6 +303,13 @@ def test_a_locale_that_lacks_the_characters_of_a_name(preload, tmp_path):
             assert (tmp_path / name).read_text().startswith("python")
 
 
+def test_text_for_prometheus_is_utf_8_in_every_locale(preload):
+    named = [sys.executable, "-c", "open('/proc/self/comm', 'w', encoding='utf-8').write('caf\u00e9')\n" + RESTS[-1]]
+    with resting(*named, env=preload.env) as (process, _):
+        text = said("stats", "--prom", process.pid, env={**WITH_OURS, "PYTHONIOENCODING": "ascii"}, encoding="utf-8")
+    assert 'program="caf\u00e9"' in text and list(parse(text))
+
+
 def test_without_prometheus_client(preload):
     with resting(*RESTS, env=preload.env) as (process, _):
         done, other = (
