@@ -40,8 +40,9 @@ const size_t *hz3_options_find(const char *name);
  */
 int hz3_options_set(const size_t *option, size_t value);
 extern struct hz3_lock hz3_options_lock; /* held while options are read or set by name; taken outside the gate */
-/* Appends the file's name for this process; writes it into buf, and returns it. */
+/* Appends the file's name for this process. */
 void hz3_options_print_path(struct hz3_text *text, const struct hz3_file *file);
+/* Writes the file's name for this process into buf, and returns buf. */
 const char *hz3_options_path(const struct hz3_file *file, char buf[HZ3_PATH_BYTES]);
 /* Warns that the file cannot be written; errno says why. */
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file);
