@@ -1,6 +1,7 @@
 #include "middle/owner_stash.h"
 
 #include "api/options.h"
+#include "back/policy.h"
 #include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
@@ -12,6 +13,12 @@ static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
  * emptied a pass earlier. */
 static HZ3_ATOMIC(uint8_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_STASH_CLASSES];
+/* Bytes in all bins, as they were counted last; not known since a trim. */
+static struct {
+    HZ3_ATOMIC(size_t) bytes;
+    HZ3_ATOMIC(uint32_t) since; /* ms */
+    HZ3_ATOMIC(bool) known;
+} waiting;
 _Static_assert(HZ3_NUM_SHARDS > 63 || sizeof stashes + sizeof seen < 2500000, "work order S144: below 2.5 MB");
 
 /* How many stashes may hold something: the shards after them never had a thread. */
@@ -135,6 +142,7 @@ void hz3_owner_stash_trim(unsigned cls, bool all)
     hz3_page_remote_collect_all(cls);
     for (unsigned owner = 0; has_bins(cls) && owner < owners(); owner++)
         for (unsigned i = 0; i < hz3_instances(); i++) trim_bin(owner, i, cls, all);
+    if (hz3_get(waiting.known)) hz3_set(waiting.known, false);
     hz3_central_trim(cls, all);
 }
 
@@ -172,12 +180,25 @@ size_t hz3_owner_stash_objects(unsigned cls)
     return objects + hz3_central_cached(cls);
 }
 
-size_t hz3_owner_stash_waiting(void)
+static size_t count_bytes(void)
 {
     size_t bytes = 0;
     for (unsigned owner = 0; owner < owners(); owner++)
         for (unsigned cls = 1; cls < HZ3_STASH_CLASSES; cls++)
             bytes += hz3_owner_stash_count(owner, cls) * hz3_class_size(cls);
+    return bytes;
+}
+
+/* Reclaim asks at every 16th slow call, and there are thousands of bins, whose lines others write. */
+size_t hz3_owner_stash_waiting(void)
+{
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    size_t bytes = hz3_get(waiting.bytes);
+    if (!hz3_get(waiting.known) || hz3_ms_passed(hz3_get(waiting.since), HZ3_POLICY_SOON_MS, now)) {
+        hz3_set(waiting.known, true);
+        hz3_set(waiting.since, now);
+        hz3_set(waiting.bytes, bytes = count_bytes());
+    }
     return bytes + hz3_page_remote_waiting() + hz3_central_waiting();
 }
 

@@ -33,6 +33,7 @@ struct stash_base {
         hz3_transfer_start(HZ3_MIB(1));
         hz3_owner_stash_count(OWNER, MODEL_CLASS);
         hz3_owner_stash_has_pending(OWNER, MODEL_CLASS);
+        hz3_owner_stash_waiting();
         void *none;
         hz3_owner_stash_pop_batch(OWNER, MODEL_CLASS, &none, 1); /* the taker's lock */
         hz3_transfer_push(MODEL_CLASS, closed(98, 0, 0));
@@ -236,6 +237,11 @@ struct reuse : model::suite<reuse, 3>, stash_base {
 } // namespace
 
 struct hz3_options hz3_options;
+
+uint64_t hz3_os_now_ms(void) /* the model has no time */
+{
+    return 0;
+}
 
 void model_home(void *p)
 {
