@@ -2,6 +2,7 @@
 #include "middle/owner_stash.h"
 #include "base/layout.h"
 #include "variants/central_magazines.h"
+#include HZ3_COUNTERS_H
 #include HZ3_PAGE_LOCAL_H
 
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
@@ -51,6 +52,12 @@ void hz3_owner_stash_trim(unsigned cls, bool all)
 void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox, const bool *used)
 {
     (void)outbox, (void)used;
+}
+
+void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    hz3_central_each_magazines_lock(visit);
+    hz3_counters_each_lock(visit);
 }
 
 size_t hz3_owner_stash_objects(unsigned cls)

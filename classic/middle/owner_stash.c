@@ -160,6 +160,13 @@ HZ3_RACY size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigne
     return cls < HZ3_OUTBOX_SPILL ? outbox->spill[cls].in_array + outbox->spill[cls].in_list : 0;
 }
 
+void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    for (unsigned owner = 0; HZ3_STASH_ONE_TAKER && owner < owners(); owner++) visit(&stashes[owner].taker);
+    hz3_central_each_magazines_lock(visit);
+    hz3_counters_each_lock(visit);
+}
+
 /* Counts by taking all out and putting it back.  That does not count as use. */
 static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 {

@@ -76,3 +76,9 @@ size_t hz3_central_cached(unsigned cls)
     hz3_unlock(&waiting->lock);
     return objects;
 }
+
+void hz3_central_each_magazines_lock(void (*visit)(struct hz3_lock *lock))
+{
+    for (unsigned cls = 1; !HZ3_S142_CENTRAL_LOCKFREE && cls <= HZ3_CLASSES; cls++)
+        visit(&hz3_central_magazines[cls].lock);
+}

@@ -19,3 +19,5 @@ struct hz3_magazine *hz3_central_get_magazine(unsigned cls); /* or NULL */
 void hz3_central_trim(unsigned cls, bool all);
 size_t hz3_central_cached(unsigned cls); /* objects in them */
 size_t hz3_central_waiting(void);        /* bytes of all classes, magazines counted as full */
+/* For fork. */
+void hz3_central_each_magazines_lock(void (*visit)(struct hz3_lock *lock));

@@ -49,6 +49,11 @@ void hz3_counters_leave(void)
     hz3_unlock(&lock);
 }
 
+void hz3_counters_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    visit(&lock);
+}
+
 static void add(struct hz3_counters *sum, const struct hz3_counters *more)
 {
 #define ADD(name, box) sum->name += more->name;

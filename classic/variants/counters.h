@@ -5,6 +5,7 @@
 
 #include "base/print.h"
 #include "base/types.h"
+#include "os/lock.h"
 
 /* Each counter and its box.  HZ3_S44_STATS, HZ3_S67_STATS and HZ3_S74_STATS count objects unless the name says
  * otherwise. */
@@ -82,3 +83,4 @@ HZ3_INLINE struct hz3_counters *hz3_counters(void)
 
 /* To be called by a thread that ends: another may go on with its counts. */
 void hz3_counters_leave(void);
+void hz3_counters_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/types.h"
+#include "os/lock.h"
 
 #define HZ3_COUNT(counter, n) \
     do { \
@@ -11,3 +12,7 @@
 #define HZ3_COUNT_LENGTH(length)  HZ3_COUNT(, length)
 
 HZ3_INLINE void hz3_counters_leave(void) {}
+HZ3_INLINE void hz3_counters_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    (void)visit;
+}

@@ -31,6 +31,7 @@ static void each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&hz3_reclaim_lock);
     visit(&hz3_threads_lock);
     for (unsigned i = 0; i < hz3_heap_count; i++) visit(&hz3_heaps[i].lock);
+    hz3_owner_stash_each_lock(visit);
     hz3_central_each_lock(visit);
     hz3_zones_each_lock(visit);
     hz3_large_cache_each_lock(visit);

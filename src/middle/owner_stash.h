@@ -30,3 +30,9 @@ size_t hz3_owner_stash_objects(unsigned cls);
 /* Bytes that wait for an owner; for all owners.  May be too low by 512 KiB for each owner. */
 size_t hz3_owner_stash_in_flight(unsigned owner);
 size_t hz3_owner_stash_waiting(void);
+
+/* For fork.  These bins have no lock; lane classic's do. */
+HZ3_INLINE void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
+{
+    (void)visit;
+}
