@@ -1,6 +1,7 @@
 #include "variants/counters.h"
 
 #include "back/arena.h"
+#include "front/thread.h"
 #include "middle/magazine.h"
 #include "os/os.h"
 
@@ -10,7 +11,7 @@ static struct record {
     struct hz3_counters counters;
     struct record *next;                     /* in the list of all */
     struct record *unused;                   /* the next of those whose threads ended */
-} last_resort, *all = &last_resort, *unused; /* last_resort: for all threads that find no memory */
+} last_resort, *all = &last_resort, *unused; /* last_resort: for all threads that have no record */
 static struct hz3_lock lock;
 enum { RECORD_BYTES = 1024 };
 _Static_assert(sizeof(struct record) <= RECORD_BYTES, "a record fits");
@@ -25,17 +26,21 @@ static struct record *make(void)
     return all = record;
 }
 
+/* A thread that has not joined, or has left, gets no record, since it would leave it to nobody.  Such threads only
+ * reclaim; of two at once one may lose a count. */
 HZ3_COLD struct hz3_counters *hz3_counters_claim(void)
 {
+    bool joined = hz3_thread.state == HZ3_THREAD_JOINED;
     hz3_lock(&lock);
     if (all == &last_resort) hz3_os_keep_stderr(); /* programs close it before the process ends */
-    struct record *record = unused;
-    if (record)
-        unused = record->unused;
-    else
+    struct record *record = joined ? unused : &last_resort;
+    if (!record)
         record = make();
+    else if (joined)
+        unused = record->unused;
     hz3_unlock(&lock);
-    return hz3_counters_mine = &record->counters;
+    if (joined) hz3_counters_mine = &record->counters;
+    return &record->counters;
 }
 
 void hz3_counters_leave(void)
