@@ -34,27 +34,29 @@ static void fill_both(struct hz3_thread *self, unsigned cls, void **objects, uns
     if (n > first) fill(self, cls, &self->cache.previous[cls], objects + first, n - first);
 }
 
-/* Replaces stubs by empty magazines: the loaded one and, if n objects need it, the previous one. */
-static bool have_magazines(struct hz3_thread *self, unsigned cls, unsigned n)
+/* Replaces stubs by empty magazines: the loaded one and, if a refill's objects need it, the previous one.  Returns for
+ * how many objects there is room: where there is no second magazine, for those of one. */
+static unsigned have_magazines(struct hz3_thread *self, unsigned cls)
 {
     void ***tops[] = {&self->cache.top[cls], &self->cache.previous[cls]};
-    for (int i = 0; i < (n > self->cache.capacity[cls] ? 2 : 1); i++) {
+    unsigned want = batch(self, cls), room = 0;
+    for (int i = 0; i < 2 && room < want; i++, room += self->cache.capacity[cls]) {
         struct hz3_magazine *magazine =
             hz3_is_stub(*tops[i]) ? hz3_spares_get(&self->cache, cls) : hz3_magazine_of(*tops[i]);
-        if (!magazine) return false;
+        if (!magazine) break;
         *tops[i] = hz3_cache_open(&self->cache, cls, magazine);
     }
-    return true;
+    return hz3_min(room, want);
 }
 
 /* Takes what other threads left for this thread's shard (S44). */
 static bool take_from_stash(struct hz3_thread *self, unsigned cls)
 {
     void *objects[HZ3_SMALL_V2_REFILL_BATCH];
-    unsigned want = batch(self, cls), n;
+    unsigned want, n;
     if (!HZ3_STASH_POPS) return false;
     HZ3_COUNT(s44_calls, 1);
-    if (!have_magazines(self, cls, want)) return false;
+    if (!(want = have_magazines(self, cls))) return false;
     if (!(n = hz3_owner_stash_pop_batch(self->cache.owner, cls, objects, want))) return false;
     fill_both(self, cls, objects, n);
     HZ3_COUNT(s44, n);
@@ -97,8 +99,8 @@ static bool carve(struct hz3_thread *self, unsigned cls, bool collision)
     unsigned more = collision ? 0 : hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
     void *objects[HZ3_SMALL_V2_REFILL_BATCH + HZ3_CENTRAL_MORE];
     enum hz3_refill_source source;
-    unsigned want = batch(self, cls);
-    if (!have_magazines(self, cls, want)) return false;
+    unsigned want = have_magazines(self, cls);
+    if (!want) return false;
     unsigned got = hz3_central_refill(self->heap, cls, objects, want + more, true, &source);
     unsigned now = hz3_min(got, want);
     fill_both(self, cls, objects, now);
