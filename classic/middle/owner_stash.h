@@ -2,8 +2,9 @@
  * the shard's objects, linked through their first word.  The shard's threads look there first when they run out; no
  * other thread takes from it, but reclaim retires what lies untouched.
  *
- * A bin holds HZ3_S44_STASH_MAX_OBJS objects at most, and that is its only bound: a push beyond it is refused, and the
- * caller takes the objects to the transfer cache (S42). */
+ * A bin's only bound is HZ3_S44_STASH_MAX_OBJS objects: a push beyond it is refused, and the caller takes the objects
+ * to the transfer cache (S42).  What a drain puts back is not refused, so that where the rest is not kept (S48) a bin
+ * may hold more. */
 #pragma once
 
 #include "middle/magazine.h"
