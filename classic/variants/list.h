@@ -33,9 +33,10 @@ HZ3_INLINE uint64_t hz3_list_word(const void *first, unsigned count)
            (HZ3_S44_OWNER_STASH_COUNT ? 0 : (uint64_t)count << HZ3_LIST_ADDRESS_BITS);
 }
 
+/* A count of its own is below 0 where a bounded drain took objects that their push has yet to count. */
 HZ3_INLINE unsigned hz3_list_count(struct hz3_list *list)
 {
-    if (HZ3_S44_OWNER_STASH_COUNT) return hz3_get(list->count[0]);
+    if (HZ3_S44_OWNER_STASH_COUNT) return (unsigned)hz3_max((int32_t)hz3_get(list->count[0]), 0);
     return hz3_list_packed_count(hz3_get(list->head));
 }
 
