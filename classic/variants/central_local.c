@@ -39,7 +39,9 @@ void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used)
     }
 }
 
+/* Read once: its thread may take it meanwhile. */
 HZ3_RACY size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
-    return outbox->central[cls] ? hz3_magazine_count(outbox->central[cls]) : 0;
+    const struct hz3_magazine *magazine = *(struct hz3_magazine *const volatile *)&outbox->central[cls];
+    return magazine ? hz3_magazine_count(magazine) : 0;
 }
