@@ -216,18 +216,22 @@ static void what_a_thread_kept_goes_home(void **state)
     assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
 }
 
-/* Pushes by any thread are counted, and pops find them whichever instance they begin with. */
+/* Pushes by any thread are counted, and pops find them whichever instance they begin with.  So many threads use every
+ * instance. */
 static void instances_are_one_stash(void **state)
 {
     (void)state;
     void *found[48];
+    bool used[HZ3_INSTANCES_MAX] = {false};
     take(48);
     uint32_t self = hz3_lock_self();
     for (unsigned i = 0; i < 48; i++) {
         hz3_lock_id = 2 * i + 2; /* as if another thread pushed */
+        used[hz3_instance_to_push(OWNER, cls)] = true;
         assert_true(hz3_owner_stash_push_one(OWNER, cls, objects[i]));
     }
     hz3_lock_id = self;
+    for (unsigned i = 0; i < hz3_instances(); i++) assert_true(used[i]);
     assert_int_equal(hz3_owner_stash_objects(cls), 48);
     assert_same(found, pop_all(found, 48), 48);
 }

@@ -17,6 +17,7 @@ STASHES = [
     variant("classic", S44_4_WALK_UNROLL=8),
     variant("classic", OWNER_STASH_INSTANCES=4),
     variant("classic", OWNER_STASH_INSTANCES=16, S44_OWNER_STASH_COUNT=1),
+    variant("classic", S144_SETTABLE=1),
 ]
 
 
@@ -29,6 +30,11 @@ def test_an_owner_that_does_not_look(case):
 def test_all_verbs(stash):
     test = "classic" if stash.lane == "classic" else "unit"
     run(stash.program(f"{test}/owner_stash.c", libraries=("-lcmocka",)))
+
+
+@pytest.mark.matrix
+def test_a_list_with_a_count_beside_its_head():
+    run(variant("classic", S44_OWNER_STASH_COUNT=1).program("classic/list.c", libraries=("-lcmocka",)))
 
 
 @pytest.mark.matrix
