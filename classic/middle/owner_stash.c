@@ -34,11 +34,13 @@ static bool has_bins(unsigned cls)
 
 void hz3_owner_stash_start(void)
 {
-    size_t wanted = hz3_options.OWNER_STASH_INSTANCES;
     hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
-    if (HZ3_S144_SETTABLE && wanted != HZ3_OPTION_AUTO)
+#if HZ3_S144_SETTABLE
+    size_t wanted = hz3_options.OWNER_STASH_INSTANCES;
+    if (wanted != HZ3_OPTION_AUTO)
         for (hz3_instances_set = 1; (size_t)2 * hz3_instances_set <= hz3_min(wanted, HZ3_INSTANCES_MAX);)
             hz3_instances_set *= 2;
+#endif
 }
 
 /* ---- pushes and pops ---- */
