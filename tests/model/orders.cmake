@@ -40,6 +40,8 @@ hz3_model(stash_list_limit ${stash}
 hz3_model(stash_list_spill ${stash}
   FLAGS "${few} -DHZ3_S112_FULL_DRAIN_EXCHANGE=1 -DHZ3_S48_OWNER_STASH_SPILL=1 -DHZ3_S67_SPILL_ARRAY=1")
 hz3_model(stash_list_bounded ${stash} FLAGS "${few}")
+hz3_model(stash_list_early ${stash}
+  FLAGS "${few} -DHZ3_S112_FULL_DRAIN_EXCHANGE=1 -DHZ3_S44_4_EARLY_PREFETCH=1 -DHZ3_S44_4_EARLY_PREFETCH_DIST=2")
 hz3_model(stash_list_bounded_spill ${stash} FLAGS "${few} -DHZ3_S48_OWNER_STASH_SPILL=1 -DHZ3_S44_OWNER_STASH_COUNT=1")
 
 # Lists: they are drained, put back, and detached by one taker.
@@ -52,6 +54,8 @@ hz3_mutant(stash_list_s112 put_back_over_pushes variants/list.h RESULT "DATA RAC
   "(void)empty; hz3_store(list->head, hz3_list_word(first, n), memory_order_release);")
 hz3_mutant(stash_list_bounded many_takers variants/linked.h RESULT "DATA RACE" "USER ASSERT FAILED"
   EDIT "HZ3_STASH_ONE_TAKER = " "HZ3_STASH_ONE_TAKER = 0 && ")
+hz3_mutant(stash_list_early many_lookers variants/linked.h RESULT "DATA RACE"
+  EDIT "!HZ3_S112_FULL_DRAIN_EXCHANGE || HZ3_S44_4_EARLY_PREFETCH_DIST > 1" "!HZ3_S112_FULL_DRAIN_EXCHANGE")
 hz3_mutant(stash_list_bounded home_without_the_lock variants/linked.c RESULT "DATA RACE" "USER ASSERT FAILED"
   EDIT "if (HZ3_STASH_ONE_TAKER && !hz3_trylock(&stash->taker)) return 0;" ""
   "    if (HZ3_STASH_ONE_TAKER) hz3_unlock(&stash->taker);
