@@ -57,7 +57,7 @@ static bool push(unsigned owner, unsigned cls, void *head, void *tail, unsigned 
     unsigned retries;
     if (!HZ3_STASH_PUSHES || !has_bins(cls)) return false;
     struct hz3_list *list = &stashes[owner].bin[hz3_instance_to_push(owner, cls)][cls];
-    if (hz3_list_push(list, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries) < 0) return false;
+    bool pushed = hz3_list_push(list, head, tail, n, HZ3_S44_STASH_MAX_OBJS, &retries) >= 0;
     if (n == 1) {
         HZ3_COUNT(one_calls, 1);
         HZ3_COUNT(one_objs, 1);
@@ -69,7 +69,7 @@ static bool push(unsigned owner, unsigned cls, void *head, void *tail, unsigned 
         HZ3_COUNT(list_retries, retries);
         HZ3_COUNT_MAX(list_retry_max, retries);
     }
-    return true;
+    return pushed;
 }
 
 bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
