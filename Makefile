@@ -16,6 +16,9 @@ override LANE := $(LANE:r50=r90)
 APP ?= tools/demo-redis.sh
 
 MAKEFLAGS += --no-print-directory
+# With make -j, too, one goal follows another: two would build in one folder, or leave one file here.  Each is
+# parallel in itself.
+.NOTPARALLEL:
 export PATH := $(PATH):$(CURDIR)/.venv/bin
 PYTEST := .venv/bin/python -m pytest -q -rs -p no:cacheprovider
 # Half of what tests do is to wait for time to pass.  Files of tests begin in the order of tests/conftest.py.
