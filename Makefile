@@ -97,7 +97,7 @@ run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run)
 
 # Eight minutes: the C suites under ctest, lane by lane, then the suites that need real programs under pytest.
 SUITES := tests bench peers lab --ignore tests/vm --ignore tests/packages
-test: test_scale $(BRIEF:%=brief_%) $(patsubst %,all_ldpreload_%,$(filter-out scale $(BRIEF),$(LANES))) check_secure
+test: test_scale $(BRIEF:%=brief_%) $(patsubst %,all_ldpreload_%,$(filter-out scale secure $(BRIEF),$(LANES))) check_secure
 	@$(PYTEST) $(SIDE_BY_SIDE) -m 'not matrix' $(SUITES)
 
 # What make test leaves out: each flag flipped, in the lanes that have it; the work orders' lines; programs in a second
