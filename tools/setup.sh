@@ -32,9 +32,9 @@ case $purpose in
         wanted='build-essential debhelper dh-python systemtap-sdt-dev valgrind lintian mmdebstrap nix-bin cargo-web'
         requirements='tests lab' ;;
     test)
-        needed="$needed python3-venv pkg-config"
+        needed="$needed python3-venv g++ pkg-config libcmocka-dev" # without them CMake configures no tests
         requirements='tests lab'
-        wanted="g++ clang-19 libclang-rt-19-dev clang-format-19 libcmocka-dev relacy-dev binutils git perl shellcheck systemtap-sdt-dev gdb valgrind strace redis-server
+        wanted="clang-19 libclang-rt-19-dev clang-format-19 relacy-dev binutils git perl shellcheck systemtap-sdt-dev gdb valgrind strace redis-server
             redis-tools memcached
             sqlite3 php-cli nginx-light wrk heaptrack luajit postgresql libpython3-testsuite chromium-headless-shell prometheus
             prometheus-node-exporter protobuf-compiler musl-tools qemu-user
