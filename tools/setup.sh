@@ -162,8 +162,11 @@ remedy() { # PACKAGE...: the command that installs them
     echo "sudo apt-get install --no-install-recommends $(debian_names "$@") (or: make setup FOR=$purpose)"
 }
 
+# Ctrl-C may have left one without pip, and a newer Python of the system finds nothing in the older one's.
+venv_works() { .venv/bin/python -c 'import pip' 2>/dev/null; }
+
 into_venv() { # PIP-ARGUMENT...
-    .venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv
+    venv_works || python3 -m venv --clear .venv
     quiet=--quiet
     [ ! -t 2 ] || quiet='' # pip shows its progress
     echo "hz3: installing Python packages into .venv: $*" >&2
@@ -185,7 +188,7 @@ into_venv() { # PIP-ARGUMENT...
 }
 
 for part in $requirements; do
-    if ! cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; then
+    if ! { venv_works && cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; }; then
         into_venv -r "$part/requirements.txt"
         cp "$part/requirements.txt" ".venv/$part-requirements.txt"
     fi
