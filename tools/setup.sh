@@ -179,7 +179,7 @@ into_venv() { # PIP-ARGUMENT...
     missing=$(missing_of $needed $wanted)
     if [ -n "$missing" ]; then
         install $(debian_names $missing)
-        is_here cmake || ! is_here python3-venv || into_venv cmake==3.31.10
+        is_here cmake || ! is_here python3-venv || into_venv cmake==3.31.10 || : # what is missing is told below
     fi
     missing=$(missing_of $needed)
     [ -z "$missing" ] || { echo "setup: cannot $purpose without$missing: $(remedy $missing)" >&2; exit 1; }
