@@ -189,6 +189,8 @@ into_venv() { # PIP-ARGUMENT...
 
 for part in $requirements; do
     if ! { venv_works && cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; }; then
+        python3 -c 'import sys; exit(sys.version_info < (3, 11))' ||
+            { echo "setup: cannot $purpose without Python 3.11 or newer: this is $(python3 --version)" >&2; exit 1; }
         into_venv -r "$part/requirements.txt"
         cp "$part/requirements.txt" ".venv/$part-requirements.txt"
     fi
