@@ -60,6 +60,11 @@ case $purpose in
     *) echo "usage: $0 [--install] [build|analyze|run|check|test|stress|packages|coverage|fuzz|vm|peers|programs|lab]" >&2; exit 2 ;;
 esac
 
+case $purpose in
+    build | analyze | packages | peers) ;;
+    *) case $PWD in *[:[:space:]]*) echo "setup: cannot $purpose here: LD_PRELOAD cannot hold a space or a colon: $PWD" >&2; exit 1 ;; esac ;;
+esac
+
 system_python() { if [ -x /usr/bin/python3 ]; then /usr/bin/python3 "$@"; else python3 "$@"; fi; }
 
 loader_finds() { ldconfig -p | grep -q "^[[:blank:]]$1 "; }
