@@ -30,7 +30,7 @@ QUIETLY = mkdir -p build && { [ ! -t 2 ] || echo "$(1) ... (build/$(1).log has t
 CONFIGURE = cmake -S . -B build/$(1) -DHZ3_LANE=$(1) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) \
     -DHZ3_DEFS_EXTRA='$(HZ3_LDPRELOAD_DEFS_EXTRA)' -DHZ3_BENCH=OFF
 # Of the flags that were given, those that only lane classic has.
-ORDERS := $(if $(HZ3_LDPRELOAD_DEFS_EXTRA),$(shell cmake -DHZ3_ROWS=classic/flags.def -P cmake/registry.cmake | awk '/^HZ3_FLAG/ {print $$2}'))
+ORDERS := $(if $(HZ3_LDPRELOAD_DEFS_EXTRA),$(shell PATH='$(PATH)' cmake -DHZ3_ROWS=classic/flags.def -P cmake/registry.cmake | awk '/^HZ3_FLAG/ {print $$2}'))
 ASKED := $(filter $(ORDERS),$(foreach given,$(patsubst -D%,%,$(HZ3_LDPRELOAD_DEFS_EXTRA)),$(firstword $(subst =, ,$(given)))))
 # $(call LIBRARY,LANE,-DHZ3_TESTS=?,TARGET[,NAME,WHAT]): leaves the lane's library here, by the name of lane NAME, and the
 # recorder, and says WHAT it is, and how large lane classic's stash is (S144).  install, unlike cp, makes a new file:
