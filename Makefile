@@ -135,7 +135,7 @@ coverage: setup-coverage
 # Whether each commit since this one has a subject that is short, and a body that says why.
 SINCE ?= origin/main
 commits:
-	@for commit in $$(git rev-list --no-merges $(SINCE)..HEAD); do \
+	@list=$$(git rev-list --no-merges $(SINCE)..HEAD) && for commit in $$list; do \
 	    git log -1 --format=%B $$commit | tools/commit-message.sh - || { git log -1 --oneline $$commit; exit 1; }; \
 	done
 
