@@ -1,4 +1,5 @@
-# An overlay port, of the checkout that it is in: vcpkg install hz3 --overlay-ports=packaging/vcpkg
+# An overlay port, of the checkout that it is in: vcpkg install hz3 --overlay-ports=packaging/vcpkg --no-binarycaching
+# (vcpkg knows of changes of this folder only, and would give out what it built of an older checkout).
 # Shared and static library come together, as targets hz3::hz3 and hz3::hz3_static, whatever the triplet's linkage.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../../.." ABSOLUTE)
 
