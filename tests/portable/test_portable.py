@@ -50,7 +50,8 @@ def program(request, tmp_path_factory):
         run(Path("cmake"), "-S", ROOT, "-B", folder, "-DCMAKE_SYSTEM_NAME=Linux",
             f"-DCMAKE_C_COMPILER={target.compiler}", f"-DHZ3_LANE={request.param}",
             "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O2", "-DHZ3_TESTS=OFF", "-DHZ3_BENCH=OFF")  # no -g
-        run(Path("cmake"), "--build", folder, f"-j{os.cpu_count()}", "--target", "hz3_static", "hz3", seconds=120)
+        run(Path("cmake"), "--build", folder, f"-j{os.cpu_count()}", "--target", "hz3_static", "hz3", "hz3_record", "hz3_play",
+            seconds=120)
         return folder
 
     def build(name, *sources, preloaded=False):
