@@ -77,7 +77,7 @@ benches: setup-build
 	@$(call QUIETLY,bench,cmake -S bench -B build/bench && cmake --build build/bench -j$(JOBS))
 	@echo "built out/"
 
-# Nothing is written where one of the files could not be.
+# Nothing is written where one of the files could not be.  New folders are everybody's to read.
 install: setup-build
 	@rm -rf build/stage
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),$(call CONFIGURE,$(lane)) $(call KEEP_TESTS,$(lane)) \
@@ -85,7 +85,7 @@ install: setup-build
 	    cmake --build build/$(lane) -j$(JOBS) --target hz3 hz3_dlopen hz3_static hz3_record hz3_play && \
 	    DESTDIR='$(CURDIR)/build/stage' cmake --install build/$(lane)) &&) true
 	@tools/writable.sh build/stage '$(DESTDIR)'
-	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
+	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),umask 022; DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
 	@echo "installed lanes $(INSTALL_LANES) in $(DESTDIR)$(abspath $(PREFIX))"
 	@$(if $(DESTDIR),,tools/loader.sh build/stage)
 
