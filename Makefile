@@ -77,7 +77,8 @@ benches: setup-build
 	@$(call QUIETLY,bench,cmake -S bench -B build/bench && cmake --build build/bench -j$(JOBS))
 	@echo "built out/"
 
-# Nothing is written where one of the files could not be.  New folders are everybody's to read.
+# Nothing is written where one of the files could not be.  New folders are everybody's to read.  What root
+# built belongs to whom the checkout does, who will build there again.
 install: setup-build
 	@rm -rf build/stage
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),$(call CONFIGURE,$(lane)) $(call KEEP_TESTS,$(lane)) \
@@ -88,6 +89,7 @@ install: setup-build
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),umask 022; DESTDIR='$(DESTDIR)' cmake --install build/$(lane)) &&) true
 	@echo "installed lanes $(INSTALL_LANES) in $(DESTDIR)$(abspath $(PREFIX))"
 	@$(if $(DESTDIR),,tools/loader.sh build/stage)
+	@[ "$$(id -u)" != 0 ] || chown -hR --reference=Makefile build || :
 
 # The program is looked for before anything is built.
 run: $(if $(filter tools/demo-redis.sh,$(APP)),setup-run)
