@@ -106,7 +106,7 @@ def section(
     for run in shown:
         lines += [*result(run, experiment, history.get(run_of(run.path), "")), ""]
     if others:
-        lines += ["Every other complete run, each by the file of its day:", ""]
+        lines += [f"Every {'other ' if shown else ''}complete run, each by the file of its day:", ""]
         for run in others:
             words = "; ".join(f"{verdict.variant}: {verdict.word}" for verdict in run.verdicts)
             lines.append(f"- {measured_as(run, history.get(run_of(run.path), ''))}. {words}")
@@ -114,7 +114,7 @@ def section(
     if void:
         lines += ["Runs that are kept and decide nothing:", ""]
         lines += [f"- {line['date']}, {machine.name(line['machine'])}: {line['void']}" for line in void] + [""]
-    if not shown:
+    if not shown and not others:
         lines += ["Not yet run. To hold for a GO:", "", *(f"- {gate}" for gate in experiment.gates), ""]
     return [*lines, f"Why: {experiment.why or 'not yet known.'}", ""]
 
@@ -143,7 +143,7 @@ def by_touch(shown: list[Judged], variant: str, touch: str) -> str:
 
 def ours(shown: list[Judged], variant: str) -> str:
     words = [verdict.word for run in shown for verdict in run.verdicts if verdict.variant == variant]
-    return ", ".join(words) or "not yet run"
+    return ", ".join(dict.fromkeys(words)) or "not yet run"
 
 
 def days(complete: list[Judged], shown: list[Judged], variant: str) -> str:
@@ -169,12 +169,13 @@ def ledger(folder: Path, results: Results) -> str:
     for file in sorted(files(folder), key=order):
         experiment, complete = read(file), results.experiments.get(file.stem, [])
         shown = weightiest(complete, experiment)
-        others = [run for run in complete if run not in shown]
+        full = [run for run in shown if not run.is_brief]
+        others = [run for run in complete if run not in full]
         anchor = experiment.name.lower().replace(" ", "-")
         for name in (variant.name for variant in experiment.variants):
             touches = " | ".join(by_touch(shown, name, touch) for touch in ("ends", "none"))
             verdicts = f"{theirs(experiment, name)} | {ours(shown, name)} | {days(complete, shown, name)} | {touches}"
             lines.append(f"| [{experiment.name}](#{anchor}) | {name} | {verdicts} |")
         void = [line for run, line in results.index.items() if "void" in line and run.startswith(f"{file.stem}/")]
-        sections += section(experiment, shown, others, history, void)
+        sections += section(experiment, full, others, history, void)
     return HEAD + "\n".join([*lines, "", *sections])
