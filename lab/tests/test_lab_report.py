@@ -157,9 +157,12 @@ def test_the_picture_of_the_readme_has_its_axis_on_top_intervals_and_a_sentence(
 
 
 def test_the_report_on_what_is_kept_is_small_and_quick():
+    """Processors differ, and other processes make this one slower: the measure is how long ten million numbers take."""
     began = time.process_time()
     page = report.report(Results.read(), lambda text: None)
-    assert len(page.encode()) < 1_000_000 and time.process_time() - began < 20
+    made = time.process_time()
+    sum(number * number for number in range(10_000_000))
+    assert len(page.encode()) < 1_000_000 and made - began < 25 * (time.process_time() - made)
     assert "In 17 real programs hz3 takes " in page.partition("</nav>")[2][:400]
 
 
