@@ -150,10 +150,9 @@ HZ3_API int hz3_malloc_info(int options, FILE *stream)
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     /* The smallest stack has no room for the text, and malloc would change the figures. */
-    uintptr_t area = hz3_os_reserve(HZ3_STATS_JSON_BYTES);
-    bool room = area && hz3_os_map_reserved(area, HZ3_STATS_JSON_BYTES) == HZ3_MAPPED;
-    bool written = put_info(stream, room ? (char *)area : NULL);
-    if (area) hz3_os_unmap(area, HZ3_STATS_JSON_BYTES);
+    char *buf = (char *)hz3_os_map(HZ3_STATS_JSON_BYTES);
+    bool written = put_info(stream, buf);
+    if (buf) hz3_os_unmap((uintptr_t)buf, HZ3_STATS_JSON_BYTES);
     pthread_setcancelstate(cancel, NULL);
     return written ? 0 : -1;
 }

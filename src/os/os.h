@@ -60,6 +60,14 @@ bool hz3_os_reserve_again(uintptr_t at, size_t bytes); /* undoes that */
 /* Maps over what is there.  False: there may be nothing mapped any more. */
 bool hz3_os_map_anew(uintptr_t at, size_t bytes);
 bool hz3_os_unmap(uintptr_t at, size_t bytes);
+/* Maps fresh memory outside the heap, wherever there is room.  0: the system refused. */
+HZ3_INLINE uintptr_t hz3_os_map(size_t bytes)
+{
+    uintptr_t at = hz3_os_reserve(bytes);
+    if (!at || hz3_os_map_reserved(at, bytes) == HZ3_MAPPED) return at;
+    hz3_os_unmap(at, bytes);
+    return 0;
+}
 
 /* Gives the pages back; they then read as zero.  False: the system refused, because they are locked, say.  huge_page:
  * bytes of the huge pages that the range may consist of, or 0. */

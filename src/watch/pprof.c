@@ -199,8 +199,7 @@ static void clear(void)
 
 static bool have_scratch(void)
 {
-    uintptr_t at = scratch ? 0 : hz3_os_reserve(sizeof *scratch);
-    if (at && hz3_os_map_reserved(at, sizeof *scratch) == HZ3_MAPPED) scratch = (struct scratch *)at;
+    if (!scratch) scratch = (struct scratch *)hz3_os_map(sizeof *scratch);
     return scratch;
 }
 

@@ -47,8 +47,8 @@ static _Thread_local uint16_t thread_index;
 
 static bool make_tables(void)
 {
-    uintptr_t at = hz3_os_reserve(sizeof *tables);
-    if (!at || hz3_os_map_reserved(at, sizeof *tables) != HZ3_MAPPED) return false;
+    uintptr_t at = hz3_os_map(sizeof *tables);
+    if (!at) return false;
     tables = (struct hz3_profile_tables *)at;
     hz3_os_stack_start();
     return true;

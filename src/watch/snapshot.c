@@ -124,18 +124,16 @@ static void put_threads(struct snapshot *to)
     hz3_lock(&hz3_threads_lock);
     hz3_threads_reap_locked();
     size_t threads = count_threads(), bytes = hz3_round_up(threads * sizeof(struct copy) + 1, hz3_os.page);
-    uintptr_t at = hz3_os_reserve(bytes);
-    bool mapped = at && hz3_os_map_reserved(at, bytes) == HZ3_MAPPED;
-    struct copy *copies = (struct copy *)at;
-    if (mapped) copy_threads(copies);
+    struct copy *copies = (struct copy *)hz3_os_map(bytes);
+    if (copies) copy_threads(copies);
     hz3_unlock(&hz3_threads_lock);
     hz3_gate_leave();
-    to->whole &= mapped;
-    for (size_t i = 0; mapped && i < threads; i++) {
+    to->whole &= !!copies;
+    for (size_t i = 0; copies && i < threads; i++) {
         put(to, HZ3_SNAPSHOT_MEMORY, (uintptr_t)copies[i].at, &copies[i].thread, sizeof copies[i].thread);
         put(to, HZ3_SNAPSHOT_MEMORY, (uintptr_t)copies[i].thread.outbox, &copies[i].outbox, sizeof copies[i].outbox);
     }
-    if (at) hz3_os_unmap(at, bytes);
+    if (copies) hz3_os_unmap((uintptr_t)copies, bytes);
 }
 
 bool hz3_snapshot_write(int file)
