@@ -117,26 +117,28 @@ void hz3_os_ignored(const char *what, long error)
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
 
-void hz3_os_stderr(const char *text, size_t length)
+/* may: no filter could forbid calls other than write. */
+static void write_line(bool may, int fd, const char *text, size_t length)
 {
     struct hz3_write_signals before;
-    int saved = errno;
-    bool may = !hz3_sandboxed(); /* no call but write is sure to be allowed */
     if (may) hz3_write_signals_block(&before);
-    hz3_os_write(may ? stderr_now() : STDERR_FILENO, text, length);
+    hz3_os_write(fd, text, length);
     if (may) hz3_write_signals_unblock(&before);
+}
+
+void hz3_os_stderr(const char *text, size_t length)
+{
+    int saved = errno;
+    bool may = !hz3_sandboxed();
+    write_line(may, may ? stderr_now() : STDERR_FILENO, text, length);
     errno = saved;
 }
 
 /* A write is a point of cancellation: the thread would end there, and the process would go on. */
 HZ3_NORETURN void hz3_end_saying(const char *line, size_t length)
 {
-    struct hz3_write_signals before;
     int cancel;
-    bool may = !hz3_sandboxed();
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    if (may) hz3_write_signals_block(&before);
-    hz3_os_write(STDERR_FILENO, line, length);
-    if (may) hz3_write_signals_unblock(&before);
+    write_line(!hz3_sandboxed(), STDERR_FILENO, line, length);
     abort();
 }
