@@ -341,9 +341,8 @@ def judge_mean(
     cells = [cell for cell in cases if samples.plan.cells[cell].group == gate.group]
     look = max(samples.looks(cell) for cell in cells)
     doubt = next((f"{cell}: {doubt}" for cell in cells if (doubt := cases[cell].doubts.get(gate.figure, ""))), "")
-    blocks = samples.aligned(cells, "ab")
     copies = mean_gains(gate, cells, samples.aligned(cells, "aa", "ab"), partial(pair, one=BASELINE, other=COPY))
-    mine = mean_gains(gate, cells, blocks, partial(beside_baseline, variant=variant))
+    mine = mean_gains(gate, cells, samples.aligned(cells, "ab"), partial(beside_baseline, variant=variant))
     effect_ = effect(mine, noise_floor(gate.figure, copies), look, comparisons(experiment), doubt)
     asked, wide = log_ratio(gate.mean or 0.0), 0.0
     holds = effect_.at_least(asked)

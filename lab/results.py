@@ -62,11 +62,11 @@ def newest(comparisons: Iterable[Samples]) -> list[Samples]:
 
 def weightiest(every: Iterable[Judged], asked: experiment.Experiment | None) -> list[Judged]:
     """For each machine the run with the largest weight, or the newest of several.  Runs of an older file are chosen from
-    only if there is none of the present file."""
+    only if there is none of the present file, and those of which the words alone are kept if there is no other."""
     now, every = summary.basis(asked) if asked else "", list(every)
-    of_now = [run for run in every if run.basis == now and not run.is_brief]
     full = [run for run in every if not run.is_brief]
-    return best(of_now or full or every, lambda run: run.key, lambda run: (not run.is_brief, weight(run)))
+    of_now = [run for run in full if run.basis == now]
+    return best(of_now or full or every, lambda run: run.key, weight)
 
 
 def stamp(path: Path) -> str:
