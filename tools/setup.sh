@@ -192,8 +192,9 @@ into_venv() { # PIP-ARGUMENT...
     [ -z "$missing" ] || echo "setup: what needs them is left out:$missing: $(remedy $missing)" >&2
 }
 
+[ -z "$requirements" ] || venv_works || rm -f .venv/*-requirements.txt
 for part in $requirements; do
-    if ! { venv_works && cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; }; then
+    if ! cmp -s "$part/requirements.txt" ".venv/$part-requirements.txt"; then
         python3 -c 'import sys; exit(sys.version_info < (3, 11))' ||
             { echo "setup: cannot $purpose without Python 3.11 or newer: this is $(python3 --version)" >&2; exit 1; }
         into_venv -r "$part/requirements.txt"
