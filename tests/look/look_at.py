@@ -1,6 +1,7 @@
 """Runs the subcommands of hz3 that look into processes."""
 
 import os
+import resource
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -29,6 +30,14 @@ def refused(*arguments, **options):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("hz3: ") and done.stderr.count("\n") == 1
     return done.stderr
+
+
+def cpu_of_children(act):
+    """The user and system time of the processes that it waits for.  Other processes make wall-clock time longer."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    act()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @contextmanager
