@@ -18,9 +18,9 @@
 /* Not all C libraries declare it. */
 int malloc_trim(size_t keep);
 
-enum { THREADS = 200, ROUNDS = 5000, HELD = 200, CHILDREN = 20, PATIENCE = 30 };
-/* Page faults of a child.  glibc has one for each thread and 42 more; of its own malloc's child of few calls, 22.
- * MOST_FAULTS and MOST_FAULTS_SMALL are by lane. */
+enum { THREADS = 200, ROUNDS = 5000, HELD = 200, CHILDREN = 20, PATIENCE = 30, MOST_FAULTS_AT_ONCE = 35 };
+/* MOST_FAULTS and MOST_FAULTS_SMALL are by lane.  glibc has one page fault for each thread and 42 more.  Some 25 of a child
+ * are the kernel's and the C library's, a few more or less as the addresses fall: where one thread is, the two are parted. */
 enum { SIZE = 512, OBJECTS = 100, OWNERS = 50 }; /* more objects than two magazines hold */
 
 static int ready;
@@ -55,10 +55,11 @@ static void *allocate(void *number)
 /* How many page faults each child had that ran body. */
 static double faults_of(void (*body)(void *))
 {
-    struct rusage all;
+    struct rusage before, after;
+    CHECK(getrusage(RUSAGE_CHILDREN, &before) == 0);
     for (int i = 0; i < CHILDREN; i++) expect_success(in_child(body, NULL), PATIENCE);
-    CHECK(getrusage(RUSAGE_CHILDREN, &all) == 0);
-    return (double)all.ru_minflt / CHILDREN;
+    CHECK(getrusage(RUSAGE_CHILDREN, &after) == 0);
+    return (double)(after.ru_minflt - before.ru_minflt) / CHILDREN;
 }
 
 static void end(void *unused)
@@ -84,9 +85,9 @@ static void faults(void)
 static void small(void)
 {
     for (int i = 0; i < 16; i++) memset(forget(malloc(100)), 1, 100);
-    double found = faults_of(call_a_little);
-    printf("%.0f page faults\n", found);
-    CHECK(ANY_MALLOC || found <= MOST_FAULTS_SMALL);
+    double at_once = faults_of(end), of_calls = faults_of(call_a_little) - at_once;
+    printf("%.0f page faults, and %.0f of calls\n", at_once, of_calls);
+    CHECK(ANY_MALLOC || (at_once <= MOST_FAULTS_AT_ONCE && of_calls <= MOST_FAULTS_SMALL));
 }
 
 static int by_address(const void *a, const void *b)
