@@ -108,9 +108,19 @@ def same(one: Json, other: Json) -> bool:
     return identity(one) == identity(other)
 
 
+def huge_pages(machine: Json) -> str:
+    """The setting of transparent huge pages, or nothing where it was not recorded."""
+    chosen = re.search(r"\[(\w+)\]", machine.get("thp") or "")
+    return chosen[1] if chosen else ""
+
+
+def always_huge(machine: Json) -> bool:
+    """Whether the system makes huge pages of what nobody asked them for."""
+    return huge_pages(machine) == "always"
+
+
 def name(machine: Json) -> str:
     """A short name for tables."""
     virtual = ", virtual" if machine["virtual"] else ""
-    chosen = re.search(r"\[(\w+)\]", machine.get("thp") or "")
-    huge_pages = f", huge pages {chosen[1]}" if chosen else ""
-    return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}{huge_pages}"
+    setting = f", huge pages {huge_pages(machine)}" if huge_pages(machine) else ""
+    return f"{machine['cpu']}, {machine['cpus_allowed']} CPUs{virtual}{setting}"

@@ -89,7 +89,8 @@ def against(comparison: Comparison, cell: str, lane: str) -> Iterator[tuple[str,
 
 @dataclass(frozen=True)
 class Overview:
-    """The ratios of lane scale, in cells whose program writes to its objects."""
+    """The ratios of lane scale, in cells whose program writes to its objects, but not where huge pages are always made:
+    those runs are in the pages alone."""
 
     places: list[str]  # the machines, named by their number of processors
     machines: list[str]  # their full names: several machines, or settings of one, may be one place
@@ -104,6 +105,8 @@ class Overview:
         machines: dict[str, dict[str, None]] = defaultdict(dict)  # the names in order
         peers = set()
         for comparison in comparisons:
+            if machine.always_huge(comparison.run.machine):
+                continue
             place = place_of(comparison)
             for cell in filter(comparison.touches, comparison.cells):
                 name = group(comparison, cell)

@@ -6,9 +6,9 @@ from lab.handovers import kept
 
 HEAD = """# Against the peers (made by `hz3 report --readme`, not to be edited by hand)
 
-The newest run of each list of cells on machines of each size. The reasons are from
-[experiments/peers.toml](../../experiments/peers.toml). [lab.md](../lab.md#the-lab) explains the
-measurement and [each figure](../lab.md#the-programs).
+The newest run of each list of cells on machines of each size, and with huge pages made always or not. The reasons are
+from [experiments/peers.toml](../../experiments/peers.toml). [lab.md](../lab.md#the-lab) explains the measurement and
+[each figure](../lab.md#the-programs).
 """
 ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "\n": "<br>"})
 

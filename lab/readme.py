@@ -110,11 +110,12 @@ It does worst in these programs:
 {picture}"""
 
 
-def by_cpus(comparisons: list[Comparison]) -> list[list[Comparison]]:
-    """The comparisons that have cells, by number of processors, the smallest first."""
+def by_machine(comparisons: list[Comparison]) -> list[list[Comparison]]:
+    """The comparisons that have cells, by number of processors, the smallest first; last those with huge pages always."""
     found = defaultdict(list)
     for comparison in (comparison for comparison in comparisons if comparison.cells):
-        found[comparison.run.machine["cpus_allowed"]].append(comparison)
+        place = comparison.run.machine
+        found[machine.always_huge(place), place["cpus_allowed"]].append(comparison)
     return [some for _, some in sorted(found.items())]
 
 
@@ -125,7 +126,7 @@ def write(runs: list[Samples], root: Path) -> None:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
     comparisons, folder = [Comparison(run) for run in runs], root / RESULTS
     real = [c for c in comparisons if c.real and c.cells]
-    every = [(some, against_peers(some)) for some in by_cpus([c for c in comparisons if not c.real])]
+    every = [(some, against_peers(some)) for some in by_machine([c for c in comparisons if not c.real])]
     found = [(some, groups) for some, groups in every if groups[0]]
     if not found:
         raise LabError("no comparison with the peers yet: hz3 peers bench/cells-matrix.txt")
@@ -140,7 +141,8 @@ def write(runs: list[Samples], root: Path) -> None:
         parts.append(figures(overview, folder, at=""))
         (folder / headline.PAGE).write_text(headline.page(real))
     parts += [section(small, groups), spreads(folder, *groups), *(section(*one) for one in larger)]
-    for comparison in [c for c in comparisons if c.run.plan.name == SCALING][-1:]:  # on the largest machine
+    usual = [c for c in comparisons if not machine.always_huge(c.run.machine)]
+    for comparison in [c for c in usual if c.run.plan.name == SCALING][-1:]:  # on the largest machine
         if panels_of := scaling_panels(comparison):
             parts.append(drawn(folder, "scaling", "speed over threads", panels_of, 3.4))
     (folder / "programs.md").write_text("\n".join(parts))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lab import ROOT, Json, LabError, archive, experiment, programs, samples, summary, text_of
+from lab import ROOT, Json, LabError, archive, experiment, machine, programs, samples, summary, text_of
 from lab.peers import OF_PROGRAMS, PUBLISHED
 from lab.plan import NOT_A_PLAN, Plan
 from lab.samples import Samples
@@ -54,9 +54,9 @@ def best(every: Iterable[T], key: Callable[[T], Hashable], rank: Callable[[T], A
 
 
 def newest(comparisons: Iterable[Samples]) -> list[Samples]:
-    """The newest comparison for each list of cells and each number of processors, on any machine."""
+    """The newest comparison for each list of cells, each number of processors, and huge pages made always or not."""
     ordered = sorted(comparisons, key=lambda run: stamp(run.path))
-    key = {id(run): (run.plan.name, run.machine["cpus_allowed"]) for run in ordered}
+    key = {id(r): (r.plan.name, machine.always_huge(r.machine), r.machine["cpus_allowed"]) for r in ordered}
     return sorted(best(ordered, lambda run: key[id(run)]), key=lambda run: key[id(run)])
 
 

@@ -425,7 +425,8 @@ def test_the_readme_gets_six_rows_and_a_picture_and_there_are_pages_beside(tmp_p
     file, folder = tmp_path / "README.md", tmp_path / "docs/results"
     old = peers(name="peers-a", speeds=SPEEDS | {"scale": 9.0})
     new, other = peers(name="peers-a"), peers(name="peers-b", speeds=SPEEDS | {"scale": 1.0})
-    many = peers(name=readme.SCALING)
+    many, huge = peers(name=readme.SCALING), peers(name="peers-a", speeds=SPEEDS | {"scale": 0.5})
+    huge.path, huge.machine = tmp_path / "3.jsonl", huge.machine | {"thp": "[always] madvise never"}
     new.plan = replace(new.plan, scale=0.15)
     old.path, new.path = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     many.machine = many.machine | {"cpus_allowed": 99}
@@ -439,6 +440,11 @@ def test_the_readme_gets_six_rows_and_a_picture_and_there_are_pages_beside(tmp_p
     once, page = file.read_text(), (folder / "programs.md").read_text()
     readme.write(newest([other, new, old]), tmp_path)
     assert file.read_text() == once  # the text before and after stays
+    readme.write(newest([other, new, old, many]), tmp_path)
+    with_many = file.read_text()
+    readme.write(newest([other, new, old, many, huge]), tmp_path)
+    assert file.read_text() == with_many
+    assert all("huge pages always" in (folder / name).read_text() for name in ("peers.md", "programs.md"))
     readme.write(newest([other, new, old, many]), tmp_path)
     assert once.startswith("before\n") and once.endswith("after\n") and "old" not in once
     # the fastest has 4; scale has 2 in one comparison, and 1 in the other, where no peer is of similar speed: mean 1.41
@@ -514,12 +520,12 @@ def test_the_two_slowest_programs_and_the_largest_are_named_each_by_its_worst_ma
 
 
 def test_every_machine_and_setting_that_is_in_a_mean_is_named():
-    runs = [peers(), peers(), peers(name="peers-other")]
-    for run, pages in zip(runs, ("madvise", "madvise", "always"), strict=True):
+    runs = [peers(), peers(), peers(name="peers-other"), peers()]
+    for run, pages in zip(runs, ("madvise", "madvise", "never", "always"), strict=True):
         run.machine = run.machine | {"thp": f"[{pages}] never"}
     found = overview.Overview.of([comparison.Comparison(run) for run in runs])
     assert found.places == ["4 CPUs"]
-    assert found.machines == [f"A CPU, 4 CPUs, huge pages {pages}" for pages in ("madvise", "always")]
+    assert found.machines == [f"A CPU, 4 CPUs, huge pages {pages}" for pages in ("madvise", "never")]
 
 
 def test_the_readme_leaves_out_objects_that_nobody_touches():
