@@ -33,13 +33,21 @@ enum {
 static HZ3_ATOMIC(uint32_t) state;
 static HZ3_ATOMIC(bool) allowed;         /* by the option */
 static HZ3_ATOMIC(uint32_t) not_before;  /* ms: when the thread may be tried again; 0: now */
-static HZ3_ATOMIC(size_t) unreclaimable; /* bytes that waited when the thread ended, and could not go back */
+static HZ3_ATOMIC(size_t) unreclaimable; /* of the bytes that waited when the thread ended: what could not go back */
 static HZ3_ATOMIC(uint32_t) made;        /* a bool: the maker is done with the thread, which may end */
 static sigset_t program_signals;         /* of the thread that started it */
 
+static size_t waiting(void)
+{
+    return hz3_reclaim_waiting() + hz3_cache_held();
+}
+
+/* What could not go back, but is used again meanwhile, may go back when it is free once more. */
 static bool is_worth_it(void)
 {
-    return hz3_reclaim_waiting() + hz3_cache_held() >= hz3_pages_much() + hz3_get(unreclaimable);
+    size_t waits = waiting();
+    if (unlikely(waits < hz3_get(unreclaimable))) hz3_set(unreclaimable, waits);
+    return waits >= hz3_pages_much() + hz3_get(unreclaimable);
 }
 
 /* Changes the state to `to` if it was `from`. */
@@ -79,7 +87,7 @@ static void work(void)
         refused = hz3_pages_refused();
     }
     /* Memory that cannot be given back (it is locked, say) is no reason to start again. */
-    hz3_set(unreclaimable, refused || alone ? hz3_reclaim_waiting() + hz3_cache_held() : 0);
+    hz3_set(unreclaimable, refused || alone ? waiting() : 0);
     hz3_set(hz3_pages_purger_runs, false);
 }
 
@@ -195,4 +203,5 @@ void hz3_reclaim_after_fork(void)
 {
     if (hz3_get(hz3_pages_purger_runs)) hz3_set(hz3_pages_purger_runs, false);
     if (hz3_get(state) == RUNNING) change(RUNNING, IDLE);
+    if (hz3_get(unreclaimable)) hz3_set(unreclaimable, 0); /* it may have been locked, which a child's is not */
 }
