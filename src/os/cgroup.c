@@ -27,9 +27,9 @@ struct group {
     size_t length;
 };
 static char memberships[16384];
-static bool unread;           /* a file could not be opened for now */
-static struct group tightest; /* the one with the least limit, */
-static size_t least;          /* which is this */
+static bool unread;             /* a file could not be opened for now */
+static struct group tightest;   /* the one with the least limit, */
+static size_t least = SIZE_MAX; /* which is this */
 
 static bool has_controller(const char *list, size_t length, const char *controller)
 {
@@ -117,6 +117,14 @@ static void look_at_all(struct group group)
     }
 }
 
+/* A process that changed its root may see none of this any more, and is in its group all the same. */
+static bool is_in_sight(const char *path)
+{
+    int fd = hz3_os_open(path);
+    if (fd >= 0) hz3_os_close(fd);
+    return fd >= 0;
+}
+
 size_t hz3_cgroup_limit(const char *membership, const char *root)
 {
     struct group before = tightest;
@@ -131,6 +139,7 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
         struct group group = {.of = &hierarchies[i], .root = root};
         if (find(&group)) look_at_all(group);
     }
+    if (least == SIZE_MAX && was < SIZE_MAX) unread |= !is_in_sight(membership) || !is_in_sight(root);
     if (!unread) return least;
     tightest = before;
     least = was;
@@ -160,7 +169,7 @@ size_t hz3_cgroup_charged(void)
     const char *path;
     size_t sum = 0;
     bool known = false;
-    if (!tightest.of) return 0;
+    if (!tightest.of) return HZ3_CGROUP_UNKNOWN;
     unread = false;
     long length = read_file(&tightest, "memory.stat", &path, text, sizeof text);
     for (int i = 0; i < 3 && length > 0 && tightest.of->charged[i]; i++)
@@ -174,5 +183,5 @@ size_t hz3_cgroup_charged(void)
     if (unread) return HZ3_CGROUP_UNKNOWN;
     ignored(path, length);
     tightest.of = NULL;
-    return 0;
+    return HZ3_CGROUP_UNKNOWN;
 }

@@ -6,7 +6,8 @@
 /* One caller at a time, since the buffers are static: they are too large for the stack of a thread that calls malloc.
  * Not while hz3_sandboxed. */
 
-/* What both figures are while a file cannot be opened for want of descriptors or memory: nothing new. */
+/* Nothing new is known: what was known goes on counting.  Both figures are this while a file cannot be opened for want
+ * of descriptors or memory, or where what was read before cannot be seen any more, as after chroot. */
 #define HZ3_CGROUP_UNKNOWN (SIZE_MAX - 1)
 
 /* The least limit, in bytes, of the groups that `membership` names and of all groups above them up to `root`:
@@ -19,6 +20,6 @@ size_t hz3_cgroup_limit(const char *membership, const char *root);
 bool hz3_cgroup_limit_changed(void);
 
 /* Bytes that count towards that limit and that the system cannot reclaim: those of all processes in the group that has
- * it, without the page cache (with it where memory.stat cannot be read).  0: there is no limit, or it cannot be read.
- */
+ * it, without the page cache (with it where memory.stat cannot be read).  UNKNOWN, too, where there is no limit, and
+ * from the first time on that it cannot be read. */
 size_t hz3_cgroup_charged(void);

@@ -19,8 +19,8 @@ static size_t limit_of(const char *membership)
 static void without_files_there_is_none(void **state)
 {
     (void)state;
+    assert_int_equal(limit_of("0::/a/b"), SIZE_MAX); /* first: there may be a limit where the test runs */
     assert_int_equal(hz3_cgroup_limit("/nowhere/at/all", folder), SIZE_MAX);
-    assert_int_equal(limit_of("0::/a/b"), SIZE_MAX);
 }
 
 static void the_smaller_of_max_and_high_counts(void **state)
@@ -94,7 +94,7 @@ static void what_cannot_be_taken_back_is_charged(void **state)
 {
     (void)state;
     assert_int_equal(limit_of("0::/a"), SIZE_MAX);
-    assert_int_equal(hz3_cgroup_charged(), 0);
+    assert_int_equal(hz3_cgroup_charged(), HZ3_CGROUP_UNKNOWN);
     write_line("a/memory.max", "1000000");
     write_line("memory.max", "2000000");
     write_line("memory.stat", "anon 1");
@@ -109,9 +109,9 @@ static void what_cannot_be_taken_back_is_charged(void **state)
     write_line("memory/a/memory.stat", "");
     assert_int_equal(hz3_cgroup_charged(), 70000);
     write_line("memory/a/memory.usage_in_bytes", "?");
-    assert_int_equal(hz3_cgroup_charged(), 0);
+    assert_int_equal(hz3_cgroup_charged(), HZ3_CGROUP_UNKNOWN);
     write_line("memory/a/memory.usage_in_bytes", "70000"); /* it is not asked again */
-    assert_int_equal(hz3_cgroup_charged(), 0);
+    assert_int_equal(hz3_cgroup_charged(), HZ3_CGROUP_UNKNOWN);
 }
 
 static void while_no_descriptor_is_left_nothing_is_forgotten(void **state)
@@ -154,6 +154,22 @@ static void a_limit_that_changes_is_seen(void **state)
     assert_true(hz3_cgroup_limit_changed());
 }
 
+/* The process changed its root, and has no such files there. */
+static void a_limit_that_is_out_of_sight_goes_on_counting(void **state)
+{
+    (void)state;
+    char membership[64];
+    snprintf(membership, sizeof membership, "%s/membership", folder);
+    write_line("a/memory.max", "1000000");
+    assert_int_equal(limit_of("0::/a"), 1000000);
+    assert_int_equal(hz3_cgroup_limit("/nowhere", folder), HZ3_CGROUP_UNKNOWN);
+    assert_int_equal(hz3_cgroup_limit(membership, "/nowhere"), HZ3_CGROUP_UNKNOWN);
+    assert_false(hz3_cgroup_limit_changed());
+    write_line("a/memory.max", "max");
+    assert_int_equal(limit_of("0::/a"), SIZE_MAX);
+    assert_int_equal(hz3_cgroup_limit("/nowhere", folder), SIZE_MAX);
+}
+
 static void tell_of_nonsense(void *unused)
 {
     int ends[2];
@@ -164,7 +180,7 @@ static void tell_of_nonsense(void *unused)
     write_line("a/memory.max", "-1");
     write_line("a/memory.high", "99999999999999999999999");
     write_line("memory.max", "5000000");
-    CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == SIZE_MAX);
+    CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == HZ3_CGROUP_UNKNOWN);
     CHECK(limit_behind(2000) == SIZE_MAX);
     CHECK(read(ends[0], said, sizeof said - 1) > 0);
     CHECK(strstr(said, "/a/memory.max is ignored: it makes no sense\n") && strstr(said, "/a/memory.high is ignored: "));
@@ -182,4 +198,5 @@ RUN(IN_FOLDER(without_files_there_is_none), IN_FOLDER(the_smaller_of_max_and_hig
     IN_FOLDER(every_group_above_counts_too), IN_FOLDER(neighbours_do_not_count),
     IN_FOLDER(groups_of_version_1_count_too), IN_FOLDER(the_line_of_memory_may_come_last),
     IN_FOLDER(what_cannot_be_taken_back_is_charged), IN_FOLDER(while_no_descriptor_is_left_nothing_is_forgotten),
-    IN_FOLDER(a_limit_that_changes_is_seen), IN_FOLDER(nonsense_leaves_the_default_and_a_line))
+    IN_FOLDER(a_limit_that_changes_is_seen), IN_FOLDER(a_limit_that_is_out_of_sight_goes_on_counting),
+    IN_FOLDER(nonsense_leaves_the_default_and_a_line))

@@ -1,7 +1,7 @@
-/* Proves that a program lives in a control group that has little room, also where it has less room than at the start.
- * Threads in turn fill, pass on and drop bursts of one size; the size changes from burst to burst.  The group kills it
- * where free memory stays, or where hz3 does not count the program's own mappings.  Skipped where no group with a limit
- * can be made. */
+/* Proves that a program lives in a control group that has little room, also where it has less room than at the start,
+ * or where it changes its root, and sees no file of the group any more.  Threads in turn fill, pass on and drop bursts
+ * of one size; the size changes from burst to burst.  The group kills it where free memory stays, or where hz3 does not
+ * count the program's own mappings.  Skipped where no group with a limit can be made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,12 +47,17 @@ static void *work(void *number)
     return NULL;
 }
 
-static void run(size_t mapped)
+static void map(size_t bytes)
+{
+    char *own = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(own != MAP_FAILED);
+    memset(own, 1, bytes);
+}
+
+static void run(void)
 {
     pthread_t threads[THREADS];
-    char *own = mmap(NULL, mapped + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(own != MAP_FAILED && pthread_barrier_init(&turn, NULL, THREADS) == 0);
-    memset(own, 1, mapped);
+    CHECK(pthread_barrier_init(&turn, NULL, THREADS) == 0);
     for (size_t i = 0; i < THREADS; i++) threads[i] = start_thread(work, (void *)(uintptr_t)i);
     for (size_t i = 0; i < THREADS; i++) join_thread(threads[i]);
 }
@@ -89,14 +94,15 @@ static bool make_group(char folder[64], size_t limit)
 }
 
 /* By then hz3 knows the limit that there was, and reads it again when a second has passed. */
-static void lower_limit(const char *folder, size_t limit)
+static void change(const char *what, const char *folder)
 {
     free(forget(memset(malloc(MIB(LIVE / 2)), 1, MIB(LIVE / 2))));
-    CHECK(set_limit(folder, limit));
+    CHECK(strcmp(what, "limit") == 0 ? set_limit(folder, MIB(LIVE + ROOM)) : chroot(folder) == 0);
     sleep_for(1.5);
 }
 
-static void lives_with(size_t mapped, size_t room_at_first)
+/* what changes: "limit", "root" or NULL. */
+static void lives_with(size_t mapped, size_t room_at_first, const char *what)
 {
     char folder[64];
     int status;
@@ -106,7 +112,7 @@ static void lives_with(size_t mapped, size_t room_at_first)
         if (!write_file(folder, "cgroup.procs", "0")) _exit(2);
         char bytes[24];
         snprintf(bytes, sizeof(bytes), "%zu", MIB(mapped));
-        execl("/proc/self/exe", "group", bytes, room_at_first > ROOM ? folder : NULL, (char *)NULL);
+        execl("/proc/self/exe", "group", bytes, what, folder, (char *)NULL);
         _exit(3);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
@@ -116,10 +122,12 @@ static void lives_with(size_t mapped, size_t room_at_first)
 
 int main(int argc, char **argv)
 {
-    if (argc > 2) lower_limit(argv[2], MIB(LIVE + ROOM));
-    if (argc > 1) return run(strtoul(argv[1], NULL, 10)), 0;
-    lives_with(0, ROOM);
-    lives_with(50, ROOM);
-    lives_with(0, MUCH);
+    if (argc > 1) map(strtoul(argv[1], NULL, 10));
+    if (argc > 3) change(argv[2], argv[3]);
+    if (argc > 1) return run(), 0;
+    lives_with(0, ROOM, NULL);
+    lives_with(50, ROOM, NULL);
+    lives_with(0, MUCH, "limit");
+    lives_with(50, ROOM, "root");
     return 0;
 }
