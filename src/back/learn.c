@@ -17,15 +17,20 @@ enum {
 struct hz3_lock hz3_learn_lock;
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
 static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
+/* The soft limit by the group, and what it is charged for beside these, as far as is known; under the lock.  A program
+ * may set another limit meanwhile, and when it takes that back have no right to read files. */
+static size_t group_limit = SIZE_MAX, group_charge;
 
 void hz3_learn_start(size_t soft_limit)
 {
+    bool by_group = soft_limit == SIZE_MAX;
     hz3_lock(&hz3_learn_lock);
-    hz3_set(soft_limit_by_group, soft_limit == SIZE_MAX);
+    if (by_group) soft_limit = group_limit;
+    hz3_set(soft_limit_by_group, by_group);
     hz3_set(hz3_pages_soft_limit, soft_limit ? soft_limit : SIZE_MAX);
-    hz3_set(hz3_pages_charged_to_others, 0);
+    hz3_set(hz3_pages_charged_to_others, by_group ? group_charge : 0);
     hz3_set(have_read, false);
-    hz3_set(limited_by_group, false);
+    hz3_set(limited_by_group, by_group && group_limit != SIZE_MAX);
     hz3_unlock(&hz3_learn_lock);
 }
 
@@ -35,15 +40,17 @@ static void read_charge(void)
     size_t before = hz3_pages_resident_described(), charged = hz3_cgroup_charged();
     if (charged == HZ3_CGROUP_UNKNOWN) return;
     size_t ours = hz3_max(before, hz3_pages_resident_described());
-    hz3_set(hz3_pages_charged_to_others, charged - hz3_min(ours, charged));
+    group_charge = charged - hz3_min(ours, charged);
+    hz3_set(hz3_pages_charged_to_others, group_charge);
 }
 
 static bool read_group(void)
 {
     size_t limit = hz3_cgroup_limit(HZ3_CGROUP_MEMBERSHIP, HZ3_CGROUP_ROOT), none = SIZE_MAX;
     if (limit == HZ3_CGROUP_UNKNOWN) return false;
+    group_limit = limit != none ? hz3_max(limit / 10 * 9, 1) : none;
     hz3_set(limited_by_group, limit != none);
-    hz3_set(hz3_pages_soft_limit, limit != none ? hz3_max(limit / 10 * 9, 1) : none);
+    hz3_set(hz3_pages_soft_limit, group_limit);
     return true;
 }
 

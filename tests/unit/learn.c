@@ -4,6 +4,7 @@
 #include "back/learn.h"
 #include "back/limits.h"
 #include "back/pages.h"
+#include "os/cgroup.h"
 #include "os/sandbox.h"
 
 #include <errno.h>
@@ -76,7 +77,46 @@ static void an_option_comes_before_the_groups_limit(void **state)
     assert_int_equal(hz3_pages_soft_limit, HZ3_MIB(7));
 }
 
+static size_t group_limit = SIZE_MAX, group_charge = HZ3_CGROUP_UNKNOWN;
+
+size_t __wrap_hz3_cgroup_limit(const char *membership, const char *root);
+size_t __wrap_hz3_cgroup_limit(const char *membership, const char *root)
+{
+    (void)membership, (void)root;
+    return group_limit;
+}
+
+size_t __wrap_hz3_cgroup_charged(void);
+size_t __wrap_hz3_cgroup_charged(void)
+{
+    return group_charge;
+}
+
+/* Though no file can be read any more. */
+static void an_option_that_is_taken_back_leaves_the_groups_limit(void **state)
+{
+    (void)state;
+    group_limit = HZ3_MIB(1000);
+    group_charge = HZ3_MIB(5000);
+    hz3_learn();
+    size_t limit = hz3_pages_soft_limit, charged = hz3_pages_charged_to_others;
+    assert_in_range(limit, HZ3_MIB(899), HZ3_MIB(900));
+    assert_in_range(charged, 1, HZ3_MIB(5000));
+    hz3_set(hz3_sandbox, HZ3_SANDBOX_ALL);
+    hz3_learn_start(HZ3_MIB(7));
+    hz3_learn_now();
+    hz3_learn_start(SIZE_MAX);
+    hz3_learn_now();
+    hz3_set(hz3_sandbox, HZ3_SANDBOX_NONE);
+    assert_int_equal(hz3_pages_soft_limit, limit);
+    assert_int_equal(hz3_pages_charged_to_others, charged);
+    group_limit = SIZE_MAX;
+    hz3_learn_now();
+    assert_int_equal(hz3_pages_soft_limit, SIZE_MAX);
+}
+
 RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
     cmocka_unit_test_setup(it_is_read_later_where_no_descriptor_is_left, forget),
     cmocka_unit_test_setup(growth_reads_it, forget),
-    cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget))
+    cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget),
+    cmocka_unit_test_setup(an_option_that_is_taken_back_leaves_the_groups_limit, forget))
