@@ -220,11 +220,11 @@ static void keep_files(void)
         if (options[i].kind == &file) keep_file(&hz3_options.profile_file, chosen(&options[i]));
 }
 
-static void choose_retain(bool by_user)
+static void choose_retain(size_t wanted, bool by_user)
 {
-    hz3_options.retain_auto = hz3_options.RETAIN == HZ3_OPTION_AUTO;
+    hz3_options.retain_auto = wanted == HZ3_OPTION_AUTO;
     hz3_options.retain_learns = hz3_options.retain_auto || !by_user;
-    if (hz3_options.retain_auto) hz3_options.RETAIN = HZ3_MIB(256);
+    hz3_options.RETAIN = hz3_options.retain_auto ? HZ3_MIB(256) : wanted;
 }
 
 bool hz3_options_load(void)
@@ -236,7 +236,7 @@ bool hz3_options_load(void)
         by_user |= options[i].value == &hz3_options.RETAIN && text != standard_of(&options[i]);
     }
     keep_files();
-    choose_retain(by_user);
+    choose_retain(hz3_options.RETAIN, by_user);
     if (hz3_options.HEAPS == HZ3_OPTION_AUTO) hz3_options.HEAPS = hz3_heap_usual_count();
     hz3_options.HEAPS = hz3_max(1, hz3_min(hz3_options.HEAPS, (size_t)HZ3_NUM_SHARDS));
     return readable;
@@ -260,9 +260,12 @@ int hz3_options_set(const size_t *option, size_t value)
         if (options[i].value != option) continue;
         if (options[i].change != LIVE) return EPERM;
         if (!parse(options[i].kind, text, &parsed)) return EINVAL;
-        *options[i].value = parsed;
+        /* At once as it will be: a forked child, or a thread that calls munlockall, may read it in between. */
+        if (option == &hz3_options.RETAIN)
+            choose_retain(parsed, true);
+        else
+            *options[i].value = parsed;
     }
-    if (option == &hz3_options.RETAIN) choose_retain(true);
     return 0;
 }
 

@@ -248,6 +248,27 @@ static void threads_and_forked_children_may_use_it_at_once(void **state)
     assert_int_equal(set("HZ3_DECAY", 1000), 0);
 }
 
+static void *set_retain_again_and_again(void *unused)
+{
+    while (!hz3_get(over)) set("HZ3_RETAIN", HZ3_OPTION_AUTO);
+    return unused;
+}
+
+/* A forked child may have the value of any moment. */
+static void auto_is_a_number_at_any_moment(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    size_t most = 0;
+    hz3_set(over, false);
+    pthread_create(&thread, NULL, set_retain_again_and_again, NULL);
+    for (double begun = now(); now() < begun + 0.3;)
+        for (int i = 0; i < 1000; i++) most = hz3_max(most, *(volatile size_t *)&hz3_options.RETAIN);
+    hz3_set(over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(most, HZ3_MIB(256));
+}
+
 /* The first field of the profile says how long the empty string is that begins the table of strings: 0. */
 static void a_profile_has_one_length_whatever_fits(void **state)
 {
@@ -273,4 +294,4 @@ RUN(cmocka_unit_test(what_has_another_type_is_refused), cmocka_unit_test(the_val
     cmocka_unit_test(the_difference_is_exact), cmocka_unit_test(what_was_sampled_is_freed_whole),
     cmocka_unit_test(a_large_block_is_freed_whole), cmocka_unit_test(a_block_of_a_heap_does_not_count),
     cmocka_unit_test(a_new_thread_starts_with_nothing), cmocka_unit_test(a_profile_has_one_length_whatever_fits),
-    cmocka_unit_test(threads_and_forked_children_may_use_it_at_once))
+    cmocka_unit_test(threads_and_forked_children_may_use_it_at_once), cmocka_unit_test(auto_is_a_number_at_any_moment))
