@@ -188,6 +188,8 @@ void hz3_reclaim_allow_background(bool allow)
         change(OFF, IDLE);
     else if (change(IDLE, OFF))
         hz3_set(hz3_pages_purger_runs, false);
+    else
+        hz3_os_wake(&hz3_threads_none); /* where the decay time is long it waits for long */
 }
 
 void hz3_reclaim_forbid_background(void)

@@ -1,4 +1,5 @@
-/* Proves that a shorter decay time counts at once, though the background thread waits for a share of the longer one. */
+/* Proves that a shorter decay time counts at once, though the background thread waits for a share of the longer one;
+ * and that the thread ends at once where the program wants none any more. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -73,15 +74,29 @@ static long waits_in(double seconds)
     return before < 0 || after < 0 ? -1 : after - before;
 }
 
+static void set(const char *option, size_t value)
+{
+    int (*control)(const char *, void *, size_t *, const void *, size_t) = dlsym(RTLD_DEFAULT, "hz3_control");
+    CHECK(control == NULL || control(option, NULL, NULL, &value, sizeof value) == 0);
+}
+
 /* The thread waits for a share of an hour. */
 static void expect_end_of_wait(void)
 {
-    int (*control)(const char *, void *, size_t *, const void *, size_t) = dlsym(RTLD_DEFAULT, "hz3_control");
-    size_t soon = 100;
     for (double until = now() + 30; !ANY_MALLOC && !other() && now() < until;) sleep_for(0.1);
     sleep_for(0.5);
-    CHECK(control == NULL || control("HZ3_DECAY", NULL, NULL, &soon, sizeof soon) == 0);
+    set("HZ3_DECAY", 100);
     CHECK(ANY_MALLOC || waits_in(SECONDS) >= SECONDS);
+}
+
+static void expect_no_thread(void)
+{
+    set("HZ3_DECAY", 3600 * 1000);
+    sleep_for(0.5);
+    CHECK(ANY_MALLOC || other());
+    set("HZ3_BACKGROUND", 0);
+    for (double until = now() + 5; other() && now() < until;) sleep_for(0.1);
+    CHECK(!other());
 }
 
 int main(void)
@@ -89,6 +104,7 @@ int main(void)
     pthread_t threads[THREADS];
     for (size_t i = 0; i < THREADS; i++) threads[i] = start_thread(work, (void *)i);
     expect_end_of_wait();
+    expect_no_thread();
     __atomic_store_n(&done, true, __ATOMIC_RELAXED);
     for (size_t i = 0; i < THREADS; i++) join_thread(threads[i]);
 }
