@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,16 +52,17 @@ EXPORT const char *limit_config_string(void)
     return "limit-config: thread-local stacks, nothing shared, nothing given back";
 }
 
-_Noreturn static void die(const char *why)
+/* Not by dprintf, which calls malloc. */
+_Noreturn static void die(const char *line)
 {
-    dprintf(STDERR_FILENO, "limit: %s\n", why);
+    if (write(STDERR_FILENO, line, strlen(line)) < 0) _exit(126);
     _exit(127);
 }
 
 static void *map(uint64_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) die("cannot map memory");
+    if (p == MAP_FAILED) die("limit: cannot map memory\n");
     return p;
 }
 
@@ -101,7 +101,7 @@ static void start(void)
 {
     arena_next = ((uintptr_t)map(2 * ARENA) + ARENA - 1) & ~(ARENA - 1);
     arena_end = arena_next + ARENA;
-    if (pthread_key_create(&leaving, leave) != 0) die("no thread key");
+    if (pthread_key_create(&leaving, leave) != 0) die("limit: no thread key\n");
 }
 
 static struct cache *join(void)
@@ -120,7 +120,7 @@ static void grow(struct stack *s)
 {
     uint64_t bytes = s->room * sizeof *s->slot;
     s->slot = s->room ? mremap(s->slot, bytes, 2 * bytes, MREMAP_MAYMOVE) : map(STACK_START * sizeof *s->slot);
-    if (s->slot == MAP_FAILED) die("cannot grow a stack");
+    if (s->slot == MAP_FAILED) die("limit: cannot grow a stack\n");
     s->room = s->room ? 2 * s->room : STACK_START;
 }
 
@@ -131,7 +131,7 @@ static void take_span(struct stack *s, unsigned class)
     uint64_t alignment = (size & (size - 1)) == 0 && size > SPAN ? size : SPAN;
     uint64_t from = atomic_fetch_add(&arena_next, bytes + alignment - SPAN);
     uint64_t span = (from + alignment - 1) & ~(alignment - 1);
-    if (span + bytes > arena_end) die("the arena is used up");
+    if (span + bytes > arena_end) die("limit: the arena is used up\n");
     for (uint64_t i = 0; i < bytes; i += SPAN) class_of_span[(span + i) % ARENA >> SPAN_SHIFT] = (uint8_t)class;
     s->fresh = (char *)span;
     s->fresh_end = s->fresh + bytes;

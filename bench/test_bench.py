@@ -5,6 +5,7 @@
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -254,6 +255,29 @@ def test_limit_serves_a_program_that_does_more_than_benchmarks():
     done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "LD_PRELOAD": str(LIMIT), "PYTHONMALLOC":
                           "malloc"}, capture_output=True, text=True, check=True)
     assert done.stdout == f"{4 * 2000 + 6 * 20000}\n"
+
+
+def short_of_memory(command, bytes_, **options):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
+
+    program, *arguments = command.split()
+    return subprocess.run([PROGRAMS_IN / program, *arguments], preexec_fn=limit, timeout=60, capture_output=True,
+                          text=True, env={**os.environ, **options})
+
+
+def test_limit_says_that_no_memory_is_left():
+    done = short_of_memory("bench_mixed_st 10 10 16 64", 1 << 30, LD_PRELOAD=str(LIMIT))  # it reserves 2 TiB
+    assert (done.returncode, done.stderr) == (127, "limit: cannot map memory\n")
+
+
+@pytest.mark.parametrize("command", ["bench_mixed_st 100000 2000 100000 1000000 --touch all", "bench_many_threads 5000",
+                                     "bench_growing 500 2000", "bench_realloc 2 1 200000 100000 2000 8192",
+                                     f"{MT_REMOTE} 64 1000 100 16 64 50 1048576"])
+def test_programs_say_that_no_memory_is_left(command):
+    done = short_of_memory(command, 400 << 20)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"bench: (pthread_create: .*|[a-z_]*alloc.* failed|cannot map \d+ bytes)\n", done.stderr)
 
 
 def test_limit_says_what_it_is_and_never_gives_back():
