@@ -6,7 +6,7 @@
 enum { BUFFERS, KIB, STEP };
 static struct bench_param param[] = {
     [BUFFERS] = {.name = "buffers", .value = 500, .min = 1},
-    [KIB] = {.name = "kib", .value = 700, .min = 1},
+    [KIB] = {.name = "kib", .value = 700, .min = 1, .max = 1 << 20},
     [STEP] = {.name = "step", .value = 4096, .min = 1},
 };
 

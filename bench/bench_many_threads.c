@@ -7,7 +7,7 @@
 
 enum { THREADS, OBJECTS, SIZE };
 static struct bench_param param[] = {
-    [THREADS] = {.name = "threads", .value = 2000, .min = 1},
+    [THREADS] = {.name = "threads", .value = 2000, .min = 1, .max = 1 << 20},
     [OBJECTS] = {.name = "objects", .value = 10, .min = 1},
     [SIZE] = {.name = "size", .value = 100, .min = 1},
 };

@@ -8,7 +8,7 @@
 enum { THREADS, ALIVE, OBJECTS, MIN, MAX };
 static struct bench_param param[] = {
     [THREADS] = {.name = "threads", .value = 10000, .min = 1},
-    [ALIVE] = {.name = "alive", .value = 200, .min = 1},
+    [ALIVE] = {.name = "alive", .value = 200, .min = 1, .max = 1 << 20},
     [OBJECTS] = {.name = "objects", .value = 100, .min = 1},
     [MIN] = {.name = "min", .value = 16},
     [MAX] = {.name = "max", .value = 1024},
