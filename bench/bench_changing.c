@@ -9,7 +9,7 @@ enum { MIB, KEEP_ONE_IN, PHASES };
 static struct bench_param param[] = {
     [MIB] = {.name = "mib", .value = 64, .min = 2},
     [KEEP_ONE_IN] = {.name = "keep_one_in", .value = 16, .min = 1},
-    [PHASES] = {.name = "phases", .value = 12, .min = 2},
+    [PHASES] = {.name = "phases", .value = 12, .min = 2, .max = BENCH_SAMPLES},
 };
 
 static const uint64_t sizes[][2] = {{16, 512}, {1024, 32768}, {65536, 1048576}};

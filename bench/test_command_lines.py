@@ -47,6 +47,7 @@ def test_a_wrong_command_line_is_refused_with_usage_and_question(program):
     ("bench_burst_idle 1 1 1 61", "idle_s must be a number from 1 to 60"),
     ("bench_burst_idle 1 2000000", "mib must have room for an object of each thread"),
     ("bench_growing 8388608 2147483648", "kib must be a number from 1 to 1048576"),
+    ("bench_changing 2 16 513", "phases must be a number from 2 to 512"),
     ("bench_many_threads 1048577", "threads must be a number from 1 to 1048576"),
     ("bench_thread_churn 1048577 1048577", "alive must be a number from 1 to 1048576"),
     ("bench_handover dead 1 2000000", "mib must have room for an object"),
