@@ -174,6 +174,12 @@ def test_rss_over_time(command, samples, jemalloc):
         assert result["end_share"] == pytest.approx(over_time[-1][1] / result["peak_kib"], abs=0.001)
 
 
+def test_the_peak_is_no_less_than_what_was_seen():
+    result = run("bench_changing 64 1000000 4")  # the third phase is its peak
+    seen = [int(sample.split(":")[1]) for sample in result["rss_over_time"].split(",")]
+    assert seen.index(max(seen)) == 2 and result["peak_kib"] + 512 >= max(seen)
+
+
 # An allocator that never frees, and hands out every tenth block twice if it can.
 LOSER = '''
     #include <stdatomic.h>
