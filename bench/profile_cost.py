@@ -1,6 +1,6 @@
 """The cost of a heap profile at the usual rate in Redis: the server's CPU time and instructions.
 
-    PYTHONPATH=. .venv/bin/python bench/profile_cost.py [--blocks 12] [--requests 300000]
+    PYTHONPATH=. .venv/bin/python bench/profile_cost.py [--blocks 12] [--requests 300000] [--rate 512K]
 
 A block runs the server without a profile, with one, and without one again, in random order, under the same load.  The
 third run shows the noise.  Instructions in user mode are counted by valgrind, once each: those of hz3 and the unwinder,
@@ -10,22 +10,27 @@ import argparse
 import os
 import random
 import re
+import shutil
 import socket
 import statistics
 import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from lab import ROOT
-from lab.judge import median_interval, percent
+from lab import ROOT, measure
+from lab.interval import median_interval
+from lab.judge import percent
+from lab.plan import Arm, Cell
 
 LIBRARY = ROOT / "libhakozuna_hz3_scale.so"
 LOAD = ["-P", "16", "-d", "300", "-r", "50000", "-t", "set,get,lpush,lpop,sadd,hset"]
 KINDS = 6  # of requests
+LEAST_BLOCKS = 7  # with fewer, no interval is one of 95 %
 OURS = ("libhakozuna_hz3_scale.so", "libgcc_s.so.1")
 
 
@@ -42,18 +47,20 @@ def serve(requests: int, rate: str, *wrapper: str) -> tuple[float, str]:
         options = {"HZ3_PROFILE": rate, "HZ3_PROFILE_FILE": str(folder / "profile")} if rate else {}
         argv = [*wrapper, "redis-server", "--port", "0", "--unixsocket", at, "--dir", name, "--save", ""]
         said = (folder / "said").open("w+")
-        server = subprocess.Popen(
-            argv, env={**os.environ, "LD_PRELOAD": str(LIBRARY), **options}, stdout=said, stderr=subprocess.STDOUT
-        )
+        env = measure.environment(Arm(), Cell([], env=options), [LIBRARY])
+        server = subprocess.Popen(argv, env=env, stdout=said, stderr=subprocess.STDOUT)
         while not listens(at):
             if server.poll() is not None:
                 raise SystemExit(f"redis-server did not start: {(folder / 'said').read_text()}")
             time.sleep(0.01)
+        is_served = str(LIBRARY) in Path(f"/proc/{server.pid}/maps").read_text()
         load = ["redis-benchmark", "-s", at, "-q", "-n", str(requests // KINDS), *LOAD]
         subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
         server.terminate()
         _, status, usage = os.wait4(server.pid, 0)
         server.returncode = status
+        if not is_served or (folder / "profile").exists() != bool(rate):
+            raise SystemExit(f"{LIBRARY.name} did not do what it should: {(folder / 'said').read_text()}")
         return usage.ru_utime + usage.ru_stime, (folder / "said").read_text()
 
 
@@ -82,12 +89,25 @@ def by_object(lines: list[str]) -> Counter[str]:
     return found
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is not a number from {least}")
+        return int(text)
+
+    return number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=12)
-    parser.add_argument("--requests", type=int, default=300000)
+    parser.add_argument("--blocks", type=at_least(LEAST_BLOCKS), default=12)
+    parser.add_argument("--requests", type=at_least(10 * KINDS), default=300000)
     parser.add_argument("--rate", default="512K")
     words = parser.parse_args()
+    if missing := [name for name in ("redis-server", "redis-benchmark", "valgrind") if not shutil.which(name)]:
+        parser.error(f"not installed: {', '.join(missing)}")
+    if not LIBRARY.is_file():
+        parser.error(f"there is no {LIBRARY.name}: make all_ldpreload_scale")
 
     arms = {"without": "", "profile": words.rate, "again": ""}
     seconds: dict[str, list[float]] = {arm: [] for arm in arms}

@@ -1,0 +1,45 @@
+"""profile_cost.py measures nothing but what it says."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import profile_cost
+import pytest
+
+needs_redis = pytest.mark.skipif(
+    not shutil.which("redis-server") or not profile_cost.LIBRARY.is_file(), reason="no Redis, or no lane scale"
+)
+
+
+@pytest.mark.parametrize("words, why", [
+    ("--blocks 6", "6 is not a number from 7"), ("--blocks -8", "-8 is not a number from 7"),
+    ("--requests x", "x is not a number from 60")])
+def test_wrong_words_are_refused(words, why, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["profile_cost.py", *words.split()])
+    with pytest.raises(SystemExit):
+        profile_cost.main()
+    assert why in capsys.readouterr().err
+
+
+def test_a_library_that_is_not_built_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["profile_cost.py"])
+    monkeypatch.setattr(profile_cost, "LIBRARY", Path("/libnone.so"))
+    monkeypatch.setattr(shutil, "which", str)
+    with pytest.raises(SystemExit):
+        profile_cost.main()
+    assert "there is no libnone.so: make all_ldpreload_scale" in capsys.readouterr().err
+
+
+@needs_redis
+def test_a_profile_that_was_not_made_is_no_figure():
+    assert profile_cost.serve(600, "512K")[0] > 0
+    with pytest.raises(SystemExit, match="did not do what it should"):
+        profile_cost.serve(600, "much")
+
+
+@needs_redis
+def test_a_library_that_was_not_preloaded_is_no_figure(monkeypatch, tmp_path):
+    monkeypatch.setattr(profile_cost, "LIBRARY", tmp_path / "libnone.so")
+    with pytest.raises(SystemExit, match="did not do what it should"):
+        profile_cost.serve(600, "")
