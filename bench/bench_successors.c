@@ -1,8 +1,9 @@
 #define BENCH_QUESTION "How fast are malloc and free in short-lived threads that replace what dead threads left them?"
 /* The pattern of a server that gives each connection to a new thread (known from larson).  There are `threads`
  * lines of succession at once, each with `slots` objects.  A line starts `rounds` threads in sequence.  Each thread
- * frees the object in a random slot, mostly one that a predecessor made, and puts a new one there, `iters` times.
- * Then it ends, and its successor begins with the same slots. */
+ * frees the object in a random slot, and puts a new one there, `iters` times.  Then it ends, and its successor begins
+ * with the same slots.  So at most `slots` of a thread's frees are of objects that a predecessor made (of 300000 iters
+ * with 1000 slots one in 300); the others are of its own. */
 #include "object.h"
 
 enum { THREADS, ROUNDS, ITERS, SLOTS, MIN, MAX, LATENCY };
