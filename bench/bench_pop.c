@@ -1,7 +1,8 @@
 #define BENCH_QUESTION "How fast does a thread allocate what another thread freed for it?"
 /* In each round the main thread makes all objects, and a helper frees them: so they are on their way to their owner.
- * Only the main thread's mallocs are measured, from the second round on.  Both are pinned to one processor, since
- * the objects are to be in its cache whoever wrote them, and the clock is to see nothing but the way back. */
+ * Only the main thread's mallocs are measured, with what --touch writes, from the second round on.  Both are pinned to
+ * one processor, since the objects are to be in its cache whoever wrote them, and the clock is to see nothing but the
+ * way back. */
 #include <sched.h>
 
 #include "bench.h"
