@@ -69,8 +69,12 @@ def part_of(threads: int) -> Callable[[re.Match[str]], str]:
     """The values of {600000}, T and T/2 for so many threads."""
 
     def part(found: re.Match[str]) -> str:
-        whole, by = (int(found["share"]), threads) if found["share"] else (threads, int(found["by"] or 1))
-        return str(max(1, whole // by))
+        if found["share"]:
+            return str(max(1, int(found["share"]) // threads))
+        by = int(found["by"] or 1)
+        if not by or threads % by:
+            raise LabError(f"{found[0]} is no whole number where T is {threads}")
+        return str(threads // by)
 
     return part
 

@@ -17,10 +17,12 @@ def counter():
 def test_commands_are_made_for_each_number_of_threads(tmp_path):
     file = tmp_path / "cells.txt"
     file.write_text("# nothing\nbench_x T/2 T {600} 16 --touch none # why\n")
-    assert list(handovers.commands(file, [1, 8])) == [
-        ("x T/2 T 600/T 16 --touch none", 1, ["bench_x", "1", "1", "600", "16", "--touch", "none"]),
+    assert list(handovers.commands(file, [2, 8])) == [
+        ("x T/2 T 600/T 16 --touch none", 2, ["bench_x", "1", "2", "300", "16", "--touch", "none"]),
         ("x T/2 T 600/T 16 --touch none", 8, ["bench_x", "4", "8", "75", "16", "--touch", "none"]),
     ]
+    with pytest.raises(LabError, match="T/2 is no whole number where T is 3"):
+        list(handovers.commands(file, [3]))
     file.write_text("# nothing\n")
     with pytest.raises(LabError, match="no commands"):
         list(handovers.commands(file, [2]))
