@@ -117,12 +117,16 @@ static void look_at_all(struct group group)
     }
 }
 
-/* A process that changed its root may see none of this any more, and is in its group all the same. */
-static bool is_in_sight(const char *path)
+/* A process that changed its root may see none of this any more, and is in its group all the same.  The folder may be
+ * there, and empty.  Every group has the list of its processes. */
+static bool is_in_sight(const char *root)
 {
-    int fd = hz3_os_open(path);
-    if (fd >= 0) hz3_os_close(fd);
-    return fd >= 0;
+    const char *path;
+    char text[64];
+    for (int i = 0; i < HIERARCHIES; i++)
+        if (read_file(&(struct group){&hierarchies[i], root, "", 0}, "cgroup.procs", &path, text, sizeof text) >= 0)
+            return true;
+    return false;
 }
 
 size_t hz3_cgroup_limit(const char *membership, const char *root)
@@ -133,17 +137,18 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
     least = SIZE_MAX;
     tightest.of = NULL;
     long length = read_now(membership, memberships, sizeof memberships);
+    bool hidden = length < 0;
     if (length == sizeof memberships - 1) length = -EFBIG; /* the line of memory may be behind */
     if (length < 0) ignored(membership, length);
     for (int i = 0; i < HIERARCHIES && length > 0; i++) {
         struct group group = {.of = &hierarchies[i], .root = root};
         if (find(&group)) look_at_all(group);
     }
-    if (least == SIZE_MAX && was < SIZE_MAX) unread |= !is_in_sight(membership) || !is_in_sight(root);
-    if (!unread) return least;
+    bool lost = least == SIZE_MAX && was < SIZE_MAX && (hidden || !is_in_sight(root));
+    if (!lost && !unread) return least;
     tightest = before;
     least = was;
-    return HZ3_CGROUP_UNKNOWN;
+    return unread ? HZ3_CGROUP_UNKNOWN : was;
 }
 
 bool hz3_cgroup_limit_changed(void)

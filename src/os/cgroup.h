@@ -7,7 +7,7 @@
  * Not while hz3_sandboxed. */
 
 /* Nothing new is known: what was known goes on counting.  Both figures are this while a file cannot be opened for want
- * of descriptors or memory, or where what was read before cannot be seen any more, as after chroot. */
+ * of descriptors or memory. */
 #define HZ3_CGROUP_UNKNOWN (SIZE_MAX - 1)
 
 /* The least limit, in bytes, of the groups that `membership` names and of all groups above them up to `root`:

@@ -12,6 +12,7 @@ static size_t limit_of(const char *membership)
 {
     char path[64];
     write_line("membership", membership);
+    write_line("cgroup.procs", "1");
     snprintf(path, sizeof path, "%s/membership", folder);
     return hz3_cgroup_limit(path, folder);
 }
@@ -162,8 +163,9 @@ static void a_limit_that_is_out_of_sight_goes_on_counting(void **state)
     snprintf(membership, sizeof membership, "%s/membership", folder);
     write_line("a/memory.max", "1000000");
     assert_int_equal(limit_of("0::/a"), 1000000);
-    assert_int_equal(hz3_cgroup_limit("/nowhere", folder), HZ3_CGROUP_UNKNOWN);
-    assert_int_equal(hz3_cgroup_limit(membership, "/nowhere"), HZ3_CGROUP_UNKNOWN);
+    assert_int_equal(hz3_cgroup_limit("/nowhere", folder), 1000000);
+    assert_int_equal(hz3_cgroup_limit(membership, "/nowhere"), 1000000);
+    assert_int_equal(hz3_cgroup_limit(membership, "/"), 1000000); /* a folder that is no root of groups */
     assert_false(hz3_cgroup_limit_changed());
     write_line("a/memory.max", "max");
     assert_int_equal(limit_of("0::/a"), SIZE_MAX);
@@ -180,7 +182,7 @@ static void tell_of_nonsense(void *unused)
     write_line("a/memory.max", "-1");
     write_line("a/memory.high", "99999999999999999999999");
     write_line("memory.max", "5000000");
-    CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == HZ3_CGROUP_UNKNOWN);
+    CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == 5000000);
     CHECK(limit_behind(2000) == SIZE_MAX);
     CHECK(read(ends[0], said, sizeof said - 1) > 0);
     CHECK(strstr(said, "/a/memory.max is ignored: it makes no sense\n") && strstr(said, "/a/memory.high is ignored: "));
