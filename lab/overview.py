@@ -87,10 +87,14 @@ def against(comparison: Comparison, cell: str, lane: str) -> Iterator[tuple[str,
             yield figure, float(np.median(ratios))
 
 
+def usual(comparisons: list[Comparison]) -> list[Comparison]:
+    """Those on systems that make huge pages on request, or all where there are no others: no mean is of both."""
+    return [c for c in comparisons if not machine.always_huge(c.run.machine)] or comparisons
+
+
 @dataclass(frozen=True)
 class Overview:
-    """The ratios of lane scale, in cells whose program writes to its objects, but not where huge pages are always made:
-    those runs are in the pages alone."""
+    """The ratios of lane scale, in cells whose program writes to its objects."""
 
     places: list[str]  # the machines, named by their number of processors
     machines: list[str]  # their full names: several machines, or settings of one, may be one place
@@ -104,9 +108,7 @@ class Overview:
         programs: dict[str, Groups] = {SPEED: defaultdict(dict), MEMORY: defaultdict(dict)}
         machines: dict[str, dict[str, None]] = defaultdict(dict)  # the names in order
         peers = set()
-        for comparison in comparisons:
-            if machine.always_huge(comparison.run.machine):
-                continue
+        for comparison in usual(comparisons):
             place = place_of(comparison)
             for cell in filter(comparison.touches, comparison.cells):
                 name = group(comparison, cell)

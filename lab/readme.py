@@ -8,7 +8,7 @@ from statistics import geometric_mean
 from lab import LabError, conform, headline, machine, slowest
 from lab.ahead import reasons
 from lab.comparison import Comparison, left_out, overflow_note, short_runs
-from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, compared, group, panels, worst
+from lab.overview import OF_LIKE_SPEED, Groups, Overview, against, compared, group, panels, usual, worst
 from lab.page import markdown, page, points
 from lab.palette import Palette
 from lab.plots import Panel, grid, spread
@@ -111,7 +111,7 @@ It does worst in these programs:
 
 
 def by_machine(comparisons: list[Comparison]) -> list[list[Comparison]]:
-    """The comparisons that have cells, by number of processors, the smallest first; last those with huge pages always."""
+    """The comparisons that have cells, by number of processors, the smallest first; with huge pages always, last."""
     found = defaultdict(list)
     for comparison in (comparison for comparison in comparisons if comparison.cells):
         place = comparison.run.machine
@@ -125,7 +125,7 @@ def write(runs: list[Samples], root: Path) -> None:
     if BEGIN not in text or END not in text:
         raise LabError(f"README.md has no place for the figures, between {BEGIN.strip()} and {END.strip()}")
     comparisons, folder = [Comparison(run) for run in runs], root / RESULTS
-    real = [c for c in comparisons if c.real and c.cells]
+    real = [c for c in usual(comparisons) if c.real and c.cells]
     every = [(some, against_peers(some)) for some in by_machine([c for c in comparisons if not c.real])]
     found = [(some, groups) for some, groups in every if groups[0]]
     if not found:
@@ -139,10 +139,9 @@ def write(runs: list[Samples], root: Path) -> None:
     parts = [f"{HEAD}\n{left_out(comparisons)}".strip() + "\n"]
     if real:
         parts.append(figures(overview, folder, at=""))
-        (folder / headline.PAGE).write_text(headline.page(real))
+        (folder / headline.PAGE).write_text(headline.page([c for c in comparisons if c.real and c.cells]))
     parts += [section(small, groups), spreads(folder, *groups), *(section(*one) for one in larger)]
-    usual = [c for c in comparisons if not machine.always_huge(c.run.machine)]
-    for comparison in [c for c in usual if c.run.plan.name == SCALING][-1:]:  # on the largest machine
+    for comparison in [c for c in usual(comparisons) if c.run.plan.name == SCALING][-1:]:  # on the largest machine
         if panels_of := scaling_panels(comparison):
             parts.append(drawn(folder, "scaling", "speed over threads", panels_of, 3.4))
     (folder / "programs.md").write_text("\n".join(parts))
@@ -150,7 +149,7 @@ def write(runs: list[Samples], root: Path) -> None:
     if real:
         panels_of, height = headline.panels(real[0])
         picture = drawn(folder, headline.PICTURE, headline.LABEL, panels_of, height, at=f"{RESULTS}/")
-        calls = next((said for comparison in comparisons if (said := slowest.said(comparison))), "")
+        calls = next((said for comparison in usual(comparisons) if (said := slowest.said(comparison))), "")
         block = headline.block(real[0], picture, f"{RESULTS}/", calls)
     else:
         block = figures(overview, folder)

@@ -138,8 +138,9 @@ def verdicts(runs: list[tuple[Experiment, Judged]]) -> Block:
 
 
 def title(comparison: Comparison) -> str:
-    name = comparison.run.plan.name
-    return f"{words.LISTS.get(name, name)}, on {comparison.run.machine['cpus_allowed']} CPUs"
+    name, place = comparison.run.plan.name, comparison.run.machine
+    huge = ", huge pages always" if machine.always_huge(place) else ""
+    return f"{words.LISTS.get(name, name)}, on {place['cpus_allowed']} CPUs{huge}"
 
 
 def beside_fastest(comparison: Comparison, cell: str) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
@@ -341,7 +342,7 @@ def report(results: Results, say: Say) -> str:
     )
     if not comparisons and not runs:
         raise LabError(f"nothing to report: no summary of results in {results.folder}")
-    real = [c for c in comparisons if c.real and c.cells]
+    real = [c for c in overview.usual(comparisons) if c.real and c.cells]
     sections: dict[str, list[Block]] = defaultdict(list)
     if real:
         sections[SHORT] += real_in_short(real[0])
