@@ -260,7 +260,7 @@ int hz3_options_set(const size_t *option, size_t value)
         if (options[i].value != option) continue;
         if (options[i].change != LIVE) return EPERM;
         if (!parse(options[i].kind, text, &parsed)) return EINVAL;
-        /* At once as it will be: a forked child, or a thread that calls munlockall, may read it in between. */
+        /* Never the word for auto, not for a moment: a forked child, or a thread that calls munlockall, may read it. */
         if (option == &hz3_options.RETAIN)
             choose_retain(parsed, true);
         else

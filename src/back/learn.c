@@ -17,8 +17,8 @@ enum {
 struct hz3_lock hz3_learn_lock;
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
 static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
-/* The soft limit by the group, and what it is charged for beside these, as far as is known; under the lock.  A program
- * may set another limit meanwhile, and when it takes that back have no right to read files. */
+/* The soft limit by the group, and what it is charged for beside hz3's pages, as far as is known; under the lock.  A
+ * program may set another limit meanwhile, and when it takes that back may have no right to read files. */
 static size_t group_limit = SIZE_MAX, group_charge;
 
 void hz3_learn_start(size_t soft_limit)

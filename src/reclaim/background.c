@@ -188,7 +188,7 @@ void hz3_reclaim_allow_background(bool allow)
         change(OFF, IDLE);
     else if (change(IDLE, OFF))
         hz3_set(hz3_pages_purger_runs, false);
-    else
+    else if (hz3_get(state) == RUNNING)
         hz3_os_wake(&hz3_threads_none); /* where the decay time is long it waits for long */
 }
 

@@ -8,7 +8,7 @@
 
 #include "support.h"
 
-enum { BLOCKS = 100, PATIENCE = 10 };
+enum { BLOCKS = 100, PATIENCE = 30 };
 
 static bool refusing;
 

@@ -19,8 +19,8 @@
 int malloc_trim(size_t keep);
 
 enum { THREADS = 200, ROUNDS = 5000, HELD = 200, CHILDREN = 20, PATIENCE = 30, MOST_FAULTS_AT_ONCE = 35 };
-/* MOST_FAULTS and MOST_FAULTS_SMALL are by lane.  glibc has one page fault for each thread and 42 more.  Some 25 of a child
- * are the kernel's and the C library's, a few more or less as the addresses fall: where one thread is, the two are parted. */
+/* MOST_FAULTS and MOST_FAULTS_SMALL are by lane.  glibc has one page fault for each thread and 42 more.  Some 25 of a
+ * child are the kernel's and the C library's, a few more or less as the addresses fall. */
 enum { SIZE = 512, OBJECTS = 100, OWNERS = 50 }; /* more objects than two magazines hold */
 
 static int ready;
