@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 {
     struct busy busy[2];
     (void)argv;
-    alarm(10); /* ends a fork that waits for itself */
+    alarm(50); /* ends a fork that waits for itself */
     if (argc == 1) CHECK(pthread_atfork(prepare, afterwards, afterwards) == 0);
     for (size_t i = 0; i < COUNT_OF(busy); i++) busy_start(&busy[i]);
     for (size_t i = 1; i <= 100; i++) expect_success(in_child(live_as_a_child, (void *)i), 10);

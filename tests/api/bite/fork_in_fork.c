@@ -45,7 +45,7 @@ static void *enter(void *unused)
 
 int main(void)
 {
-    alarm(10);
+    alarm(50);
     CHECK(signal(SIGUSR1, fork_here) != SIG_ERR && sem_init(&may_enter, 0, 0) == 0);
     pthread_t other = start_thread(enter, NULL);
     fork_here(0);
