@@ -145,13 +145,13 @@ size_t resident_bytes(void)
     return strtoul(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t number_in(const char *path, const char *line)
+size_t number_in(const char *path, const char *words)
 {
     char text[8192];
     read_whole(path, text, sizeof(text));
-    const char *found = strstr(text, line);
+    const char *found = strstr(text, words);
     CHECK(found != NULL);
-    return strtoul(found + strlen(line), NULL, 10);
+    return strtoul(found + strlen(words), NULL, 10);
 }
 
 size_t written_bytes(void)

@@ -69,6 +69,8 @@ size_t resident_bytes(void);
 /* Bytes of pages that only this process has, and that were written.  Exact, and slower: the kernel's count of resident
  * pages has those of libc's code, too, and may be 32 pages behind for each processor. */
 size_t written_bytes(void);
+/* The number behind these words in a file, which has to have them. */
+size_t number_in(const char *path, const char *words);
 /* A line of /proc/self/status: a number, such as that of "Threads:", or a kB line, such as "VmLck:", in bytes. */
 size_t status_number(const char *line);
 size_t status_bytes(const char *line);

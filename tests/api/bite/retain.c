@@ -1,6 +1,7 @@
 /* Proves that freed memory may wait for the background thread, if there is one and the user set no bound.  Otherwise it
  * goes back at once: with a bound (argument "given"), or in a process that may not have such a thread.  (A program with
  * one thread never has one: bite/alone.c.) */
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -33,6 +34,18 @@ static void release_behind_a_filter(void *arg)
     CHECK(resident_bytes() <= *(size_t *)arg + MIB(BOUND + SLACK));
 }
 
+/* A thread that waits has begun its work. */
+static bool each_thread_has_waited(void)
+{
+    glob_t tasks;
+    bool waited = true;
+    CHECK(glob("/proc/self/task/*/status", 0, NULL, &tasks) == 0);
+    for (size_t i = 0; i < tasks.gl_pathc; i++)
+        waited &= number_in(tasks.gl_pathv[i], "\nvoluntary_ctxt_switches:") > 0;
+    globfree(&tasks);
+    return waited;
+}
+
 static void *say_nothing(void *arg)
 {
     return arg;
@@ -49,7 +62,7 @@ int main(int argc, char **argv)
     release(0, FIRST);
     for (double until = now() + 5; status_number("Threads:") < 2 && now() < until;) sleep_for(0.001);
     CHECK(status_number("Threads:") == 2);
-    sleep_for(0.01); /* until the background thread runs */
+    for (double until = now() + 5; !each_thread_has_waited() && now() < until;) sleep_for(0.001);
     expect_success(in_child(release_behind_a_filter, &before), 30);
     release(FIRST, BLOCKS);
     size_t after = resident_bytes();
