@@ -9,13 +9,12 @@ import select
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
 from html import unescape
 
 import pytest
 from host import wait_until
-from look_at import HZ3, ROOT, WITH_OURS, hz3, refused, resting, said
+from look_at import ROOT, WITH_OURS, hz3, refused, resting, said
 
 from look import elf, symbols
 
@@ -460,22 +459,20 @@ def test_an_idle_process_has_not_begun(preload, program):
 
 def test_a_process_that_never_goes_slow_begins_and_ends(preload, program):
     """What it allocates comes from its magazine for ever."""
-    text = '#include <stdlib.h>\n#include <unistd.h>\nint main() { for (;;) usleep(100), free(malloc(1000)); }'
+    text = '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n' \
+           'int main() { for (puts("there"), fflush(stdout);;) usleep(100), free(malloc(1000)); }'
 
     def samples(pid):
         return int(re.search(r" (\d+) samples", said("profile", pid))[1])
 
-    with subprocess.Popen([program("steady", text=text)], env=preload.env) as process:
-        time.sleep(0.1)
+    with resting(program("steady", text=text), env=preload.env) as (process, _):
         said("profile", process.pid, "--start", "4K")
         wait_until(lambda: hz3("profile", process.pid).returncode == 0, "a profile")
         line = said("profile", process.pid, "--start", "2K")
         assert "sampled at one in 4096, and counts wrongly from then on" in line
         assert "counts wrongly" not in said("profile", process.pid, "--start", "2K")
         said("profile", process.pid, "--stop")
-        time.sleep(0.1)
-        assert samples(process.pid) == samples(process.pid)
-        process.kill()
+        wait_until(lambda: samples(process.pid) == samples(process.pid), "an end of the samples")
 
 
 def test_the_probes_of_opentelemetry_fire_for_samples(preload, program, tmp_path):
@@ -614,14 +611,12 @@ def test_wild_numbers_and_names_are_left_out(tmp_path, verb):
 
 
 def test_a_program_of_large_blocks_alone_begins_too(preload, program):
-    text = '#include <stdlib.h>\n#include <unistd.h>\nint main() { for (;;) usleep(1000), free(malloc(100000)); }'
-    with subprocess.Popen([program("large", text=text)], env=preload.env) as process:
+    text = '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n' \
+           'int main() { for (puts("there"), fflush(stdout);;) usleep(1000), free(malloc(100000)); }'
+    with resting(program("large", text=text), env=preload.env) as (process, _):
         said("profile", process.pid, "--start", "4K")
-        for _ in range(100):
-            if subprocess.run([HZ3, "profile", str(process.pid)], capture_output=True).returncode == 0:
-                break
+        wait_until(lambda: hz3("profile", process.pid).returncode == 0, "a profile")
         assert "main" in said("profile", process.pid)
-        process.kill()
 
 
 def test_a_block_that_shrinks_counts_as_what_it_is(preload, program, tmp_path):
