@@ -109,8 +109,8 @@ def test_a_collector_s_scan_of_an_empty_heap_is_short(preload, outside):
     assert outside(preload.library, "scanned") <= 1400
 
 
-def test_starting_costs_under_a_millisecond(preload):
-    """Of processor time, which other programs do not make more."""
+def test_starting_costs_less_than_a_program_does(preload):
+    """In processor time, which other programs do not make more, beside that of a program that does nothing."""
     def milliseconds(env):
         child = subprocess.Popen(["/bin/true"], env=env)
         _, status, used = os.wait4(child.pid, 0)
@@ -118,11 +118,9 @@ def test_starting_costs_under_a_millisecond(preload):
         assert not child.returncode
         return (used.ru_utime + used.ru_stime) * 1000
 
-    costs = []
-    for _ in range(50):
-        costs.append(milliseconds(preload.env) - milliseconds(os.environ))
-        costs.append(-milliseconds(os.environ) + milliseconds(preload.env))
-    assert statistics.median(costs) < 1
+    costs = [(milliseconds(preload.env), milliseconds(os.environ)) for _ in range(100)]
+    ours, without = map(statistics.median, zip(*costs, strict=True))
+    assert ours < 1.8 * without
 
 
 def faults(command, preload, **environment):
