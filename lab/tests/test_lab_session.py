@@ -299,10 +299,9 @@ def check_that_all_have_ended(pids):
 
 def test_an_interrupt_ends_the_child_and_all_it_started(tmp_path):
     signal.signal(signal.SIGALRM, lambda *_: interrupt())
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
     pids = tmp_path / "pids"
     with pytest.raises(KeyboardInterrupt):
-        measure.execute(["sh", "-c", f"sleep 60 & echo $! $$ >{pids}; wait"], {}, "test")
+        measure.execute(["sh", "-c", f"sleep 60 & echo $! $$ >{pids}; sleep 0.5; kill -ALRM $PPID; wait"], {}, "test")
     check_that_all_have_ended(pids)
 
 

@@ -94,18 +94,18 @@ def test_a_program_that_is_not_pie_and_takes_mallocs_address_is_served_all_the_s
         Command(tmp_path)("hz3", library_arm(SCALE, ROOT), Cell([str(tmp_path / "program")]))
 
 
-@pytest.mark.parametrize("command, ready, said", [
-    ("exit 3", False, "does not serve: status 3"),
-    ("sleep 60", False, "does not serve"),
-    ("trap : TERM; while :; do sleep 0.1; done", True, "does not end"),
-    ("trap 'exit 4' TERM; while :; do sleep 0.1; done", True, "ended with status 4"),
+@pytest.mark.parametrize("command, said", [
+    ("exit 3", "does not serve: status 3"),
+    ("sleep 60", "does not serve"),
+    ("trap : TERM; touch ready; while :; do sleep 0.1; done", "does not end"),
+    ("trap 'exit 4' TERM; touch ready; while :; do sleep 0.1; done", "ended with status 4"),
 ])  # fmt: skip
-def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command, ready, said):
-    monkeypatch.setattr(stage, "PATIENCE", 0.5)
+def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command, said):
+    monkeypatch.setattr(stage, "PATIENCE", 3)
     monkeypatch.setattr(stage, "REST", 0.2)
     place, began = stage.Stage(tmp_path, {**os.environ}, 1), time.monotonic()
     with pytest.raises(LabError, match=said):
-        stage.served(place, ["sh", "-c", command], lambda: ready, lambda: None, signal.SIGTERM)
+        stage.served(place, ["sh", "-c", command], (tmp_path / "ready").exists, lambda: None, signal.SIGTERM)
     assert time.monotonic() - began < 30  # and not for a minute
 
 
@@ -119,11 +119,17 @@ def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypat
         "pathlib.Path('ready').touch()\n"
         "while not os.path.exists('asked'): time.sleep(0.01)\n"
         "del more\n"
+        "pathlib.Path('freed').touch()\n"
         "while True: time.sleep(1)\n"
     )
-    ready = (tmp_path / "ready").exists
-    place = stage.Stage(tmp_path, {**os.environ}, 1)
-    found = stage.served(place, [sys.executable, "-c", serve], ready, (tmp_path / "asked").touch)
+
+    def load():
+        (tmp_path / "asked").touch()
+        while not (tmp_path / "freed").exists():
+            time.sleep(0.01)
+
+    ready, place = (tmp_path / "ready").exists, stage.Stage(tmp_path, {**os.environ}, 1)
+    found = stage.served(place, [sys.executable, "-c", serve], ready, load)
     assert found["peak_kib"] > 64 << 10 and 32 << 10 < found["after_kib"] < found["peak_kib"] - (28 << 10)
 
 
