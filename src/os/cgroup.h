@@ -11,7 +11,8 @@
 #define HZ3_CGROUP_UNKNOWN (SIZE_MAX - 1)
 
 /* The least limit, in bytes, of the groups that `membership` names and of all groups above them up to `root`:
- * memory.max and memory.high of version 2, memory.limit_in_bytes of version 1.  SIZE_MAX: there is none. */
+ * memory.max and memory.high of version 2, memory.limit_in_bytes of version 1.  SIZE_MAX: there is none.  Where there
+ * was one, and its files are out of sight (the process changed its root), it is the one that there was. */
 #define HZ3_CGROUP_MEMBERSHIP "/proc/self/cgroup"
 #define HZ3_CGROUP_ROOT       "/sys/fs/cgroup"
 size_t hz3_cgroup_limit(const char *membership, const char *root);
