@@ -59,6 +59,8 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
     uintptr_t start = span->start;
     size_t bytes = hz3_span_bytes(span);
     if (hz3_range_purge(start, bytes) || hz3_range_map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
+    if (hz3_window_of((void *)start)->reserved) return HZ3_SPAN_DIRTY; /* there all is mapped */
+    hz3_os_unmap(start, bytes); /* what is still mapped could never be mapped again */
     hz3_range_drop_edges(start, bytes);
     return HZ3_SPAN_UNMAPPED;
 }

@@ -262,6 +262,23 @@ static void a_target_that_stayed_is_clean(void **state)
     hz3_pages_free(from);
 }
 
+/* Where the system refuses all but munmap, nothing stays resident, and the place is used again. */
+static void a_target_that_cannot_be_renewed_is_unmapped(void **state)
+{
+    (void)state;
+    if (hz3_windows[0].reserved) skip();
+    struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE);
+    uintptr_t target = to->start;
+    size_t unmapped = hz3_gauge(HZ3_GAUGE_UNMAPPED);
+    no_mappings = no_purges = true;
+    assert_false(hz3_pages_move(to, from));
+    no_mappings = no_purges = false;
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_UNMAPPED), unmapped + 4 * HZ3_GRANULE);
+    assert_int_equal(hz3_os_map_at(target, 4 * HZ3_GRANULE), HZ3_MAPPED);
+    assert_true(hz3_os_unmap(target, 4 * HZ3_GRANULE));
+    hz3_pages_free(from);
+}
+
 /* Its descriptor may be that of an earlier run. */
 static void a_new_run_has_handed_out_nothing(void **state)
 {
@@ -280,4 +297,5 @@ RUN(cmocka_unit_test(whole_huge_pages_go), cmocka_unit_test(spans_are_aligned_an
     cmocka_unit_test(young_spans_are_kept), cmocka_unit_test(untouched_spans_take_no_dirty_one_s_place),
     cmocka_unit_test(resizing_in_place), cmocka_unit_test(pages_move),
     cmocka_unit_test(what_counts_as_mapped_is_unmapped), cmocka_unit_test(tables_go_back_across_borders),
-    cmocka_unit_test(what_the_system_would_grant_is_no_limit), cmocka_unit_test(a_target_that_stayed_is_clean))
+    cmocka_unit_test(what_the_system_would_grant_is_no_limit), cmocka_unit_test(a_target_that_stayed_is_clean),
+    cmocka_unit_test(a_target_that_cannot_be_renewed_is_unmapped))

@@ -13,10 +13,11 @@
 #include "back/gauges.h"
 
 static size_t most_advised; /* bytes in one call, but for what cores have */
-static bool moves_fail, no_mappings;
+static bool moves_fail, no_mappings, no_purges;
 
 int madvise(void *at, size_t bytes, int advice)
 {
+    if (no_purges) return -1;
     if (advice != MADV_DONTDUMP) most_advised = hz3_max(most_advised, bytes);
     return (int)syscall(SYS_madvise, at, bytes, advice);
 }
