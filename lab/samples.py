@@ -5,6 +5,7 @@ The first line has the plan and the machine.  A last line without a newline was 
 
 import fcntl
 import json
+import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from lab.plan import NOT_A_PLAN, Plan
 Figures = dict[str, Json]  # by arm
 STOLEN = 0.02  # the share of a run's time that the host may take from it
 MOVED = 2.0  # times as long as the shortest time that a line took in a round: the host moved the processors
+RECENT = 10  # rounds, from whose readings one knows what is usual
 REPEATS = 2  # of a round that the host spoilt; then it is given up
 
 
@@ -110,6 +112,11 @@ class Samples:
         lines = [] if self.plan.beside else [ns for host in tried.values() for ns in host.line_ns]
         moved = bool(lines) and max(lines) > MOVED * min(lines)
         return moved or any(host.stolen > STOLEN for host in tried.values())
+
+    def usual_line_ns(self) -> float:
+        """What a line takes where the processors are near: the lower quartile of the last readings.  inf: too few."""
+        last = [ns for tried in list(self._host.values())[-RECENT:] for host in tried.values() for ns in host.line_ns]
+        return sorted(last)[len(last) // 4] if len(last) >= RECENT else math.inf
 
     def add(self, line: Json) -> None:
         line = {"kind": "sample", **line}

@@ -11,3 +11,4 @@ def processors_that_stay(monkeypatch, request):
     """Tests run side by side, where no reading is to be had: each would wait for it in vain."""
     if "line" not in request.node.name:
         monkeypatch.setattr("lab.machine.line_ns", lambda: 0.0)
+        monkeypatch.setattr("lab.session.PATIENCE", 0.0)

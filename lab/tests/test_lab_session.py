@@ -678,6 +678,18 @@ def test_of_a_sample_that_ran_beside_another_only_what_was_stolen_counts(lab, mo
     assert samples.spoilt == {(two, 0)} == Samples.load(lab.path).spoilt and not samples.robbed(two.cell)
 
 
+def test_a_sample_waits_until_the_processors_are_as_near_as_usual_but_not_for_ever(lab, monkeypatch):
+    """They are apart for 8 readings of 48, then for good."""
+    monkeypatch.setattr(session, "PATIENCE", 0.05)
+    every = iter(([50.0] * 40 + [200.0] * 8) * 3)
+    monkeypatch.setattr(session.machine, "line_ns", lambda: next(every, 200.0))
+    began = time.monotonic()
+    samples = lab.run()
+    first = list(map(json.loads, lab.path.read_text().splitlines()[1:]))[:60]
+    assert {ns for line in first for ns in line["line_ns"][:1]} == {50.0}
+    assert not session.remaining(samples) and time.monotonic() - began < 60
+
+
 def test_where_one_processor_was_enough_nobody_asks_where_the_others_are(lab, monkeypatch):
     """A minute of processor time is more than a sample of the fake takes."""
     readings = cycle([50.0, 200.0])
