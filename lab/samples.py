@@ -39,7 +39,7 @@ class Host:
     """What the host did during a sample."""
 
     stolen: float  # the share of the processors' time that it gave to others
-    line_ns: list[float]  # that a line took before and after, where processors worked at once; older files do not say
+    line_ns: list[float]  # that a line took before and after; older files do not say
 
 
 class Samples:

@@ -4,7 +4,6 @@ two copies of a baseline run first and last: what drifts meanwhile changes their
 A block passes through all cells, so that each cell is spread over the whole session.
 """
 
-import math
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -99,14 +98,12 @@ def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Js
             raise
         samples.give_up(round_.cell, arm, str(error).replace(f"{ROOT}/", ""))
         return
-    took = time.monotonic() - began
-    shared = figures.get("cpu_s", math.inf) > took  # else one processor was enough, and where the others are is nothing
     when = {
         "at": started.isoformat(timespec="milliseconds"),
         "load": load,
-        "took": round(took, 3),
+        "took": round(time.monotonic() - began, 3),
         "stolen": round(machine.stolen_since(ticks, machine.ticks()), 4),
-        "line_ns": [line, machine.line_ns()] if shared else [],
+        "line_ns": [line, machine.line_ns()],
     }
     samples.add(
         {

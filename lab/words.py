@@ -12,7 +12,7 @@ LISTS = {
     "peers-cells-matrix": "Threads that free each other's objects, and one that frees its own",
     "peers-cells-patterns": "Other patterns of allocation",
     "peers-cells-waves": "Waves of objects of one size",
-    "peers-cells-successors": "Short-lived threads that replace what the last one left",
+    "peers-cells-successors": "Short-lived threads that replace what the one before left",
     "peers-cells-memory": "Where memory goes",
     "peers-cells-latency": "How long single calls take",
     "peers-cells-scaling": "From 1 to 64 threads",

@@ -53,8 +53,7 @@ class Laboratory:
         cells = {name: Cell(["fake"], "g") for name in ("one", "two")}
         self.plan = Plan("ab", "fake", arms, cells, 6, 1, 6, experiment=experiment([{"at_least": 0.0}]))
         self.path = root / "samples.jsonl"
-        bench = measure.Bench(self.programs, root)
-        self.measure = lambda *of: {**bench(*of), "cpu_s": 60.0}  # as if many processors had worked at once
+        self.measure = measure.Bench(self.programs, root)
 
     def program(self, text: str) -> None:
         file = self.root / "out/fake"
@@ -690,17 +689,6 @@ def test_a_sample_waits_until_the_processors_are_as_near_as_usual_but_not_for_ev
     assert not session.remaining(samples) and time.monotonic() - began < 60
 
 
-def test_where_one_processor_was_enough_nobody_asks_where_the_others_are(lab, monkeypatch):
-    """A minute of processor time is more than a sample of the fake takes."""
-    readings = cycle([50.0, 200.0])
-    monkeypatch.setattr(session.machine, "line_ns", lambda: next(readings))
-    fake, used = lab.measure, {"one": 0.0, "two": 60.0}
-    lab.plan = replace(lab.plan, cells={name: Cell(["fake", name], "g") for name in used})
-    lab.measure = lambda name, arm, cell: {**fake(name, arm, cell), "cpu_s": used[cell.argv[1]]}
-    samples = lab.run()
-    assert samples.robbed("one") == 0 and samples.robbed("two") == samples.planned("two")
-
-
 def test_what_the_host_does_spoils_no_count_of_instructions(lab):
     samples = Samples(lab.path, replace(lab.plan, cells={"one": Cell(["fake"], "g", counted=True)}), {})
     place = {"phase": "ab", "block": 0, "cell": "one", "arm": BASELINE, "attempt": 0}
@@ -743,7 +731,6 @@ def test_each_sample_has_its_processor_time_and_how_long_it_took(lab):
     lab.program("i=0; while ((i < 100000)); do ((i++)); done; sleep 0.2\n" + LINE.format(
         '$(strings -a "$LD_PRELOAD" | grep hz3-config)'))  # fmt: skip
     lab.plan = replace(lab.plan, cells={"one": Cell(["fake"], "g")}, blocks=1, aa_blocks=0)
-    lab.measure = measure.Bench(lab.programs, lab.root)
     lab.run()
     for line in map(json.loads, lab.path.read_text().splitlines()[1:]):
         assert 0.01 < line["figures"]["cpu_s"] < line["took"] - 0.15 and 0 <= line["stolen"] <= 1
