@@ -60,13 +60,12 @@ def run(samples: Samples, measure: Measure, progress: Progress = lambda round_, 
 
 
 def _run_round(samples: Samples, measure: Measure, progress: Progress, round_: Round, arms: list[str]) -> None:
-    """In a comparison, whose rounds are long, a sample that the host spoils is tried again before the round ends."""
-    tries = 1 if samples.plan.kind == "ab" else 1 + REPEATS
+    """A sample that the host spoils is tried again before the round ends, since few rounds would pass whole."""
     attempt = len(samples.attempts[round_])
     for position, arm in enumerate(arms):
         if arm not in samples.arms_of(round_):
             continue
-        for _ in range(tries):
+        for _ in range(1 + REPEATS):
             progress(round_, arm)
             _take(samples, measure, round_, arm, {"attempt": attempt, "position": position})
             if (round_, attempt) not in samples.spoilt:
