@@ -58,11 +58,11 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
 {
     uintptr_t start = span->start;
     size_t bytes = hz3_span_bytes(span);
-    if (hz3_range_purge(start, bytes) || hz3_range_map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
-    if (hz3_window_of((void *)start)->reserved) return HZ3_SPAN_DIRTY; /* there all is mapped */
-    hz3_os_unmap(start, bytes); /* what is still mapped could never be mapped again */
-    hz3_range_drop_edges(start, bytes);
-    return HZ3_SPAN_UNMAPPED;
+    if (hz3_range_purge(start, bytes)) return HZ3_SPAN_CLEAN;
+    if (hz3_window_of((void *)start)->reserved) return HZ3_SPAN_DIRTY; /* nothing was unmapped */
+    if (hz3_range_map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
+    /* What stays mapped could never be mapped again.  Only a range that lies inside one mapping is refused. */
+    return hz3_range_unmap(start, bytes) ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_DIRTY;
 }
 
 static bool is_hole(struct hz3_window *window, size_t granule)

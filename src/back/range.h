@@ -18,7 +18,8 @@ bool hz3_range_map_again(const struct hz3_span *span);
  * refused. */
 bool hz3_range_map_anew(uintptr_t start, size_t bytes);
 /* Makes a span usable that may be unmapped in part or as a whole: purges it if it is mapped, which needs no further
- * mapping, else maps it anew.  If the system refuses both, unmaps what is left.  Returns the kind that it now has. */
+ * mapping, else maps it anew.  If the system refuses both, unmaps what is left, but in a reservation.  Returns the kind
+ * that it now has. */
 enum hz3_span_kind hz3_range_renew(const struct hz3_span *span);
 /* Whether a further hole leaves the program enough of the mappings that the system allows. */
 bool hz3_range_holes_are_few(void);

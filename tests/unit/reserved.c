@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "back/arena.h"
+#include "back/gauges.h"
 #include "back/pages.h"
 #include "back/purge.h"
 #include "hz3.h"
@@ -104,6 +105,24 @@ static void locked_memory_stays_there(void **state)
     assert_true(hz3_pages_refused());
 }
 
+/* A new mapping might leave a gap, where anybody's could come to lie. */
+static void a_target_that_cannot_be_purged_stays(void **state)
+{
+    (void)state;
+    struct hz3_span *from = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE), *to = hz3_pages_alloc(4, 1, HZ3_SPAN_LARGE);
+    char *target = (char *)to->start;
+    *target = 1;
+    size_t dirty = hz3_gauge(HZ3_GAUGE_DIRTY);
+    locked = true;
+    allowed = 0;
+    assert_false(hz3_pages_move(to, from));
+    locked = false;
+    allowed = -1;
+    assert_int_equal(hz3_gauge(HZ3_GAUGE_DIRTY), dirty + 4 * HZ3_GRANULE);
+    assert_int_equal(*target, 1);
+    hz3_pages_free(from);
+}
+
 static void refusals_are_told_and_pass(void **state)
 {
     (void)state;
@@ -134,5 +153,5 @@ static void a_window_that_cannot_be_opened_leaves_nothing(void **state)
 }
 
 RUN(cmocka_unit_test(all_lies_in_one_reservation), cmocka_unit_test(memory_goes_back_and_stays_reserved),
-    cmocka_unit_test(locked_memory_stays_there), cmocka_unit_test(refusals_are_told_and_pass),
-    cmocka_unit_test(a_window_that_cannot_be_opened_leaves_nothing))
+    cmocka_unit_test(locked_memory_stays_there), cmocka_unit_test(a_target_that_cannot_be_purged_stays),
+    cmocka_unit_test(refusals_are_told_and_pass), cmocka_unit_test(a_window_that_cannot_be_opened_leaves_nothing))
