@@ -61,8 +61,9 @@ enum hz3_span_kind hz3_range_renew(const struct hz3_span *span)
     if (hz3_range_purge(start, bytes)) return HZ3_SPAN_CLEAN;
     if (hz3_window_of((void *)start)->reserved) return HZ3_SPAN_DIRTY; /* nothing was unmapped */
     if (hz3_range_map_anew(start, bytes)) return HZ3_SPAN_CLEAN;
-    /* What stays mapped could never be mapped again.  Only a range that lies inside one mapping is refused. */
-    return hz3_range_unmap(start, bytes) ? HZ3_SPAN_UNMAPPED : HZ3_SPAN_DIRTY;
+    hz3_os_unmap(start, bytes); /* what is still mapped could never be mapped again */
+    hz3_range_drop_edges(start, bytes);
+    return HZ3_SPAN_UNMAPPED; /* whether or not the system refuses that, too: who took it for dirty might crash */
 }
 
 static bool is_hole(struct hz3_window *window, size_t granule)
