@@ -9,6 +9,8 @@
 #include "variants/linked.h"
 #include HZ3_PAGE_LOCAL_H
 
+enum { ASKED_PER_COUNT = 512 };
+
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
  * emptied a pass earlier. */
@@ -198,12 +200,15 @@ static size_t count_bytes(void)
     return bytes;
 }
 
-/* Reclaim asks at every 16th slow call, and there are thousands of bins, whose lines others write. */
+/* Reclaim asks at every 16th slow call, and there are thousands of bins, whose lines others write.  A thread may have
+ * freed a burst within the 10 ms, and make no further call: it counts in between. */
 size_t hz3_owner_stash_waiting(void)
 {
+    static _Thread_local uint32_t asked;
     uint32_t now = (uint32_t)hz3_os_now_ms();
     size_t bytes = hz3_get(waiting.bytes);
-    if (!hz3_get(waiting.known) || hz3_ms_passed(hz3_get(waiting.since), HZ3_POLICY_SOON_MS, now)) {
+    if (++asked % ASKED_PER_COUNT == 0 || !hz3_get(waiting.known) ||
+        hz3_ms_passed(hz3_get(waiting.since), HZ3_POLICY_SOON_MS, now)) {
         hz3_set(waiting.known, true);
         hz3_set(waiting.since, now);
         hz3_set(waiting.bytes, bytes = count_bytes());

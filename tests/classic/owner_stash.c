@@ -248,6 +248,21 @@ static void classes_that_pop_by_turns_look_into_every_bin(void **state)
     assert_int_equal(first + second, 1);
 }
 
+/* What a thread sends within the 10 ms for which a count holds. */
+static void a_burst_is_seen_while_it_lasts(void **state)
+{
+    (void)state;
+    take(FEW);
+    size_t before = hz3_owner_stash_waiting(), bytes = FEW * hz3_class_size(cls);
+    for (unsigned i = 0; i + 1 < FEW; i++) *(void **)objects[i] = objects[i + 1];
+    assert_true(hz3_owner_stash_push_list(0, cls, objects[0], objects[FEW - 1], FEW));
+    int asked = 0;
+    while (asked < 512 && hz3_owner_stash_waiting() < before + bytes) asked++;
+    assert_true(asked < 512);
+    hz3_owner_stash_trim(cls, true);
+    assert_int_equal(hz3_owner_stash_count(0, cls), 0);
+}
+
 static void without_a_stash_all_is_refused(void **state)
 {
     (void)state;
@@ -279,6 +294,7 @@ int main(void)
         cmocka_unit_test(what_a_thread_kept_goes_home),
         cmocka_unit_test(instances_are_one_stash),
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
+        cmocka_unit_test(a_burst_is_seen_while_it_lasts),
     };
     hz3_ensure_started();
     bool whole = start(NULL) == 0;
