@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from synthetic import experiment as table_of
 from synthetic import peers, samples, written
 
-from lab import ROOT, LabError, archive, cli, judge, ledger, pack, page, readme, results, show, summary
+from lab import ROOT, LabError, archive, cli, judge, ledger, machine, pack, page, readme, results, show, summary
 from lab.comparison import Comparison
 from lab.experiment import from_table
 from lab.judge import log_ratio, percent
@@ -288,11 +288,15 @@ def test_a_merge_that_is_interrupted_is_done_again_whole(tmp_path, monkeypatch, 
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no git checkout")
-def test_the_tree_holds_one_run_of_each_list_and_experiment_and_the_index_says_where_the_others_are():
+def test_the_tree_holds_one_run_of_each_list_and_pages_and_the_index_says_where_the_others_are():
     index = Results.read().index
     kept = set(map(results.run_of, KEPT))
     tracked = subprocess.run(["git", "ls-files", "results"], cwd=ROOT, capture_output=True, text=True).stdout.split()
-    names = [Path(path).parent.name for path in tracked if path.endswith((".jsonl", ".zst"))]
+    names = []
+    for path in map(Path, tracked):
+        if path.suffix in (".jsonl", ".zst"):
+            run = f"{path.parent.name}/{path.name.partition('.')[0]}"
+            names.append((path.parent.name, machine.always_huge(index[run]["machine"])))
     assert len(names) == len(set(names)), "older runs go: their line in results/index.json says under history where to"
     assert kept | {run for run, line in index.items() if "history" in line} == index.keys()
 
