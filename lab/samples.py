@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from lab import Json, LabError, text_of
@@ -101,11 +102,13 @@ class Samples:
         attempt = round_, line["attempt"]
         tried = self._host[attempt]
         tried[line["arm"]] = Host(line.get("stolen", 0.0), [ns for ns in line.get("line_ns", ()) if ns])
-        timed = round_.phase != "warmup" and not self.plan.cells[round_.cell].counted
-        if timed and self._spoils(tried):
+        if self._is_timed(round_) and self._spoils(tried):
             self.spoilt.add(attempt)
         else:
             self.spoilt.discard(attempt)
+
+    def _is_timed(self, round_: Round) -> bool:
+        return round_.phase != "warmup" and not self.plan.cells[round_.cell].counted
 
     def _spoils(self, tried: dict[str, Host]) -> bool:
         """Both sides of a sample that ran beside another arm run at once, so what moves one moves the other."""
@@ -113,10 +116,13 @@ class Samples:
         moved = bool(lines) and max(lines) > MOVED * min(lines)
         return moved or any(host.stolen > STOLEN for host in tried.values())
 
-    def usual_line_ns(self) -> float:
-        """What a line takes where the processors are near: the lower quartile of the last readings.  inf: too few."""
-        last = [ns for tried in list(self._host.values())[-RECENT:] for host in tried.values() for ns in host.line_ns]
-        return sorted(last)[len(last) // 4] if len(last) >= RECENT else math.inf
+    def longest_line_ns(self, round_: Round) -> float:
+        """What a line may take before a run of the round begins: MOVED times the lower quartile of the last readings, as
+        the processors are near then.  inf: there are too few, or the reading spoils nothing."""
+        rounds = islice(reversed(self._host.values()), RECENT)
+        last = sorted(ns for tried in rounds for host in tried.values() for ns in host.line_ns)
+        asked = self._is_timed(round_) and not self.plan.beside
+        return MOVED * last[len(last) // 4] if asked and len(last) >= RECENT else math.inf
 
     def add(self, line: Json) -> None:
         line = {"kind": "sample", **line}

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from lab import ROOT, Json, LabError, Unfit, machine
 from lab.plan import BASELINE, COPY, Arm, Cell, Plan
-from lab.samples import MOVED, REPEATS, Round, Samples
+from lab.samples import REPEATS, Round, Samples
 
 PATIENCE = 5.0  # seconds that a sample waits for processors that the host moved apart
 
@@ -76,9 +76,9 @@ def _run_round(samples: Samples, measure: Measure, progress: Progress, round_: R
             return
 
 
-def _line_as_usual(samples: Samples) -> float:
+def _line_as_usual(samples: Samples, round_: Round) -> float:
     """How long a line takes, once it takes no longer than usual."""
-    longest, ends = MOVED * samples.usual_line_ns(), time.monotonic() + PATIENCE
+    longest, ends = samples.longest_line_ns(round_), time.monotonic() + PATIENCE
     while (line := machine.line_ns()) > longest and time.monotonic() < ends:
         pass  # a reading takes 20 ms
     return line
@@ -87,7 +87,7 @@ def _line_as_usual(samples: Samples) -> float:
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
     """Takes a sample.  In a comparison, a peer that fails is recorded as giving no result in this cell."""
     plan = samples.plan
-    line = _line_as_usual(samples)
+    line = _line_as_usual(samples, round_)
     started, load, ticks = datetime.now(UTC), machine.load(), machine.ticks()
     began = time.monotonic()
     try:

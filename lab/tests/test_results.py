@@ -292,11 +292,8 @@ def test_the_tree_holds_one_run_of_each_list_and_pages_and_the_index_says_where_
     index = Results.read().index
     kept = set(map(results.run_of, KEPT))
     tracked = subprocess.run(["git", "ls-files", "results"], cwd=ROOT, capture_output=True, text=True).stdout.split()
-    names = []
-    for path in map(Path, tracked):
-        if path.suffix in (".jsonl", ".zst"):
-            run = f"{path.parent.name}/{path.name.partition('.')[0]}"
-            names.append((path.parent.name, machine.always_huge(index[run]["machine"])))
+    runs = [Path(path) for path in tracked if path.endswith((".jsonl", ".zst"))]
+    names = [(run.parent.name, machine.always_huge(index[results.run_of(run)]["machine"])) for run in runs]
     assert len(names) == len(set(names)), "older runs go: their line in results/index.json says under history where to"
     assert kept | {run for run, line in index.items() if "history" in line} == index.keys()
 
