@@ -216,6 +216,7 @@ def test_who_fails_beside_an_arm_ends_the_run_and_the_arm_is_not_blamed():
 @pytest.mark.skipif(not shutil.which("redis-benchmark"), reason="redis-tools is not installed")
 def test_a_server_is_compared_on_two_allocators(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "REST", 0.1)
+    monkeypatch.setattr("lab.machine.stolen_since", lambda before, now: 0.0)
     (tmp_path / "cells.txt").write_text("program_redis {6000}\n")
     plan = planning.of_cells(tmp_path / "cells.txt", (f"hz3={SCALE}", f"jemalloc={JEMALLOC}"), 1.0, 1, print)
     run = Samples.create(samples.new_path(tmp_path), plan, MACHINE)
