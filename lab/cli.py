@@ -102,7 +102,7 @@ def conduct(
             for cell in run.plan.timed():
                 run.extend(cell, plan.blocks)
 
-        def measure_all() -> None:
+        def measure_all(end: float = math.inf) -> None:
             with show.Watch(run) as watch:
 
                 def progress(round_: samples.Round, arm: str) -> None:
@@ -113,7 +113,7 @@ def conduct(
                 session.run(run, taker, progress)
 
         try:
-            measure_all()
+            measure_all(end)
             void_if_lost(run)
             if budget and not run.void:
                 show.left_open(adder(plan)(run, measure_all, min(budget, end - time.monotonic())))

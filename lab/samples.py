@@ -54,7 +54,8 @@ class Samples:
         self.spoilt: set[tuple[Round, int]] = set()  # rounds, each with the attempt: STOLEN or MOVED
         self._host: dict[tuple[Round, int], dict[str, Host]] = defaultdict(dict)  # during each arm's last try
         self.void = ""  # why the run decides nothing
-        self.seconds = 0.0  # that all runs together took
+        self.seconds = 0.0  # that all runs together took, with what they waited for
+        self.spent: dict[str, float] = defaultdict(float)  # the part of it that each cell's blocks took
         self.absorbed: set[str] = set()  # names of runs whose samples are in this one
 
     @classmethod
@@ -98,7 +99,10 @@ class Samples:
         if line["attempt"] == len(attempts):
             attempts.append({})
         attempts[line["attempt"]][line["arm"]] = line["figures"]
-        self.seconds += line.get("took", line["figures"].get("seconds", 0.0))
+        took = max(line.get("took", 0.0), line["figures"].get("seconds", 0.0))
+        self.seconds += took
+        if round_.phase == "ab":
+            self.spent[round_.cell] += took
         attempt = round_, line["attempt"]
         tried = self._host[attempt]
         tried[line["arm"]] = Host(line.get("stolen", 0.0), [ns for ns in line.get("line_ns", ()) if ns])

@@ -86,10 +86,9 @@ def _line_as_usual(samples: Samples, round_: Round) -> float:
 
 def _take(samples: Samples, measure: Measure, round_: Round, arm: str, place: Json) -> None:
     """Takes a sample.  In a comparison, a peer that fails is recorded as giving no result in this cell."""
-    plan = samples.plan
+    plan, began = samples.plan, time.monotonic()
     line = _line_as_usual(samples, round_)
     started, load, ticks = datetime.now(UTC), machine.load(), machine.ticks()
-    began = time.monotonic()
     try:
         figures = measure(arm, plan.arms[arm], plan.cells[round_.cell])
     except LabError as error:

@@ -103,26 +103,21 @@ def decide(
 ) -> dict[str, int]:
     """Measures until no gate is open, or the next step would exceed the budget in seconds.  Returns what is left
     open, with the blocks that it needs."""
-    end, took = clock() + budget, {cell: block_seconds(run, cell) for cell in run.plan.timed()}
+    end = clock() + budget
     while open_ := needs(run):
-        left = end - clock()
+        left, took = end - clock(), {cell: block_seconds(run, cell) for cell in run.plan.timed()}
         payable = [(need, min(step(run, need), int(left / sum(took[cell] for cell in need.cells)))) for need in open_]
         chosen = next(((need, blocks) for need, blocks in payable if 2 * blocks >= step(run, need)), None)
         if not chosen:
             break
         need, blocks = chosen
-        began, before = clock(), sum(took[cell] for cell in need.cells)
         wanted = most(run, need) + blocks
         for cell in need.cells:
             run.extend(cell, wanted - run.planned(cell))
         measure()
-        slower = (clock() - began) / blocks / before
-        took |= {cell: max(took[cell] * slower, 1e-9) for cell in need.cells}
     return {str(need): need.blocks for need in all_needs(run)}
 
 
 def block_seconds(run: Samples, cell: str) -> float:
-    """The measured seconds of a block.  It takes longer; the first step shows how long."""
-    blocks = run.blocks(cell, "ab")
-    measured: float = sum(figures.get("seconds", 0.0) for block in blocks for figures in block.values())
-    return max(measured / max(1, len(blocks)), 1e-9)
+    """What a block takes, with its repetitions."""
+    return max(run.spent[cell] / max(1, len(run.blocks(cell, "ab"))), 1e-9)

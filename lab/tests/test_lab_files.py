@@ -1,5 +1,6 @@
 """What the lab refuses before anything is built; the project's experiments; builds; subcommands; the ledger."""
 
+import itertools
 import platform
 import re
 import subprocess
@@ -883,6 +884,22 @@ def test_a_row_whose_time_is_up_says_so_and_more_time_goes_on_where_it_was(tmp_p
     assert 0 < before < 45
     assert "variant: GO" in sweep.run(60) and sweep.measured <= 45 + 3, "only a round that was cut off is repeated"
     assert sweep.run(1) and sweep.measured <= 45 + 3
+
+
+def test_a_look_that_was_begun_is_ended_though_the_host_slows_down(tmp_path, monkeypatch):
+    sweep, now = Sweep(tmp_path, monkeypatch, 1.0), itertools.count()
+
+    def noisy(name, arm, cell):
+        figures = sweep.take(name, arm, cell)
+        for _ in range(100 if sweep.measured > 45 else 1):
+            next(now)
+        return figures | {"ops_per_s": 1e6 * (1.02 if name == "variant" else 1.0) * (1 + sweep.measured * 5 % 7 / 20)}
+
+    monkeypatch.setattr(measure, "Bench", lambda programs: noisy)
+    monkeypatch.setattr(session.time, "monotonic", lambda: float(next(now)))
+    said = sweep.run(10)
+    assert "the time is up" not in said.replace("\n", " ") and sweep.measured > 45, said
+    assert len(results.Results.read(sweep.folder).index) == 1
 
 
 def test_a_sweep_needs_its_time_and_names_that_there_are():

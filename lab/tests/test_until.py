@@ -10,7 +10,7 @@ from synthetic import MACHINE, Memory, Rig
 
 from lab import LabError, archive, cli, interval, judge, ledger, session, summary, until
 from lab.plan import COPY
-from lab.samples import Samples
+from lab.samples import Round, Samples
 
 TRIALS = 60
 IMPROVES = [{"at_least": 0.0}]
@@ -73,6 +73,16 @@ def test_a_budget_is_kept_and_what_it_leaves_open_is_said(tmp_path):
     assert 0 < rig.now <= 100 and left.keys() <= {"case 0", "case 1"}
     assert judge.judge(rig.run)[0].word == "INCONCLUSIVE"
     assert rig.decide(budget=1) == left  # too small for a single step
+
+
+def test_a_block_costs_what_its_repetitions_and_waits_do():
+    run = Rig(None, IMPROVES, [1], [0.2]).run
+    before = until.block_seconds(run, "case 0")
+    assert before == 3.0  # three arms, a second each
+    for block in range(10):
+        run.add({"phase": "ab", "block": block, "cell": "case 0", "arm": COPY, "attempt": 0, "took": 6.0,
+                 "figures": run.attempts[Round("ab", block, "case 0")][0][COPY]})  # fmt: skip
+    assert until.block_seconds(run, "case 0") == before + 6.0
 
 
 def test_a_run_that_was_extended_is_read_and_resumed_as_it_was(tmp_path):
