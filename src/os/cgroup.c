@@ -28,6 +28,7 @@ struct group {
 };
 static char memberships[16384];
 static bool unread;             /* a file could not be opened for now */
+static long failed;             /* why there were no memberships at the last look, which is said once */
 static struct group tightest;   /* the one with the least limit, */
 static size_t least = SIZE_MAX; /* which is this */
 
@@ -139,7 +140,8 @@ size_t hz3_cgroup_limit(const char *membership, const char *root)
     long length = read_now(membership, memberships, sizeof memberships);
     bool hidden = length < 0;
     if (length == sizeof memberships - 1) length = -EFBIG; /* the line of memory may be behind */
-    if (length < 0) ignored(membership, length);
+    if (length < 0 && length != failed) ignored(membership, length);
+    failed = length;
     for (int i = 0; i < HIERARCHIES && length > 0; i++) {
         struct group group = {.of = &hierarchies[i], .root = root};
         if (find(&group)) look_at_all(group);

@@ -182,11 +182,13 @@ static void tell_of_nonsense(void *unused)
     write_line("a/memory.max", "-1");
     write_line("a/memory.high", "99999999999999999999999");
     write_line("memory.max", "5000000");
-    CHECK(limit_of("0::/a") == 5000000 && hz3_cgroup_limit("/nowhere", folder) == 5000000);
+    CHECK(limit_of("0::/a") == 5000000);
+    for (int i = 0; i < 2; i++) CHECK(hz3_cgroup_limit("/nowhere", folder) == 5000000);
     CHECK(limit_behind(2000) == SIZE_MAX);
     CHECK(read(ends[0], said, sizeof said - 1) > 0);
     CHECK(strstr(said, "/a/memory.max is ignored: it makes no sense\n") && strstr(said, "/a/memory.high is ignored: "));
-    CHECK(strstr(said, "hz3: /nowhere is ignored: No such file or directory\n") && !strstr(said, "s/memory.max is"));
+    const char *nowhere = strstr(said, "hz3: /nowhere is ignored: No such file or directory\n");
+    CHECK(nowhere && !strstr(strchr(nowhere, '\n'), "/nowhere") && !strstr(said, "s/memory.max is"));
     CHECK(strstr(said, "/membership is ignored: File too large\n"));
 }
 
