@@ -3,12 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/prctl.h>
+
 #include "figure.h"
 #include "support.h"
 
 int main(int argc, char **argv)
 {
     CHECK(argc == 5);
+    bool cpu = strcmp(argv[1], "cpu") == 0;
+    CHECK(cpu || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0); /* else the huge page around what is written is resident */
     size_t size = MIB(strtoul(argv[2], NULL, 10)), step = 4096 * strtoul(argv[4], NULL, 10), most = 0;
     for (unsigned long left = strtoul(argv[3], NULL, 10); left; left--) {
         char *block = calloc(1, size);
@@ -21,5 +25,5 @@ int main(int argc, char **argv)
         if (resident > most) most = resident;
         free(block);
     }
-    figure(strcmp(argv[1], "cpu") == 0 ? cpu_time() : (double)most / (1 << 20));
+    figure(cpu ? cpu_time() : (double)most / (1 << 20));
 }
