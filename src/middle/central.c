@@ -260,13 +260,14 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
     struct hz3_span *run;
     unsigned idle;
     uint32_t now = (uint32_t)hz3_os_now_ms(); /* runs that age later are left to the next pass: this one has to end */
-    size_t purged = 0;
+    size_t purged = 0, counted = 0; /* once: what an earlier purge left empty goes in vain */
     while (*left && (run = claim_idle(central, now, age, &idle))) {
         *left -= hz3_min(*left, hz3_span_bytes(run));
         unsigned live = hz3_get(run->live);
-        size_t bytes = hz3_run_purge(run, break_huge_pages);
-        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < idle * hz3_class_size(cls);
+        size_t bytes = hz3_run_purge(run, break_huge_pages), freed = idle * hz3_class_size(cls);
+        bool spared = hz3_huge_page_at(run->start) && !break_huge_pages && age && bytes < freed;
         purged += bytes;
+        counted += hz3_min(bytes, freed);
         hz3_lock(&central->lock);
         run->held = HZ3_HELD_BY_NOBODY;
         unsigned retired = live - hz3_get(run->live); /* while it was purged */
@@ -275,7 +276,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         file(central, run);
         unlock(central);
     }
-    hz3_gauge_add(HZ3_GAUGE_PURGED, purged);
+    hz3_gauge_add(HZ3_GAUGE_PURGED, counted);
     return purged;
 }
 

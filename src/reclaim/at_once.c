@@ -71,6 +71,7 @@ static void give(void)
     hollow = hz3_max(hollow, gaps);
     size_t spans = hz3_reclaim_purge_all_spans(last), again = hz3_min(spans, hollow);
     hollow -= again;
+    hz3_gauge_add(HZ3_GAUGE_PURGED, -again); /* they were counted with the gaps */
     hz3_rent_charge(HZ3_RENT_AT_ONCE, hz3_max(hz3_min(gaps, idle) + spans - again, LEAST));
     size_t waits = hz3_reclaim_waiting();
     hz3_set(seen, waits);

@@ -101,8 +101,12 @@ static void idle_runs_are_purged_once(void **state)
     assert_int_equal(hz3_gauge(HZ3_GAUGE_IDLE), 0);
     assert_int_equal(hz3_central_purge(cls, 0, true), 0);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(*(char *)objects[i * PER_RUN], 1);
+    size_t purged = hz3_gauge(HZ3_GAUGE_PURGED);
     for (unsigned i = 0; i < 3; i++) hz3_central_retire(cls, &objects[i * PER_RUN], 1);
-    hz3_central_retire(cls, objects + 3 * PER_RUN, PER_RUN);
+    hz3_central_retire(cls, &objects[3 * PER_RUN], 1);
+    hz3_central_purge(cls, 0, true);
+    assert_true(hz3_gauge(HZ3_GAUGE_PURGED) - purged <= 4 * SIZE); /* the rest of these runs went before */
+    hz3_central_retire(cls, objects + 3 * PER_RUN + 1, PER_RUN - 1);
     hz3_central_release_heap(heap);
 }
 
