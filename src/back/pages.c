@@ -85,7 +85,7 @@ struct hz3_span *hz3_pages_alloc_untouched(size_t granules)
 }
 
 /* Frees an allocated span, as `kind`. */
-static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
+static void refile(struct hz3_span *span, enum hz3_span_kind kind)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
     hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
@@ -94,9 +94,14 @@ static void give_up(struct hz3_span *span, enum hz3_span_kind kind)
     hz3_unlock(&hz3_pages_lock);
 }
 
+void hz3_pages_give_up(struct hz3_span *span)
+{
+    refile(span, HZ3_SPAN_DIRTY);
+}
+
 void hz3_pages_free(struct hz3_span *span)
 {
-    give_up(span, HZ3_SPAN_DIRTY);
+    hz3_pages_give_up(span);
     hz3_pages_enforce_limits();
 }
 
@@ -191,7 +196,7 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
 {
     /* Pages that are to stay small would stay so where huge ones may be. */
     if (!all_alike(from, to)) {
-        give_up(to, to->zeroed ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY);
+        refile(to, to->zeroed ? HZ3_SPAN_CLEAN : HZ3_SPAN_DIRTY);
         return false;
     }
     /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
@@ -199,13 +204,13 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
     /* A move that fails may leave a hole; in a reservation anybody's mapping might come to lie there. */
     if (window_of(to)->reserved || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
-        give_up(to, hz3_range_renew(to)); /* some kernels have unmapped it by then */
+        refile(to, hz3_range_renew(to)); /* some kernels have unmapped it by then */
         return false;
     }
     hz3_lock(&hz3_pages_lock);
     hz3_vma_edges_move(to->start, to_bytes, from->start, bytes);
     hz3_unlock(&hz3_pages_lock);
     hz3_huge_pages_advise(window_of(to), to->start, hz3_span_bytes(to));
-    give_up(from, !hz3_moved_stays_hole(from) && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
+    refile(from, !hz3_moved_stays_hole(from) && hz3_range_map_again(from) ? HZ3_SPAN_CLEAN : HZ3_SPAN_UNMAPPED);
     return true;
 }

@@ -102,7 +102,7 @@ void hz3_run_free(struct hz3_span *run)
 {
     hz3_assert(hz3_get(run->live) == 0);
     count(run, false);
-    hz3_pages_free(run);
+    hz3_pages_give_up(run);
 }
 
 static unsigned take_retired(struct hz3_span *run, void **objects, unsigned want)

@@ -9,7 +9,7 @@
 struct hz3_span *hz3_run_new(unsigned cls, unsigned owner);
 /* Makes heap `owner` the owner.  Central's lock of the class is held. */
 void hz3_run_give(struct hz3_span *run, unsigned owner);
-void hz3_run_free(struct hz3_span *run); /* live == 0 */
+void hz3_run_free(struct hz3_span *run); /* live == 0; as hz3_pages_give_up */
 
 /* Takes up to `want` objects, lowest address first; returns how many.  Only the holder may call it. */
 unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);

@@ -2,6 +2,7 @@
 
 #include "back/large.h"
 #include "back/pages.h"
+#include "back/purge.h"
 #include "back/run.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
@@ -126,12 +127,14 @@ static void retire(struct hz3_zone *zone, void *p)
     hz3_run_retire(run, &p, 1, false);
     if (full) list(zone, run);
     count(zone, -hz3_class_size(run->cls), 0);
-    if (!hz3_get(run->live) && (run->in_zone.next || run->in_zone.prev)) {
+    bool goes = !hz3_get(run->live) && (run->in_zone.next || run->in_zone.prev);
+    if (goes) {
         unlist(zone, run);
         count(zone, 0, -hz3_span_bytes(run));
         hz3_run_free(run);
     }
     hz3_unlock(&zone->lock);
+    if (goes) hz3_pages_enforce_limits();
 }
 
 void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment, bool zero)
@@ -196,6 +199,7 @@ void hz3_zone_end(struct hz3_zone *zone)
             next = span->in_zone.next;
             end_span(span);
         }
+    hz3_pages_enforce_limits();
 }
 
 struct hz3_zone_bytes hz3_zones_count(void)

@@ -3,6 +3,7 @@
 #include "back/gauges.h"
 #include "back/huge_pages.h"
 #include "back/pages.h"
+#include "back/purge.h"
 #include "back/run.h"
 #include "base/check.h"
 #include "base/layout.h"
@@ -15,6 +16,7 @@ static struct central {
     struct hz3_span *listed[BUCKETS]; /* runs with room that nobody holds, by live * BUCKETS / objects */
     struct hz3_span *oldest, *newest; /* runs by the time of the first retire since their last purge */
     ptrdiff_t idle_change;            /* to be added to HZ3_GAUGE_IDLE before the lock is released */
+    bool emptied;                     /* a run went back since the lock was taken */
     HZ3_ATOMIC(uint64_t) retired;     /* objects, ever; written under lock */
 } HZ3_CACHE_ALIGNED centrals[HZ3_CLASS_VALUES];
 
@@ -23,11 +25,15 @@ unsigned hz3_heap_count = 1;
 HZ3_ATOMIC(bool) hz3_heap_lost_thread;
 HZ3_ATOMIC(unsigned) hz3_heap_highest;
 
-static void unlock(struct central *central)
+/* Returns whether a run went back.  Then hz3_pages_enforce_limits is to follow, which takes long, without a lock. */
+static bool unlock(struct central *central)
 {
+    bool emptied = central->emptied;
+    central->emptied = false;
     if (central->idle_change) hz3_gauge_add(HZ3_GAUGE_IDLE, (size_t)central->idle_change);
     central->idle_change = 0;
     hz3_unlock(&central->lock);
+    return emptied;
 }
 
 static void unlist(struct central *central, struct hz3_span *run)
@@ -95,6 +101,7 @@ static void file(struct central *central, struct hz3_span *run)
         unlist(central, run);
         age_remove(central, run);
         hz3_run_free(run);
+        central->emptied = true;
     } else if (live == objects) {
         unlist(central, run);
     } else {
@@ -153,11 +160,12 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
     hz3_lock(&heap->lock);
     struct hz3_span *run = heap->held[cls];
     unsigned got = run ? hz3_run_take(run, objects, want) : 0;
+    bool emptied = false;
     if (!got) {
         hz3_lock(&central->lock);
         if (run) let_go(central, run);
         run = pick(central, heap);
-        unlock(central);
+        emptied = unlock(central);
         *source = HZ3_REFILL_CENTRAL;
         if (!run) {
             run = fresh ? fresh_run(cls, heap) : NULL;
@@ -169,6 +177,7 @@ unsigned hz3_central_refill(struct hz3_heap *heap, unsigned cls, void **objects,
     hz3_set(heap->taken[cls], hz3_get(heap->taken[cls]) + got);
     hz3_add(heap->live, got * hz3_class_size(cls));
     hz3_unlock(&heap->lock);
+    if (unlikely(emptied)) hz3_pages_enforce_limits();
     return got;
 }
 
@@ -207,7 +216,7 @@ void hz3_central_retire(unsigned cls, void **objects, unsigned n)
     }
     hz3_sub(hz3_heaps[owner].live, bytes);
     hz3_set(central->retired, hz3_get(central->retired) + n);
-    unlock(central);
+    if (unlock(central)) hz3_pages_enforce_limits();
 }
 
 void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
@@ -220,6 +229,7 @@ void hz3_central_take_apart(unsigned cls, struct hz3_magazine *magazine)
 
 void hz3_central_release_heap(struct hz3_heap *heap)
 {
+    bool emptied = false;
     hz3_lock(&heap->lock);
     for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
         struct hz3_span *run = heap->held[cls];
@@ -231,9 +241,10 @@ void hz3_central_release_heap(struct hz3_heap *heap)
         } else {
             set_idle(&centrals[cls], run, 0); /* all that was retired was taken again */
         }
-        unlock(&centrals[cls]);
+        emptied |= unlock(&centrals[cls]);
     }
     hz3_unlock(&heap->lock);
+    if (emptied) hz3_pages_enforce_limits();
 }
 
 /* The class's run that has been idle for longest, and for `age` at least; or NULL.  The caller holds it from now on.
@@ -260,7 +271,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
     struct hz3_span *run;
     unsigned idle;
     uint32_t now = (uint32_t)hz3_os_now_ms(); /* runs that age later are left to the next pass: this one has to end */
-    size_t purged = 0, counted = 0; /* once: what an earlier purge left empty goes in vain */
+    size_t purged = 0, counted = 0;           /* once: what an earlier purge left empty goes in vain */
     while (*left && (run = claim_idle(central, now, age, &idle))) {
         *left -= hz3_min(*left, hz3_span_bytes(run));
         unsigned live = hz3_get(run->live);
@@ -274,7 +285,7 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
         set_idle(central, run, spared ? idle + retired : retired);
         if (run->idle) age_append(central, run);
         file(central, run);
-        unlock(central);
+        if (unlock(central)) hz3_pages_enforce_limits();
     }
     hz3_gauge_add(HZ3_GAUGE_PURGED, counted);
     return purged;

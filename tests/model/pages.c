@@ -36,7 +36,14 @@ enum hz3_map_result hz3_states_cover(const struct hz3_span *, unsigned)
 
 void hz3_pages_leave(struct hz3_span *) {}
 
+void hz3_pages_enforce_limits(void) {}
+
 void hz3_pages_free(struct hz3_span *span)
+{
+    hz3_pages_give_up(span);
+}
+
+void hz3_pages_give_up(struct hz3_span *span)
 {
     hz3_lock(&pool);
     used[span - hz3_windows[0].spans] = false;
