@@ -9,6 +9,7 @@
 #include "back/rent.h"
 #include "back/states.h"
 #include "back/vma_edges.h"
+#include "os/gate.h"
 
 enum {
     CUT_MIN = 32,   /* granules; the least that is cut off a long span to be purged */
@@ -211,7 +212,7 @@ static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_hu
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
     size_t purged = 0;
-    while (left) {
+    while (left && !(age && !hz3_gate_is_open())) { /* what is old will be old after the fork, too */
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = hz3_gauge(HZ3_GAUGE_DIRTY) > keep ? take_oldest(age, now, left) : NULL;
         hz3_unlock(&hz3_pages_lock);

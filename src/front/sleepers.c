@@ -4,9 +4,13 @@
 #include "front/registry.h"
 #include "front/threads.h"
 #include "os/asleep.h"
+#include "os/gate.h"
 #include "os/sandbox.h"
 
-enum { LOOKS_ASLEEP = 2 }; /* a thread that slept for so many looks of hz3_cache_lend is emptied */
+enum {
+    LOOKS_ASLEEP = 2, /* a thread that slept for so many looks of hz3_cache_lend is emptied */
+    AT_ONCE = 4,      /* under the threads' lock, as each takes half a ms, and who begins or ends waits */
+};
 
 /* What was taken of one class, until it is certain that it was the visitor's to take. */
 struct taken {
@@ -121,18 +125,28 @@ void hz3_cache_lend(void)
     hz3_unlock(&hz3_threads_lock);
 }
 
-void hz3_cache_empty_sleepers(unsigned most)
+/* Returns how many sleepers it came to. */
+static unsigned empty_some(unsigned most)
 {
-    if (!hz3_sleepers_can_be_emptied() || !hz3_trylock(&hz3_threads_lock)) return;
+    unsigned left = most;
+    if (!hz3_trylock(&hz3_threads_lock)) return 0;
     hz3_threads_reap_locked();
-    for (struct hz3_registry_entry *entry = hz3_registry; entry && most; entry = entry->next) {
+    for (struct hz3_registry_entry *entry = hz3_registry; entry && left; entry = entry->next) {
         struct hz3_thread *thread = entry->thread;
         bool due = thread->asleep >= LOOKS_ASLEEP && thread->asleep < HZ3_ASLEEP_EMPTIED;
         if (!due || thread == &hz3_thread || !thread->reserved) continue;
-        if (hz3_sleeper_empty(thread)) thread->asleep = HZ3_ASLEEP_EMPTIED;
-        most--;
+        thread->asleep = hz3_sleeper_empty(thread) ? HZ3_ASLEEP_EMPTIED : 0;
+        left--;
     }
     hz3_unlock(&hz3_threads_lock);
+    return most - left;
+}
+
+void hz3_cache_empty_sleepers(unsigned most)
+{
+    if (!hz3_sleepers_can_be_emptied()) return;
+    for (unsigned some = AT_ONCE; most && some == AT_ONCE && hz3_gate_is_open(); most -= some)
+        some = empty_some(hz3_min(most, (unsigned)AT_ONCE));
 }
 
 size_t hz3_cache_held(void)

@@ -1,6 +1,7 @@
 /* A stub of the page pool.  Each run gets one granule of the window. */
 #include "back/gauges.h"
 #include "back/pages.h"
+#include "os/gate.h"
 
 #include "house.h"
 
@@ -8,6 +9,7 @@ enum { GRANULES = 8 };
 
 struct hz3_os hz3_os;
 HZ3_ATOMIC(size_t) hz3_gauges[HZ3_GAUGES];
+HZ3_ATOMIC(uint32_t) hz3_gate_closed;
 static struct hz3_lock pool;
 static bool used[GRANULES];
 

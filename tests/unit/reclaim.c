@@ -7,10 +7,14 @@
 #include "back/large_cache.h"
 #include "back/limits.h"
 #include "back/pages.h"
+#include "back/purge.h"
 #include "back/rent.h"
 #include "base/sizeclass.h"
 #include "front/cache.h"
 #include "front/evict.h"
+#include "middle/central.h"
+#include "middle/transfer_cache.h"
+#include "os/gate.h"
 #include "os/os.h"
 #include "reclaim/pass.h"
 #include "reclaim/visit.h"
@@ -35,6 +39,28 @@ static void a_pass_comes_in_time(void **state)
     uint32_t epoch = hz3_reclaim_tick();
     for (int i = 0; i < 100 && hz3_reclaim_tick() == epoch; i++) hz3_os_sleep(10);
     assert_int_not_equal(hz3_reclaim_tick(), epoch);
+}
+
+/* What is old by then is so after the fork. */
+static void a_pass_ends_where_a_fork_begins(void **state)
+{
+    (void)state;
+    enum { OBJECTS = 256 };
+    static void *object[OBJECTS];
+    unsigned cls = hz3_class_of(2048);
+    for (int i = 0; i < OBJECTS; i++) assert_non_null(object[i] = hz3_cache_malloc(cls));
+    for (int i = 0; i < OBJECTS; i++)
+        if (i % 16) hz3_cache_free(object[i], cls);
+    hz3_cache_flush();
+    hz3_transfer_trim(cls, true);
+    hz3_pages_free(hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE));
+    hz3_os_sleep(5);
+    hz3_gate_close();
+    assert_int_equal(hz3_pages_purge(1, 0, true) + hz3_central_purge(cls, 1, true), 0);
+    hz3_gate_open();
+    assert_true(hz3_pages_purge(1, 0, true) >= 64 * HZ3_GRANULE);
+    assert_true(hz3_central_purge(cls, 1, true) > 0);
+    for (int i = 0; i < OBJECTS; i += 16) hz3_cache_free(object[i], cls);
 }
 
 /* Above the soft limit freed memory goes back at once.  Memory in use, touched or not, does not count as pressure. */
@@ -149,6 +175,6 @@ static void bitmaps_go_back(void **state)
 }
 
 RUN(cmocka_unit_test(nothing_is_due_at_once), cmocka_unit_test(a_pass_comes_in_time),
-    cmocka_unit_test(only_what_waits_presses), cmocka_unit_test(who_grows_gives_back_what_is_idle),
-    cmocka_unit_test(growth_spares_huge_pages), cmocka_unit_test(growth_makes_room_in_small_steps),
-    cmocka_unit_test(bitmaps_go_back))
+    cmocka_unit_test(a_pass_ends_where_a_fork_begins), cmocka_unit_test(only_what_waits_presses),
+    cmocka_unit_test(who_grows_gives_back_what_is_idle), cmocka_unit_test(growth_spares_huge_pages),
+    cmocka_unit_test(growth_makes_room_in_small_steps), cmocka_unit_test(bitmaps_go_back))
