@@ -241,6 +241,7 @@ void hz3_cache_after_fork(bool whole)
     hz3_thread_lose_visitor(self);
     if (hz3_registry && (hz3_registry->next || hz3_registry->thread != self)) forget_others(self, whole);
     hz3_handoff_after_fork(whole);
+    hz3_owner_stash_after_fork();
     self->state = state;
     self->has_to_answer = state == HZ3_THREAD_JOINED; /* not now: a child of few calls ends as its only thread */
     /* Counts anew: other threads may have been about to join, or to change their part of the budget. */

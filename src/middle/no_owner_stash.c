@@ -57,4 +57,6 @@ size_t hz3_owner_stash_waiting(void)
     return 0;
 }
 
+void hz3_owner_stash_after_fork(void) {}
+
 const struct hz3_place hz3_stash_places[] = {HZ3_PLACES_END};

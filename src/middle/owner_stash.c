@@ -102,6 +102,16 @@ static unsigned count(unsigned owner, unsigned cls)
     return hz3_stack_count(&stashes[owner].bin[cls].stack);
 }
 
+void hz3_owner_stash_after_fork(void)
+{
+    for (unsigned owner = 0; owner < owners(); owner++) {
+        size_t bytes = 0;
+        if (!hz3_get(stashes[owner].in_flight)) continue; /* a child of few calls reads few pages */
+        for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) bytes += booked(cls, count(owner, cls));
+        if (bytes != hz3_get(stashes[owner].in_flight)) hz3_set(stashes[owner].in_flight, bytes);
+    }
+}
+
 HZ3_INLINE bool push(unsigned owner, unsigned cls, struct hz3_stack_chain chain)
 {
     unsigned max = hz3_min(HZ3_S44_STASH_MAX_OBJS / hz3_class_info[cls].load, (unsigned)HZ3_STACK_MAX);

@@ -31,6 +31,8 @@ size_t hz3_owner_stash_objects(unsigned cls);
 size_t hz3_owner_stash_in_flight(unsigned owner);
 size_t hz3_owner_stash_waiting(void);
 
+/* In the child of a fork: counts anew what waits, as another thread may have been about to count what it moved. */
+void hz3_owner_stash_after_fork(void);
 /* For fork.  These bins have no lock; lane classic's do. */
 HZ3_INLINE void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
 {

@@ -2,12 +2,15 @@
  * that would exceed the bounds changes nothing. */
 #include "unit.h"
 
+#include "base/layout.h"
 #include "base/sizeclass.h"
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 
 #include <stdlib.h>
 #include <unistd.h>
+
+extern const struct hz3_place hz3_stash_places[];
 
 enum { OWNER = 3, MANY = 600 };
 static unsigned cls;
@@ -155,6 +158,24 @@ static void what_lies_untouched_goes_home(void **state)
     assert_int_equal(hz3_owner_stash_waiting(), 0);
 }
 
+/* As if another thread had been about to count what it took when the parent forked. */
+static void a_forked_child_counts_anew(void **state)
+{
+    (void)state;
+    static void *found[50];
+    size_t *counted = (size_t *)(hz3_stash_places[0].at + OWNER * hz3_stash_places[0].size); /* its first field */
+    take(50);
+    push(0, 25);
+    push(25, 25);
+    size_t bytes = *counted;
+    assert_int_equal(bytes, 2 * hz3_class_size(cls) * hz3_class_info[cls].load); /* of two magazines */
+    *counted += HZ3_KIB(600);
+    hz3_owner_stash_after_fork();
+    assert_int_equal(*counted, bytes);
+    assert_same(found, pop_all(found), 50);
+    assert_int_equal(*counted, 0);
+}
+
 static void without_a_stash_all_is_refused(void **state)
 {
     (void)state;
@@ -177,6 +198,7 @@ int main(void)
         cmocka_unit_test(refused_is_unchanged),
         cmocka_unit_test(a_bin_that_is_full_refuses),
         cmocka_unit_test(what_lies_untouched_goes_home),
+        cmocka_unit_test(a_forked_child_counts_anew),
     };
     hz3_ensure_started();
     hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if every heap had had threads */
