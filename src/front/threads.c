@@ -188,7 +188,7 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
         self->state = HZ3_THREAD_NEW; /* there may be memory the next time */
         return;
     }
-    hz3_sandbox_join();
+    hz3_sandbox_join(false);
     clockid_t clock;
     struct hz3_heap *heap = hz3_heap_join();
     hz3_lock(&hz3_threads_lock);

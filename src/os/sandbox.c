@@ -44,9 +44,9 @@ void hz3_sandbox_refused(uint32_t filter)
         hz3_sandbox_set(false);
 }
 
-void hz3_sandbox_join(void)
+void hz3_sandbox_join(bool made_by_free)
 {
-    if (hz3_get(hz3_sandbox) == HZ3_SANDBOX_NONE) joined_free = true;
+    if (made_by_free || hz3_get(hz3_sandbox) == HZ3_SANDBOX_NONE) joined_free = true;
 }
 
 void hz3_sandbox_set(bool is_bound)

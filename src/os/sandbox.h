@@ -17,6 +17,7 @@ bool hz3_sandbox_binds_child(void);
 uint32_t hz3_sandbox_enter(bool all_threads);
 /* The system refused that filter.  If it is the only one that came, nobody is bound. */
 void hz3_sandbox_refused(uint32_t filter);
-void hz3_sandbox_join(void); /* by a thread that joins */
+/* By a thread that joins, or begins.  made_by_free: a thread that is not bound made it. */
+void hz3_sandbox_join(bool made_by_free);
 /* In the child of a fork; hz3_os.pid is the child's by then.  bound: hz3_sandboxed() before it was. */
 void hz3_sandbox_set(bool bound);

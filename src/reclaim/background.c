@@ -94,6 +94,7 @@ static void work(void)
 static void *background(void *unused)
 {
     sigset_t signals = program_signals;
+    hz3_sandbox_join(true);
     hz3_os_become_worker();
     do {
         work();

@@ -130,6 +130,31 @@ static void close_stderr(void *unused)
     CHECK(hz3_sandboxed());
 }
 
+static void *be_made(void *made_by_free)
+{
+    hz3_sandbox_join(made_by_free);
+    return hz3_sandboxed() ? made_by_free : NULL;
+}
+
+static void bind_one_thread(void *unused)
+{
+    void *bound = &bound;
+    hz3_sandbox_join(false);
+    hz3_sandbox_enter(false);
+    CHECK(pthread_join(start_thread(be_made, &bound), &bound) == 0 && !bound);
+    CHECK(hz3_sandboxed());
+    hz3_sandbox_enter(true);
+    bound = NULL;
+    CHECK(pthread_join(start_thread(be_made, &bound), &bound) == 0 && bound);
+    (void)unused;
+}
+
+static void who_was_made_by_a_free_thread_is_free(void **state)
+{
+    (void)state;
+    expect_success(in_child(bind_one_thread, NULL), 10);
+}
+
 static void stderr_is_reached_while_it_can_be(void **state)
 {
     (void)state;
@@ -178,4 +203,5 @@ RUN(cmocka_unit_test(without_a_vdso_the_kernel_tells_the_time),
     cmocka_unit_test(without_a_loader_its_part_of_libc_is_known),
     cmocka_unit_test(where_no_page_goes_back_the_price_is_a_usual_one),
     cmocka_unit_test(without_getrandom_libc_s_words_serve), IN_FOLDER(texts_are_appended_whole_or_it_is_said_why),
-    cmocka_unit_test(stderr_is_reached_while_it_can_be), cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))
+    cmocka_unit_test(who_was_made_by_a_free_thread_is_free), cmocka_unit_test(stderr_is_reached_while_it_can_be),
+    cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))
