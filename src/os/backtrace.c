@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <sys/uio.h>
 #include <unwind.h>
 
@@ -19,6 +20,12 @@ static __typeof__(_Unwind_GetCFA) *top_of;
 static _Unwind_Reason_Code do_nothing(struct _Unwind_Context *context, void *unused)
 {
     return (void)context, (void)unused, _URC_END_OF_STACK;
+}
+
+bool hz3_os_loader_is_busy(void)
+{
+    const struct r_debug *loader = dlsym(RTLD_DEFAULT, "_r_debug"); /* of glibc */
+    return loader && loader->r_state != RT_CONSISTENT;
 }
 
 void hz3_os_stack_start(void)

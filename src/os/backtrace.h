@@ -11,6 +11,8 @@ struct hz3_calls {
     uintptr_t slots[HZ3_CALLS_MAX];
 };
 
+/* Whether some thread, maybe this one, is adding or removing libraries: glibc's dlopen ends the process then. */
+bool hz3_os_loader_is_busy(void);
 /* Finds the unwinder, which may allocate and load a library; once, before the first hz3_os_stack. */
 void hz3_os_stack_start(void);
 /* Fills in `now`.  The unwinder finds the addresses, but for those that this thread's stack of before, unless NULL,

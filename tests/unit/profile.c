@@ -8,6 +8,8 @@
 #include "watch/profile.h"
 #include "watch/sample.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,12 +197,34 @@ static void without_room_for_its_tables_there_is_none(void **state)
     expect_success(in_child(want_in_vain, (void *)RLIMIT_DATA), 10);
 }
 
+/* glibc's dlopen, which finds the unwinder, may end the process then. */
+static void want_while_libraries_come(void *unused)
+{
+    (void)unused;
+    struct r_debug *loader = dlsym(RTLD_DEFAULT, "_r_debug");
+    if (!loader) return;
+    loader->r_state = RT_ADD;
+    hz3_set(hz3_profile_wanted, 4096);
+    hz3_profile_set(4096);
+    CHECK(hz3_sample_rate() == 0 && hz3_get(hz3_profile_wanted) == 4096);
+    loader->r_state = RT_CONSISTENT;
+    hz3_free(hz3_malloc(100000));
+    CHECK(hz3_sample_rate() == 4096);
+}
+
+static void it_begins_when_the_loader_is_done(void **state)
+{
+    (void)state;
+    expect_success(in_child(want_while_libraries_come, NULL), 10);
+}
+
 #define PROFILED(test) cmocka_unit_test_setup_teardown(test, begin, finish)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_room_for_its_tables_there_is_none),
+        cmocka_unit_test(it_begins_when_the_loader_is_done),
         PROFILED(a_free_is_told_with_its_allocation),
         PROFILED(another_thread_s_free_is_told_as_such),
         PROFILED(sizes_and_ways_of_all_kinds_are_seen),
