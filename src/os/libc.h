@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* glibc has this since 2.32: whether no second thread was ever started. */
 extern char __libc_single_threaded __attribute__((weak));
@@ -60,6 +61,13 @@ static inline bool hz3_libc_owner_died(const pthread_mutex_t *mutex)
     (void)mutex;
     return false;
 #endif
+}
+
+/* What an error number means, by glibc (2.32 and later) without a translation, for which it would allocate. */
+extern const char *strerrordesc_np(int error) __attribute__((weak));
+static inline const char *hz3_libc_describe(int error)
+{
+    return &strerrordesc_np ? strerrordesc_np(error) : strerror(error);
 }
 
 #ifndef RTLD_DEEPBIND

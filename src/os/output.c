@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/print.h"
+#include "os/libc.h"
 #include "os/sandbox.h"
 #include "os/write_signals.h"
 
@@ -15,7 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT_FD_MIN = 100 }; /* since some programs expect certain low numbers */
+enum {
+    KEPT_FD_MIN = 100, /* since some programs expect certain low numbers */
+    READER_MS = 1000,  /* is waited for, where a pipe that may not block is full */
+};
 
 /* kept_fd: a copy of stderr, or STDERR_FILENO; kept: the file it is open on. */
 static HZ3_ATOMIC(int) kept_fd = STDERR_FILENO;
@@ -63,9 +67,14 @@ int hz3_os_open_to_write(const char *path, int how)
 bool hz3_os_write(int fd, const void *bytes, size_t length)
 {
     const char *text = bytes;
+    int waited = 0;
     while (length) {
         ssize_t written = write(fd, text, length);
         if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN && waited++ < READER_MS) {
+            hz3_os_sleep(1);
+            continue;
+        }
         if (written <= 0) return false;
         text += written;
         length -= (size_t)written;
@@ -109,10 +118,8 @@ void hz3_os_ignored(const char *what, long error)
     char buf[512];
     struct hz3_text text = {buf, sizeof buf, 0};
     if (!hz3_os_verbose) return;
-    int saved = errno;
-    errno = (int)-error;
-    hz3_print(&text, error < 0 ? "hz3: %s is ignored: %m\n" : "hz3: %s is ignored: it makes no sense\n", what);
-    errno = saved;
+    const char *why = error < 0 ? hz3_libc_describe((int)-error) : "it makes no sense";
+    hz3_print(&text, "hz3: %s is ignored: %s\n", what, why);
     if (text.length >= sizeof buf) buf[sizeof buf - 2] = '\n';
     hz3_os_stderr(buf, hz3_min(text.length, sizeof buf - 1));
 }
@@ -126,15 +133,18 @@ static void write_line(bool may, int fd, const char *text, size_t length)
     if (may) hz3_write_signals_unblock(&before);
 }
 
+/* A write is a point of cancellation: the thread would end there, maybe inside malloc. */
 void hz3_os_stderr(const char *text, size_t length)
 {
-    int saved = errno;
+    int saved = errno, cancel;
     bool may = !hz3_sandboxed();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     write_line(may, may ? stderr_now() : STDERR_FILENO, text, length);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
-/* A write is a point of cancellation: the thread would end there, and the process would go on. */
+/* Else the thread would be cancelled there, and the process would go on. */
 HZ3_NORETURN void hz3_end_saying(const char *line, size_t length)
 {
     int cancel;

@@ -130,6 +130,37 @@ static void close_stderr(void *unused)
     CHECK(hz3_sandboxed());
 }
 
+static void *read_late(void *from)
+{
+    char some[4096];
+    ssize_t got = 0, last = 0;
+    sleep_for(0.1);
+    for (int fd = *(int *)from; (got = read(fd, some, sizeof some)) > 0; last = got) continue;
+    CHECK(last >= 4 && !memcmp(some + last - 4, "last", 4));
+    return from;
+}
+
+/* Programs whose event loop has made stderr one that does not block. */
+static void fill_stderr(void *unused)
+{
+    int ends[2];
+    static const char some[4096];
+    (void)unused;
+    CHECK(pipe(ends) == 0 && fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    while (write(STDERR_FILENO, some, sizeof some) > 0) continue;
+    CHECK(errno == EAGAIN);
+    pthread_t reader = start_thread(read_late, &ends[0]);
+    hz3_os_stderr("last", 4);
+    CHECK(errno == EAGAIN && close(ends[1]) == 0 && close(STDERR_FILENO) == 0);
+    join_thread(reader);
+}
+
+static void a_reader_that_is_behind_is_waited_for(void **state)
+{
+    (void)state;
+    expect_success(in_child(fill_stderr, NULL), 10);
+}
+
 static void *be_made(void *made_by_free)
 {
     hz3_sandbox_join(made_by_free);
@@ -203,5 +234,5 @@ RUN(cmocka_unit_test(without_a_vdso_the_kernel_tells_the_time),
     cmocka_unit_test(without_a_loader_its_part_of_libc_is_known),
     cmocka_unit_test(where_no_page_goes_back_the_price_is_a_usual_one),
     cmocka_unit_test(without_getrandom_libc_s_words_serve), IN_FOLDER(texts_are_appended_whole_or_it_is_said_why),
-    cmocka_unit_test(who_was_made_by_a_free_thread_is_free), cmocka_unit_test(stderr_is_reached_while_it_can_be),
-    cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))
+    cmocka_unit_test(a_reader_that_is_behind_is_waited_for), cmocka_unit_test(who_was_made_by_a_free_thread_is_free),
+    cmocka_unit_test(stderr_is_reached_while_it_can_be), cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))
