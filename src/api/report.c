@@ -3,6 +3,7 @@
 
 #include "api/options.h"
 #include "back/gauges.h"
+#include "os/gate.h"
 #include "os/libc.h"
 #include "os/os.h"
 #include "os/sandbox.h"
@@ -297,7 +298,8 @@ static void report_last(void)
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the thread would leave exit half-way */
     flush_stdout();
-    if (hz3_options.STATS) write_stats(place_of_stats(), explains());
+    bool inside = hz3_gate_is_inside(); /* a signal handler calls exit, and this thread may hold what is counted */
+    if (hz3_options.STATS && !inside) write_stats(place_of_stats(), explains());
     if (profiles && hz3_sandboxed())
         hz3_os_stderr(bound, sizeof bound - 1);
     else if (profiles)

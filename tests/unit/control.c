@@ -5,6 +5,8 @@
 #include "api/options.h"
 #include "back/limits.h"
 #include "base/sizeclass.h"
+#include "front/threads.h"
+#include "os/gate.h"
 #include "support.h"
 
 #include <errno.h>
@@ -70,6 +72,29 @@ static void limits_are_those_that_were_set(void **state)
     assert_int_equal(set("HZ3_SOFT_LIMIT", 0), 0);
     assert_int_equal(hz3_get(hz3_pages_soft_limit), SIZE_MAX);
     assert_int_equal(set("HZ3_SOFT_LIMIT", limit), 0);
+}
+
+/* With HZ3_VERBOSE=1, which says what results, too. */
+static void it_reads_what_was_asked_for(void **state)
+{
+    (void)state;
+    const char *asked = getenv("HZ3_SOFT_LIMIT");
+    assert_int_equal(get("HZ3_SOFT_LIMIT"), asked ? strtoul(asked, NULL, 10) : HZ3_OPTION_AUTO);
+}
+
+static void exit_inside(void *unused)
+{
+    (void)unused;
+    hz3_gate_enter();
+    hz3_lock(&hz3_threads_lock);
+    exit(0);
+}
+
+/* As a signal handler would that interrupts malloc; with HZ3_STATS=1, whose count needs that lock, too. */
+static void exit_waits_for_nobody(void **state)
+{
+    (void)state;
+    expect_success(in_child(exit_inside, NULL), 10);
 }
 
 static void expect_bytes(size_t *allocated, size_t *freed, size_t more_allocated, size_t more_freed)
@@ -289,7 +314,8 @@ static void a_profile_has_one_length_whatever_fits(void **state)
     hz3_free(p);
 }
 
-RUN(cmocka_unit_test(what_has_another_type_is_refused), cmocka_unit_test(the_value_before_comes_with_the_new_one),
+RUN(cmocka_unit_test(it_reads_what_was_asked_for), cmocka_unit_test(exit_waits_for_nobody),
+    cmocka_unit_test(what_has_another_type_is_refused), cmocka_unit_test(the_value_before_comes_with_the_new_one),
     cmocka_unit_test(limits_are_those_that_were_set), cmocka_unit_test(a_thread_counts_what_it_allocates_and_frees),
     cmocka_unit_test(the_difference_is_exact), cmocka_unit_test(what_was_sampled_is_freed_whole),
     cmocka_unit_test(a_large_block_is_freed_whole), cmocka_unit_test(a_block_of_a_heap_does_not_count),
