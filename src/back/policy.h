@@ -16,7 +16,8 @@ enum {
      * may be wanted again; a thread looks what growth calls for twice in such a share of what is in use. */
     HZ3_POLICY_STEPS = 64,
     /* A pass that gives back less than an eighth of what waits was in vain.  Each byte that was taken since a pass at
-     * once has eight more wait for the next. */
+     * once has eight more wait for the next.  Where less than an eighth of what is resident is live, that is the last of
+     * what a program with one thread has. */
     HZ3_POLICY_WORTH = 8,
     /* Less than this share of the soft limit is not worth a pass at once. */
     HZ3_POLICY_LIMIT_SHARE = 32,

@@ -66,12 +66,11 @@ static void give(void)
     hz3_reclaim_retire_all();
     /* Of free spans only whole huge pages go: each wave would break those at its ends.  But nobody else gives back
      * what lies beside the last of what the program has. */
-    bool last = live() + hz3_get(hz3_large_bytes) < mapped() / HZ3_POLICY_SHARE;
+    bool last = live() + hz3_get(hz3_large_bytes) < hz3_pages_resident() / HZ3_POLICY_WORTH;
     size_t idle = hz3_gauge(HZ3_GAUGE_IDLE), gaps = runs_are_idle() ? hz3_reclaim_purge_all_runs(true) : 0;
     hollow = hz3_max(hollow, gaps);
     size_t spans = hz3_reclaim_purge_all_spans(last), again = hz3_min(spans, hollow);
     hollow -= again;
-    hz3_gauge_add(HZ3_GAUGE_PURGED, -again); /* they were counted with the gaps */
     hz3_rent_charge(HZ3_RENT_AT_ONCE, hz3_max(hz3_min(gaps, idle) + spans - again, LEAST));
     size_t waits = hz3_reclaim_waiting();
     hz3_set(seen, waits);
