@@ -25,12 +25,12 @@ void *hz3_no_memory(void)
     return NULL;
 }
 
-static void *large_inside(size_t size, size_t alignment, bool zero)
+static void *large_inside(size_t size, size_t alignment)
 {
     hz3_reclaim_tick();
-    void *p = hz3_large_alloc(size, alignment, zero);
+    void *p = hz3_large_alloc(size, alignment, false);
     if (unlikely(!p) && hz3_reclaim_search(size + alignment)) {
-        p = hz3_large_alloc(size, alignment, zero);
+        p = hz3_large_alloc(size, alignment, false);
         if (!p) hz3_reclaim_search_failed();
     }
     if (!p) return hz3_no_memory();
@@ -45,8 +45,9 @@ static void *large_of(size_t size, size_t alignment, bool zero)
         if (reserve) return reserve;
         hz3_gate_enter_at_last();
     }
-    void *p = large_inside(size, alignment, zero);
+    void *p = large_inside(size, alignment);
     hz3_gate_leave();
+    if (p && zero) hz3_large_zero(p, size); /* outside, since no fork is to wait for it */
     return p;
 }
 

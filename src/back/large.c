@@ -123,11 +123,17 @@ static void clear(struct hz3_span *span, size_t size)
     purge_or_clear(from, end);
 }
 
+void hz3_large_zero(void *p, size_t size)
+{
+    struct hz3_span *span = hz3_span_at(p);
+    if (!span->zeroed) clear(span, size);
+}
+
 void *hz3_large_alloc(size_t size, size_t alignment, bool zero)
 {
     struct hz3_span *span = new_block(size, alignment);
     if (!span) return NULL;
-    if (zero && !span->zeroed) clear(span, size);
+    if (zero) hz3_large_zero((void *)span->start, size);
     return (void *)span->start;
 }
 
