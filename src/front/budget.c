@@ -81,8 +81,11 @@ HZ3_RACY void hz3_budget_lend(struct hz3_thread *thread)
         thread->asleep = 0;
     else if (thread->asleep < HZ3_ASLEEP_EMPTIED - 1)
         thread->asleep++;
-    size_t before = hz3_get(thread->lent), now = sleeps ? unused_bytes(thread) : before;
-    if (thread->asleep == HZ3_ASLEEP_EMPTIED) now = thread->reserved; /* all but an object of each class */
+    size_t before = hz3_get(thread->lent), now = before;
+    if (thread->asleep == HZ3_ASLEEP_EMPTIED)
+        now = thread->reserved; /* all but an object of each class */
+    else if (sleeps)
+        now = unused_bytes(thread);
     if (now != before && hz3_cas(thread->lent, &before, now, memory_order_relaxed, memory_order_relaxed))
         hz3_budget_give(thread->entry, (intptr_t)(now - before));
 }
