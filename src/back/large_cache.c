@@ -110,6 +110,7 @@ static size_t trim(uint32_t age, size_t keep, bool break_huge_pages)
 {
     size_t purged = 0;
     for (unsigned i = 0; i < shard_count() * SLOTS && hz3_gauge(HZ3_GAUGE_LARGE_CACHED) > keep; i++) {
+        if (hz3_purge_is_cut(age)) break;
         struct shard *shard = &shards[i / SLOTS];
         struct slot *slot = &shard->slots[i % SLOTS];
         hz3_lock(&shard->lock);

@@ -9,7 +9,6 @@
 #include "back/rent.h"
 #include "back/states.h"
 #include "back/vma_edges.h"
-#include "os/gate.h"
 
 enum {
     CUT_MIN = 32,   /* granules; the least that is cut off a long span to be purged */
@@ -212,7 +211,7 @@ static size_t purge_oldest(uint32_t age, size_t keep, size_t left, bool break_hu
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
     size_t purged = 0;
-    while (left && !(age && !hz3_gate_is_open())) { /* what is old will be old after the fork, too */
+    while (left && !hz3_purge_is_cut(age)) {
         hz3_lock(&hz3_pages_lock);
         struct hz3_span *span = hz3_gauge(HZ3_GAUGE_DIRTY) > keep ? take_oldest(age, now, left) : NULL;
         hz3_unlock(&hz3_pages_lock);
@@ -227,7 +226,7 @@ size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages)
 {
     /* A span that cannot be purged is filed again, so look at no more bytes than there were. */
     size_t purged = purge_oldest(age, keep, hz3_gauge(HZ3_GAUGE_DIRTY), break_huge_pages);
-    if (age) hz3_holes_make(age);
+    if (age && !hz3_purge_is_cut(age)) hz3_holes_make(age);
     return purged;
 }
 

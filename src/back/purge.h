@@ -4,6 +4,13 @@
 
 #include "back/page_map.h"
 #include "back/policy.h"
+#include "os/gate.h"
+
+/* Whether a pass by age is to end here, since a fork waits for it.  What is old will be old after the fork, too. */
+HZ3_INLINE bool hz3_purge_is_cut(uint32_t age)
+{
+    return age && !hz3_gate_is_open();
+}
 
 /* Frees an allocated span that nobody used for `age` ms, and purges it at once; returns the bytes purged. */
 size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pages);
@@ -12,7 +19,8 @@ size_t hz3_pages_discard(struct hz3_span *span, uint32_t age, bool break_huge_pa
 bool hz3_pages_zero(uintptr_t start, size_t bytes);
 
 /* Purges spans that have been dirty for at least `age` ms, oldest first, until at most `keep` dirty bytes are left.
- * Returns the bytes purged.  Unless `age` is 0, large spans that have been clean for as long are unmapped. */
+ * Returns the bytes purged.  Unless `age` is 0, large spans that have been clean for as long are unmapped, and all ends
+ * where a fork begins. */
 size_t hz3_pages_purge(uint32_t age, size_t keep, bool break_huge_pages);
 
 /* Called after huge pages were broken.  If that gave much back, asks the system not to make them whole again, and

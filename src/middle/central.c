@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "base/layout.h"
 #include "base/sizeclass.h"
-#include "os/gate.h"
 
 enum { BUCKETS = 8, UNLISTED = BUCKETS };
 
@@ -272,8 +271,8 @@ size_t hz3_central_purge_some(unsigned cls, uint32_t age, size_t *left, bool bre
     struct hz3_span *run;
     unsigned idle;
     uint32_t now = (uint32_t)hz3_os_now_ms(); /* runs that age later are left to the next pass: this one has to end */
-    size_t purged = 0, counted = 0;           /* once: what an earlier purge left empty goes in vain */
-    while (*left && !(age && !hz3_gate_is_open()) && (run = claim_idle(central, now, age, &idle))) {
+    size_t purged = 0, counted = 0;           /* without what an earlier purge had emptied */
+    while (*left && !hz3_purge_is_cut(age) && (run = claim_idle(central, now, age, &idle))) {
         *left -= hz3_min(*left, hz3_span_bytes(run));
         unsigned live = hz3_get(run->live);
         size_t bytes = hz3_run_purge(run, break_huge_pages), freed = idle * hz3_class_size(cls);

@@ -39,8 +39,8 @@ void hz3_gate_give_up_slot(void);
 /* Gives up the slot of a thread that no longer exists, even if it ended inside. */
 void hz3_gate_clear_slot(uint32_t slot);
 
-/* Whether no thread forks, as far as this one has seen: for work that needs no lock, but had better wait for the fork.
- */
+/* Whether no thread forks, as far as this one has seen: for work that needs no lock, but had better wait for the fork,
+ * and for long work inside, which ends early (back/purge.h). */
 HZ3_INLINE bool hz3_gate_is_open(void)
 {
     return !hz3_get(hz3_gate_closed);

@@ -64,8 +64,10 @@ static int make_pass(bool all, int no_progress)
     hz3_lock(&hz3_reclaim_lock);
     size_t bytes = hz3_reclaim_whole(all, no_progress > HZ3_PASSES_PER_DECAY);
     hz3_unlock(&hz3_reclaim_lock);
+    bool cut = !hz3_gate_is_open(); /* by a fork */
     hz3_gate_leave();
-    return hz3_reclaim_made_no_progress(bytes, 1) ? no_progress + 1 : 0;
+    if (!hz3_reclaim_made_no_progress(bytes, 1)) return 0;
+    return no_progress + !cut;
 }
 
 /* It stays as long as threads hold much, since none of them tells when it goes to sleep. */

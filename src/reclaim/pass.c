@@ -12,11 +12,12 @@
 #include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "os/gate.h"
 
 enum {
     /* A thread that makes no slow call for so long sleeps; an active one seldom takes so long. */
     SLEEP_MS = HZ3_POLICY_LATER_MS / 4,
-    EMPTIED_AT_ONCE = 64, /* sleepers, by the background thread */
+    EMPTIED_A_LOOK = 64, /* sleepers, by the background thread */
 };
 
 struct hz3_lock hz3_reclaim_lock;
@@ -124,6 +125,7 @@ void hz3_reclaim_slice(uint32_t slice)
     const uint32_t decay = HZ3_PASSES_PER_DECAY * HZ3_PASS_SLICES;
     bool break_huge_pages = no_progress >= decay && hz3_reclaim_waiting() >= HZ3_POLICY_STEP;
     size_t bytes = pass(hz3_get(hz3_pages_decay), slice % HZ3_PASS_SLICES, HZ3_PASS_SLICES, break_huge_pages);
+    if (!hz3_gate_is_open()) return; /* a fork cut it short */
     bool worth = !hz3_reclaim_made_no_progress(bytes, HZ3_PASS_SLICES) && !break_huge_pages;
     no_progress = worth || no_progress + 1 == decay + HZ3_PASS_SLICES ? 0 : no_progress + 1;
 }
@@ -131,7 +133,7 @@ void hz3_reclaim_slice(uint32_t slice)
 size_t hz3_reclaim_whole(bool all, bool break_huge_pages)
 {
     all |= hz3_reclaim_over_limit();
-    hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
+    hz3_reclaim_look_after_sleepers(EMPTIED_A_LOOK);
     no_progress = 0;
     return pass(all ? 0 : hz3_get(hz3_pages_decay), 0, 1, all || break_huge_pages);
 }

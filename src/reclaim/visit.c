@@ -10,7 +10,7 @@
 
 enum {
     PASS_MAX_MS = 1800 * 1000, /* `due` must not be an hour ahead, for hz3_ms_passed */
-    EMPTIED_AT_ONCE = 4,       /* sleepers, by a thread of the program */
+    EMPTIED_A_LOOK = 4,        /* sleepers, by a thread of the program */
 };
 
 static HZ3_ATOMIC(uint32_t) due, turn; /* when the next slice is due, in wrapping ms; how many slices there were */
@@ -37,7 +37,7 @@ uint32_t hz3_reclaim_tick(void)
         slices = hz3_min(slices, (uint32_t)HZ3_PASS_SLICES);
         if (slices) hz3_set(due, now + slice_ms);
         hz3_set(turn, first + slices);
-        hz3_reclaim_look_after_sleepers(EMPTIED_AT_ONCE);
+        hz3_reclaim_look_after_sleepers(EMPTIED_A_LOOK);
         if (over_limit) hz3_reclaim_run(true);
         for (uint32_t i = 0; i < slices && !over_limit && !hz3_reclaim_in_background(); i++)
             hz3_reclaim_slice(first + i);

@@ -54,7 +54,7 @@ static void a_pass_ends_where_a_fork_begins(void **state)
     hz3_cache_flush();
     hz3_transfer_trim(cls, true);
     hz3_pages_free(hz3_pages_alloc(64, 1, HZ3_SPAN_LARGE));
-    hz3_os_sleep(5);
+    hz3_os_sleep(20); /* two ticks of a coarse clock */
     hz3_gate_close();
     assert_int_equal(hz3_pages_purge(1, 0, true) + hz3_central_purge(cls, 1, true), 0);
     hz3_gate_open();

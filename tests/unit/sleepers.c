@@ -107,6 +107,35 @@ static void who_slept_twice_is_emptied_twice(void **state)
     hz3_cache_clear_handoffs(0, 1, true);
 }
 
+enum { NINE = 9 };
+static pthread_barrier_t all_sleep;
+
+static void *earn_and_sleep(void *unused)
+{
+    earn(hz3_class_of(512));
+    pthread_barrier_wait(&all_sleep);
+    pthread_barrier_wait(&all_sleep);
+    return unused;
+}
+
+static void one_call_comes_to_all_who_sleep(void **state)
+{
+    (void)state;
+    pthread_t threads[NINE];
+    if (!hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    hz3_cache_budgets(PLENTY, PLENTY);
+    assert_int_equal(pthread_barrier_init(&all_sleep, NULL, NINE + 1), 0);
+    for (int i = 0; i < NINE; i++) threads[i] = start_thread(earn_and_sleep, NULL);
+    pthread_barrier_wait(&all_sleep);
+    for (int looks_at = 0; looks_at < 4; looks_at++) hz3_cache_lend();
+    assert_true(hz3_cache_objects(hz3_class_of(512)) > NINE);
+    hz3_cache_empty_sleepers(64);
+    assert_true(hz3_cache_objects(hz3_class_of(512)) <= NINE);
+    pthread_barrier_wait(&all_sleep);
+    for (int i = 0; i < NINE; i++) join_thread(threads[i]);
+    hz3_cache_clear_handoffs(0, 1, true);
+}
+
 /* A full magazine that was emptied whole has no room: it is full and empty at once, as the stub is. */
 static void a_magazine_without_room_goes_on(void **state)
 {
@@ -285,6 +314,7 @@ static void what_a_filter_might_forbid_one_thread_others_may_do(void **state)
 }
 
 RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_slept_twice_is_emptied_twice),
+    cmocka_unit_test(one_call_comes_to_all_who_sleep),
     cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
