@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "base/print.h"
 #include "front/heap.h"
+#include "os/libc.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -337,5 +338,6 @@ void hz3_options_report(void)
 void hz3_options_warn_of_file(const char *what, const struct hz3_file *file)
 {
     char path[HZ3_PATH_BYTES];
-    line("hz3: warning: cannot write %s to %s: %m\n", what, hz3_options_path(file, path), "", "");
+    const char *why = hz3_libc_describe(errno);
+    line("hz3: warning: cannot write %s to %s: %s\n", what, hz3_options_path(file, path), why, "");
 }

@@ -67,7 +67,8 @@ static inline bool hz3_libc_owner_died(const pthread_mutex_t *mutex)
 extern const char *strerrordesc_np(int error) __attribute__((weak));
 static inline const char *hz3_libc_describe(int error)
 {
-    return &strerrordesc_np ? strerrordesc_np(error) : strerror(error);
+    const char *known = &strerrordesc_np ? strerrordesc_np(error) : NULL;
+    return known ? known : strerror(error);
 }
 
 #ifndef RTLD_DEEPBIND

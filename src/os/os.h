@@ -129,7 +129,7 @@ bool hz3_os_may_pass(long error);
  * hz3 does without. */
 extern bool hz3_os_verbose;
 void hz3_os_ignored(const char *what, long error);
-/* A thread that is hz3_sandboxed makes no call but write, to descriptor 2. */
+/* A thread that is hz3_sandboxed makes no call but write, to descriptor 2, and a futex to wait for a reader. */
 void hz3_os_stderr(const char *text, size_t length);
 /* Opens the file, and makes it if need be; how: O_APPEND or O_TRUNC.  A FIFO that nobody reads is refused, not waited
  * for. -1: errno says why.  Only where the program may open files. */

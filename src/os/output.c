@@ -18,7 +18,7 @@
 
 enum {
     KEPT_FD_MIN = 100, /* since some programs expect certain low numbers */
-    READER_MS = 1000,  /* is waited for, where a pipe that may not block is full */
+    READER_MS = 1000,  /* is waited for, where a pipe that may not block is full; once */
 };
 
 /* kept_fd: a copy of stderr, or STDERR_FILENO; kept: the file it is open on. */
@@ -64,18 +64,27 @@ int hz3_os_open_to_write(const char *path, int how)
     return fd;
 }
 
+static HZ3_ATOMIC(bool) nobody_reads; /* a wait was in vain, and nothing could be written since */
+
+static bool wait_for_reader(uint64_t *until)
+{
+    uint64_t now = hz3_os_now_ms();
+    if (!*until) *until = now + READER_MS;
+    if (hz3_get(nobody_reads)) return false;
+    if (now >= *until) return hz3_set(nobody_reads, true), false;
+    return hz3_os_sleep(1), true;
+}
+
 bool hz3_os_write(int fd, const void *bytes, size_t length)
 {
     const char *text = bytes;
-    int waited = 0;
+    uint64_t until = 0;
     while (length) {
         ssize_t written = write(fd, text, length);
         if (written < 0 && errno == EINTR) continue;
-        if (written < 0 && errno == EAGAIN && waited++ < READER_MS) {
-            hz3_os_sleep(1);
-            continue;
-        }
+        if (written < 0 && errno == EAGAIN && wait_for_reader(&until)) continue;
         if (written <= 0) return false;
+        hz3_set(nobody_reads, false);
         text += written;
         length -= (size_t)written;
     }

@@ -134,7 +134,7 @@ static void *read_late(void *from)
 {
     char some[4096];
     ssize_t got = 0, last = 0;
-    sleep_for(0.1);
+    sleep_for(0.02);
     for (int fd = *(int *)from; (got = read(fd, some, sizeof some)) > 0; last = got) continue;
     CHECK(last >= 4 && !memcmp(some + last - 4, "last", 4));
     return from;
