@@ -295,11 +295,14 @@ static void write_last_profile(void)
 static void report_last(void)
 {
     static const char bound[] = "hz3: warning: no heap profile: the program's seccomp filter may forbid to write one\n";
+    static const char inside[] = "hz3: warning: no statistics: a signal handler called exit inside malloc or free\n";
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the thread would leave exit half-way */
     flush_stdout();
-    bool inside = hz3_gate_is_inside(); /* a signal handler calls exit, and this thread may hold what is counted */
-    if (hz3_options.STATS && !inside) write_stats(place_of_stats(), explains());
+    if (hz3_options.STATS && hz3_gate_is_inside()) /* which may hold locks */
+        hz3_os_stderr(inside, sizeof inside - 1);
+    else if (hz3_options.STATS)
+        write_stats(place_of_stats(), explains());
     if (profiles && hz3_sandboxed())
         hz3_os_stderr(bound, sizeof bound - 1);
     else if (profiles)

@@ -90,7 +90,7 @@ static void exit_inside(void *unused)
     exit(0);
 }
 
-/* As a signal handler would that interrupts malloc; with HZ3_STATS=1, whose count needs that lock, too. */
+/* As a signal handler that interrupts malloc does.  Only with HZ3_STATS=1 does exit need that lock. */
 static void exit_waits_for_nobody(void **state)
 {
     (void)state;
