@@ -24,7 +24,10 @@ static _Unwind_Reason_Code do_nothing(struct _Unwind_Context *context, void *unu
 
 bool hz3_os_loader_is_busy(void)
 {
-    const struct r_debug *loader = dlsym(RTLD_DEFAULT, "_r_debug"); /* of glibc */
+    static const struct r_debug *loader;
+    static bool known;
+    if (!known) loader = dlsym(RTLD_DEFAULT, "_r_debug"); /* of glibc */
+    known = true;
     return loader && loader->r_state != RT_CONSISTENT;
 }
 

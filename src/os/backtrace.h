@@ -11,7 +11,7 @@ struct hz3_calls {
     uintptr_t slots[HZ3_CALLS_MAX];
 };
 
-/* Whether some thread, maybe this one, is adding or removing libraries: glibc's dlopen ends the process then. */
+/* Whether this thread is adding or removing libraries: glibc's dlopen may end the process then.  One thread at a time. */
 bool hz3_os_loader_is_busy(void);
 /* Finds the unwinder, which may allocate and load a library; once, before the first hz3_os_stack. */
 void hz3_os_stack_start(void);

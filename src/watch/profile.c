@@ -54,26 +54,26 @@ static bool make_tables(void)
     return true;
 }
 
-void hz3_profile_set(size_t rate)
+static void set(size_t rate, bool may)
 {
-    int saved = errno;
-    if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread is here; or this one is, and allocates */
-    /* The unwinder is a file, which a program that has locked itself in may not open, and the loader, if it calls, not
-     * yet: then the next call sets what is wanted. */
-    bool first = rate && !tables, may = first && !hz3_sandboxed();
-    if (may && hz3_os_loader_is_busy()) {
-        hz3_unlock(&hz3_profile_setting);
-        errno = saved;
-        return;
-    }
     hz3_sample_pause();
-    if (first && !(may && make_tables())) {
+    if (rate && !tables && !(may && make_tables())) {
         rate = 0;
         hz3_set(hz3_profile_wanted, 0);
     }
     if (rate) hz3_set(hz3_profile_rate, rate);
     hz3_sample_start(HZ3_SAMPLE_PROFILE, rate);
     hz3_sample_go_on();
+}
+
+void hz3_profile_set(size_t rate)
+{
+    int saved = errno;
+    if (!hz3_trylock(&hz3_profile_setting)) return; /* another thread is here; or this one is, and allocates */
+    /* The unwinder is a file, which a program that has locked itself in may not open, and the loader, if it calls, not
+     * yet: then the next call sets what is wanted. */
+    bool may = !hz3_sandboxed();
+    if (!(rate && !tables && may && hz3_os_loader_is_busy())) set(rate, may);
     hz3_unlock(&hz3_profile_setting);
     errno = saved;
 }

@@ -202,7 +202,6 @@ static void want_while_libraries_come(void *unused)
 {
     (void)unused;
     struct r_debug *loader = dlsym(RTLD_DEFAULT, "_r_debug");
-    if (!loader) return;
     loader->r_state = RT_ADD;
     hz3_set(hz3_profile_wanted, 4096);
     hz3_profile_set(4096);
@@ -215,6 +214,7 @@ static void want_while_libraries_come(void *unused)
 static void it_begins_when_the_loader_is_done(void **state)
 {
     (void)state;
+    if (!dlsym(RTLD_DEFAULT, "_r_debug")) skip();
     expect_success(in_child(want_while_libraries_come, NULL), 10);
 }
 
