@@ -102,18 +102,18 @@ def conduct(
             for cell in run.plan.timed():
                 run.extend(cell, plan.blocks)
 
-        def measure_all(end: float = math.inf) -> None:
+        def measure_all(last: float = math.inf) -> None:
             with show.Watch(run) as watch:
 
                 def progress(round_: samples.Round, arm: str) -> None:
-                    if time.monotonic() > end:
+                    if time.monotonic() > last:
                         raise until.TimeIsUp
                     watch(round_, arm)
 
                 session.run(run, taker, progress)
 
         try:
-            measure_all(end)
+            measure_all(math.inf if run.more else end)
             void_if_lost(run)
             if budget and not run.void:
                 show.left_open(adder(plan)(run, measure_all, min(budget, end - time.monotonic())))

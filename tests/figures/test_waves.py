@@ -20,8 +20,8 @@ def valgrind():
 
 @functools.cache
 def collected(library, n, size, waves, order, folder):
-    """The instructions of a process that makes so many waves of n objects.  Without passes, which come with time: valgrind
-    takes fifty times as long, and more beside other tests."""
+    """The instructions of a process that makes so many waves of n objects.  Memory stays, so no
+    pass gives any back: passes come with time, and valgrind takes fifty times as long, more beside other tests."""
     counts = folder / f"{n}-{size}-{waves}-{order}"
     command = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", ROOT / "out/bench_waves", "1",
                str(n * waves), str(n), str(size), "--order", order]
