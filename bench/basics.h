@@ -20,6 +20,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void bench_die(con
 {
     va_list args;
     va_start(args, format);
+    flockfile(stderr); /* for good: of several threads that die, one says why */
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
