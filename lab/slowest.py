@@ -16,11 +16,12 @@ CALLS = ("malloc", "free")
 
 
 def against(comparison: Comparison, peer: str) -> dict[tuple[str, str], Ratio]:
-    """How long LANE's slowest thousandth of calls take, times the peer's, in each test and for each call."""
+    """How long LANE's slowest thousandth of calls take, times the peer's, in each test and for each call.  A test that
+    was sound once has no interval, and is left out: the mean would have none, and be said to be no difference."""
     found = {}
     for cell, call in ((cell, call) for cell in comparison.timed for call in CALLS):
         of = pairs(comparison.run, cell, f"{call}_p999_ns", LANE, peer)
-        if of is not None:
+        if of is not None and len(of[0]) > 1:
             found[cell, call] = ratio(of[0], of[1], MIDDLE)
     return found
 

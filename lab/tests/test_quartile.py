@@ -10,7 +10,7 @@ from synthetic import MACHINE
 from lab import LabError, headline, planning, precise, programs, quartile, slowest, versus
 from lab.comparison import Comparison
 from lab.plan import Arm, Cell, Plan
-from lab.samples import Samples
+from lab.samples import Round, Samples
 
 
 def disturbed(chance, count, times=1.0):
@@ -144,4 +144,7 @@ def test_the_slowest_calls_are_told_beside_the_best_peer_and_glibc():
     said = slowest.said(Comparison(run))
     assert "takes 80 % less time than glibc's and 29 % less time than good's, the best of the others." in said
     assert said.count("\n- 2.0 times as much time for ") == 2 and "malloc where one thread does everything" in said
+    for block in range(1, 5):
+        run.spoilt.add((Round("ab", block, "2"), 0))
+    assert "takes 90 % less time than glibc's and 75 % less time than good's" in slowest.said(Comparison(run))
     assert slowest.said(Comparison(Programs(0.1).run)) == ""
