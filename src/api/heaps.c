@@ -44,10 +44,10 @@ HZ3_API void hz3_heap_destroy(hz3_heap_t *heap)
 /* ---- allocation ---- */
 
 /* cls 0: a large block. */
-static void *take(struct hz3_zone *zone, unsigned cls, size_t size, size_t alignment, bool zero)
+static void *take(struct hz3_zone *zone, unsigned cls, size_t size, size_t alignment)
 {
     size_t grown = 0;
-    void *p = cls ? hz3_zone_take(zone, cls, &grown) : hz3_zone_large_alloc(zone, hz3_sealed(size), alignment, zero);
+    void *p = cls ? hz3_zone_take(zone, cls, &grown) : hz3_zone_large_alloc(zone, hz3_sealed(size), alignment);
     if (p && !cls) grown = hz3_large_fresh(p);
     if (grown) hz3_reclaim_grew(grown);
     return p;
@@ -62,12 +62,15 @@ static void *alloc(struct hz3_zone *zone, size_t size, size_t alignment, bool ze
     if (!cls && hz3_pages_exceed_memory(size)) return hz3_no_memory();
     hz3_gate_enter_at_last();
     if (!cls) hz3_reclaim_tick();
-    void *p = take(zone, cls, size, alignment, zero);
-    if (unlikely(!p) && hz3_reclaim_search(size + alignment) && !(p = take(zone, cls, size, alignment, zero)))
+    void *p = take(zone, cls, size, alignment);
+    if (unlikely(!p) && hz3_reclaim_search(size + alignment) && !(p = take(zone, cls, size, alignment)))
         hz3_reclaim_search_failed();
     hz3_gate_leave();
     if (unlikely(!p)) return hz3_no_memory();
-    if (!cls) return hz3_seal(p, HZ3_CLASS_LARGE, size);
+    if (!cls) {
+        if (zero) hz3_large_zero(p, hz3_sealed(size));
+        return hz3_seal(p, HZ3_CLASS_LARGE, size);
+    }
     hz3_hand_out(p, cls, size);
     return zero ? memset(p, 0, size) : p;
 }

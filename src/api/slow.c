@@ -28,9 +28,9 @@ void *hz3_no_memory(void)
 static void *large_inside(size_t size, size_t alignment)
 {
     hz3_reclaim_tick();
-    void *p = hz3_large_alloc(size, alignment, false);
+    void *p = hz3_large_alloc(size, alignment);
     if (unlikely(!p) && hz3_reclaim_search(size + alignment)) {
-        p = hz3_large_alloc(size, alignment, false);
+        p = hz3_large_alloc(size, alignment);
         if (!p) hz3_reclaim_search_failed();
     }
     if (!p) return hz3_no_memory();
@@ -47,7 +47,7 @@ static void *large_of(size_t size, size_t alignment, bool zero)
     }
     void *p = large_inside(size, alignment);
     hz3_gate_leave();
-    if (p && zero) hz3_large_zero(p, size); /* outside, since no fork is to wait for it */
+    if (p && zero) hz3_large_zero(p, size); /* outside the gate */
     return p;
 }
 

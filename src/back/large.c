@@ -129,12 +129,10 @@ void hz3_large_zero(void *p, size_t size)
     if (!span->zeroed) clear(span, size);
 }
 
-void *hz3_large_alloc(size_t size, size_t alignment, bool zero)
+void *hz3_large_alloc(size_t size, size_t alignment)
 {
     struct hz3_span *span = new_block(size, alignment);
-    if (!span) return NULL;
-    if (zero) hz3_large_zero((void *)span->start, size);
-    return (void *)span->start;
+    return span ? (void *)span->start : NULL;
 }
 
 size_t hz3_large_fresh(const void *p)

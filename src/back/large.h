@@ -7,11 +7,12 @@
 /* The largest block: a span's granules are counted in 31 bits. */
 #define HZ3_LARGE_MAX ((size_t)INT32_MAX << HZ3_GRANULE_SHIFT)
 
-/* Returns a block whose address is a multiple of `alignment`, a power of two. zero: the block reads as zero. */
-void *hz3_large_alloc(size_t size, size_t alignment, bool zero); /* or NULL */
-/* Makes a new block, of which that was not asked, read as zero.  Needs no lock, and takes long where much was written. */
+/* Returns a block whose address is a multiple of `alignment`, a power of two; or NULL. */
+void *hz3_large_alloc(size_t size, size_t alignment);
+/* Makes a new block read as zero.  Needs no lock, and takes long if much of its pages was written: no fork waits for it
+ * outside the gate. */
 void hz3_large_zero(void *p, size_t size);
-void hz3_large_free(void *p);                                    /* p is the start of a live block */
+void hz3_large_free(void *p); /* p is the start of a live block */
 size_t hz3_large_usable(const void *p);
 /* The bytes of the block's span if its pages were fresh when it was made, else 0. */
 size_t hz3_large_fresh(const void *p);

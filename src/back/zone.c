@@ -137,9 +137,9 @@ static void retire(struct hz3_zone *zone, void *p)
     if (goes) hz3_pages_enforce_limits();
 }
 
-void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment, bool zero)
+void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment)
 {
-    void *p = hz3_large_alloc(size, alignment, zero);
+    void *p = hz3_large_alloc(size, alignment);
     if (p) adopt_block(zone, p);
     return p;
 }

@@ -26,7 +26,7 @@ void hz3_zone_end(struct hz3_zone *zone);
  * some. */
 void *hz3_zone_take(struct hz3_zone *zone, unsigned cls, size_t *grown);
 /* As hz3_large_alloc. */
-void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment, bool zero);
+void *hz3_zone_large_alloc(struct hz3_zone *zone, size_t size, size_t alignment);
 /* Frees a live large block of the zone, or an object that is marked as freed. */
 void hz3_zone_free(struct hz3_zone *zone, void *p, unsigned cls);
 /* hz3_large_realloc of any large block; that of a zone stays in its zone. */

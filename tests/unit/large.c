@@ -13,7 +13,7 @@ static void usable_is_the_size_in_whole_pages(void **state)
     size_t sizes[] = {1, 65537, HZ3_MIB(1), HZ3_MIB(1) + 1, HZ3_MIB(3) - 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t before = hz3_get(hz3_large_bytes);
-        char *p = hz3_large_alloc(sizes[i], 1, false);
+        char *p = hz3_large_alloc(sizes[i], 1);
         size_t usable = hz3_large_usable(p);
         assert_int_equal(usable, (sizes[i] + hz3_os.page - 1) / hz3_os.page * hz3_os.page);
         assert_int_equal(hz3_get(hz3_large_bytes), before + usable);
@@ -28,7 +28,7 @@ static void every_alignment_is_kept(void **state)
 {
     (void)state;
     for (size_t alignment = 1; alignment <= HZ3_MIB(64); alignment *= 2) {
-        char *p = hz3_large_alloc(70000, alignment, false);
+        char *p = hz3_large_alloc(70000, alignment);
         assert_non_null(p);
         assert_int_equal((uintptr_t)p % alignment, 0);
         hz3_large_free(p);
@@ -50,10 +50,11 @@ static void zeroed_blocks_are_zero_where_others_wrote(void **state)
     hz3_set(hz3_pages_dirty_max, HZ3_MIB(4));
     size_t sizes[] = {70000, HZ3_MIB(2), HZ3_MIB(8) + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        char *p = hz3_large_alloc(sizes[i], 1, false);
+        char *p = hz3_large_alloc(sizes[i], 1);
         memset(p, 0xff, hz3_large_usable(p));
         hz3_large_free(p);
-        p = hz3_large_alloc(sizes[i], 1, true);
+        p = hz3_large_alloc(sizes[i], 1);
+        hz3_large_zero(p, sizes[i]);
         assert_is_zero(p, sizes[i]);
         hz3_large_free(p);
         hz3_large_cache_trim(0, true);
@@ -65,9 +66,10 @@ static void what_is_too_large_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
     size_t before = hz3_get(hz3_large_bytes);
-    assert_null(hz3_large_alloc(PTRDIFF_MAX, 1, false));
-    assert_null(hz3_large_alloc(HZ3_MIB(1), (size_t)1 << 62, false));
-    char *p = hz3_large_alloc(HZ3_MIB(1), 1, true);
+    assert_null(hz3_large_alloc(PTRDIFF_MAX, 1));
+    assert_null(hz3_large_alloc(HZ3_MIB(1), (size_t)1 << 62));
+    char *p = hz3_large_alloc(HZ3_MIB(1), 1);
+    hz3_large_zero(p, HZ3_MIB(1));
     assert_null(hz3_large_realloc(p, PTRDIFF_MAX));
     assert_is_zero(p, HZ3_MIB(1));
     assert_int_equal(hz3_large_usable(p), HZ3_MIB(1));
@@ -90,14 +92,14 @@ static void resizing_keeps_what_is_in_both(void **state)
     (void)state;
     size_t sizes[] = {70000, 300000, HZ3_MIB(2), HZ3_MIB(40), HZ3_MIB(3), 70000, HZ3_MIB(1) + 1};
     size_t before = hz3_get(hz3_large_bytes), n = sizeof sizes / sizeof *sizes;
-    char *p = hz3_large_alloc(sizes[0], 1, false);
+    char *p = hz3_large_alloc(sizes[0], 1);
     fill(p, 0, sizes[0]);
     for (size_t i = 1; i < n; i++) {
-        char *in_the_way = hz3_large_alloc(HZ3_GRANULE, 1, false);
+        char *in_the_way = hz3_large_alloc(HZ3_GRANULE, 1);
         char *new = hz3_large_realloc(p, sizes[i]);
         if (!new) { /* p is unchanged, and the caller has to copy */
             assert_filled(p, 0, sizes[i - 1]);
-            assert_non_null(new = hz3_large_alloc(sizes[i], 1, false));
+            assert_non_null(new = hz3_large_alloc(sizes[i], 1));
             memcpy(new, p, hz3_min(sizes[i - 1], sizes[i]));
             hz3_large_free(p);
         }
@@ -116,7 +118,7 @@ static void a_smaller_block_stays_where_it_is_and_gives_the_rest_back(void **sta
 {
     (void)state;
     hz3_large_cache_trim(0, true);
-    char *p = hz3_large_alloc(HZ3_MIB(4), 1, false);
+    char *p = hz3_large_alloc(HZ3_MIB(4), 1);
     assert_ptr_equal(hz3_large_realloc(p, HZ3_MIB(1)), p);
     assert_int_equal(hz3_large_usable(p), HZ3_MIB(1));
     assert_false(hz3_large_covers(p + HZ3_MIB(2)));
@@ -126,7 +128,7 @@ static void a_smaller_block_stays_where_it_is_and_gives_the_rest_back(void **sta
 static void what_is_said_of_a_pointer(void **state)
 {
     (void)state;
-    char *p = hz3_large_alloc(HZ3_MIB(1), 1, false);
+    char *p = hz3_large_alloc(HZ3_MIB(1), 1);
     assert_int_equal(hz3_class_at(p), HZ3_CLASS_LARGE);
     assert_true(hz3_large_is_block(p) && hz3_large_is_live(p));
     assert_false(hz3_large_is_block(p + 16));

@@ -143,7 +143,7 @@ static void growth_makes_room_in_small_steps(void **state)
     hz3_rent_forgive(HZ3_RENT_GROWTH);
     size_t step = hz3_max(hz3_gauge(HZ3_GAUGE_USED) / 128, (size_t)HZ3_GRANULE);
     hz3_thread.cache.grown = 0;
-    hz3_large_free(hz3_large_alloc(HZ3_MIB(4), 1, false));
+    hz3_large_free(hz3_large_alloc(HZ3_MIB(4), 1));
     assert_true(step >= HZ3_GRANULE && step < HZ3_KIB(512));
     hz3_reclaim_grew(step / 2);
     assert_int_equal(hz3_gauge(HZ3_GAUGE_LARGE_CACHED), HZ3_MIB(4));
