@@ -111,18 +111,15 @@ __attribute__((constructor(101))) static void constructed(void)
     hz3_ensure_started();
     hz3_os_libc_started();
     if (!options_read && hz3_options_load()) apply_options();
-    size_t soft_limit = hz3_options.SOFT_LIMIT;
     if (hz3_options.VERBOSE) { /* which prints the resulting limit */
         hz3_os_verbose = true;
         hz3_os_bytes_allowed(RLIMIT_AS); /* it was asked for when nothing could be said of it */
         hz3_gate_enter_at_last();
         hz3_learn();
         hz3_gate_leave();
-        hz3_options.SOFT_LIMIT = hz3_get(hz3_pages_soft_limit);
     }
     if (hz3_options.FOREIGN_FREE == HZ3_FOREIGN_LIBC) hz3_foreign_start();
     hz3_options_report();
-    hz3_options.SOFT_LIMIT = soft_limit;
     hz3_reclaim_allow_background(hz3_options.BACKGROUND);
     hz3_report_start();
     if (hz3_options.GUARD && hz3_guard_start()) hz3_sample_start(HZ3_SAMPLE_GUARD, hz3_options.GUARD);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "api/options.h"
 
+#include "back/limits.h"
 #include "base/number.h"
 #include "base/print.h"
 #include "front/heap.h"
@@ -289,9 +290,10 @@ static const char *effective(const struct option *option, char *buf, size_t size
     if (kind == &report && *option->value & HZ3_STATS_EXPLAIN) return "explain";
     if (kind == &file) return hz3_options.profile_file.path;
     if (kind == &dump) return *option->value ? chosen(option) : "none";
-    if (*option->value == SIZE_MAX) return "none";
-    if (!kind->units && !kind->parse) return kind->words[*option->value];
-    hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", *option->value);
+    size_t value = option->value == &hz3_options.SOFT_LIMIT ? hz3_get(hz3_pages_soft_limit) : *option->value;
+    if (value == SIZE_MAX) return "none";
+    if (!kind->units && !kind->parse) return kind->words[value];
+    hz3_print(&(struct hz3_text){buf, size, 0}, "%zu", value);
     return buf;
 }
 
