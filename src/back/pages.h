@@ -15,7 +15,8 @@ struct hz3_span *hz3_pages_alloc_dirty(size_t granules, size_t align_granules);
 /* Returns a clean span, or NULL. Does not purge to make room, since the caller will not touch the span. */
 struct hz3_span *hz3_pages_alloc_untouched(size_t granules);
 void hz3_pages_free(struct hz3_span *span);
-/* The same for a caller that holds a lock: hz3_pages_enforce_limits, which may purge much, is to follow when that is released. */
+/* The same for a caller that holds a lock.  When that is released hz3_pages_enforce_limits is to follow, which may
+ * purge much. */
 void hz3_pages_give_up(struct hz3_span *span);
 /* Unmaps an allocated span for good, and ends its window for all that is mapped later. */
 void hz3_pages_leave(struct hz3_span *span);

@@ -2,7 +2,6 @@
  * The figure is the CPU time in seconds, or the most MiB that were resident. */
 #include <stdlib.h>
 #include <string.h>
-
 #include <sys/prctl.h>
 
 #include "figure.h"
@@ -12,7 +11,8 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 5);
     bool cpu = strcmp(argv[1], "cpu") == 0;
-    CHECK(cpu || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0); /* else the huge page around what is written is resident */
+    CHECK(cpu ||
+          prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0); /* else the huge page around what is written is resident */
     size_t size = MIB(strtoul(argv[2], NULL, 10)), step = 4096 * strtoul(argv[4], NULL, 10), most = 0;
     for (unsigned long left = strtoul(argv[3], NULL, 10); left; left--) {
         char *block = calloc(1, size);
