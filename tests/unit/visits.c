@@ -76,6 +76,8 @@ static void threads_that_run_are_visited_in_vain_or_well(void **state)
         emptied += visit_all();
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     for (uintptr_t i = 0; i < THREADS; i++) join_thread(threads[i]);
+    for (unsigned size = 0; size < SIZES; size++)
+        if (shared[size]) give(shared[size], hz3_class_of(size_of[size]));
     assert_true(emptied > LEAST_VISITS);
 }
 
