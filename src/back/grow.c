@@ -39,7 +39,11 @@ static size_t step_of(const struct hz3_window *window, size_t at, size_t granule
 
 static void learn_in_time(size_t granules)
 {
-    if (hz3_grown + (granules << HZ3_GRANULE_SHIFT) > HZ3_LEARN_FROM) hz3_learn_locked();
+    size_t after = hz3_grown + (granules << HZ3_GRANULE_SHIFT);
+    if (after > HZ3_LEARN_FROM)
+        hz3_learn_locked(true);
+    else if (hz3_grown < HZ3_LEARN_HUGE_PAGES_FROM && after >= HZ3_LEARN_HUGE_PAGES_FROM)
+        hz3_learn_locked(false);
 }
 
 static int64_t grow_by(struct hz3_window *window, size_t step)
@@ -48,11 +52,10 @@ static int64_t grow_by(struct hz3_window *window, size_t step)
     int64_t first = hz3_arena_extend(window, step);
     if (first < 0) return first;
     uintptr_t start = window->base + ((uintptr_t)first << HZ3_GRANULE_SHIFT);
-    hz3_grown += step << HZ3_GRANULE_SHIFT;
     hz3_small_pages_grew(start, step << HZ3_GRANULE_SHIFT);
-    if (hz3_grown <= HZ3_LEARN_FROM) hz3_small_pages_refuse();
     hz3_huge_pages_advise(window, start, step << HZ3_GRANULE_SHIFT);
     hz3_spans_file(window, (size_t)first, step, HZ3_SPAN_CLEAN, (uint32_t)hz3_os_now_ms());
+    hz3_grown += step << HZ3_GRANULE_SHIFT;
     return first;
 }
 

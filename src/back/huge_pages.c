@@ -20,13 +20,6 @@ void hz3_small_pages_grew(uintptr_t start, size_t bytes)
     hz3_add(hz3_small_pages_bytes, bytes);
 }
 
-void hz3_small_pages_refuse(void)
-{
-    size_t bytes = hz3_get(hz3_small_pages_bytes);
-    if (bytes < HZ3_MIB(2) || hz3_get(hz3_pages_are_locked)) return;
-    hz3_os_huge_pages(hz3_get(hz3_small_pages_start), bytes, false);
-}
-
 void hz3_huge_pages_advise(const struct hz3_window *window, uintptr_t start, size_t bytes)
 {
     if (hz3_get(hz3_pages_are_locked)) return;

@@ -51,9 +51,6 @@ HZ3_INLINE bool hz3_heap_is_small(void)
 bool hz3_small_pages_go_on(uintptr_t start, size_t bytes);
 /* Called for each step of growth, under the page pool's lock, before it is advised. */
 void hz3_small_pages_grew(uintptr_t start, size_t bytes);
-/* Asks for no huge pages in what there is of them if that is a whole one: in a process so small that the system's files
- * were not read (see learn.h).  Where huge pages are made unasked, khugepaged would make one of the few that it has. */
-void hz3_small_pages_refuse(void);
 /* Repeats our advice for a range that was just mapped, or moved here: the system does not know it yet.  Without advice
  * it would make huge pages among those that are to stay small.  Locked memory gets no advice: it has its pages already,
  * and would become a mapping apart. */

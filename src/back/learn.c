@@ -66,20 +66,28 @@ void hz3_learn_again(uint32_t now)
     hz3_unlock(&hz3_learn_lock);
 }
 
+static void read_huge_pages(void)
+{
+    hz3_os_learn_huge_pages(hz3_huge_pages);
+    hz3_states_advise();
+    hz3_arena_advise();
+}
+
 static void read_all(void)
 {
     if (hz3_get(have_read) || !hz3_os_learn() || (hz3_get(soft_limit_by_group) && !read_group())) return;
     hz3_set(have_read, true);
-    hz3_os_learn_huge_pages(hz3_huge_pages);
-    hz3_states_advise();
-    hz3_arena_advise();
+    read_huge_pages();
     if (hz3_get(limited_by_group)) read_charge();
 }
 
-void hz3_learn_locked(void)
+void hz3_learn_locked(bool all)
 {
     if (hz3_get(have_read) || hz3_sandboxed() || !hz3_trylock(&hz3_learn_lock)) return;
-    read_all();
+    if (all)
+        read_all();
+    else
+        read_huge_pages();
     hz3_unlock(&hz3_learn_lock);
 }
 
@@ -97,7 +105,7 @@ bool hz3_learn(void)
 {
     if (hz3_get(have_read)) return true;
     if (!hz3_trylock(&hz3_pages_lock)) return false;
-    hz3_learn_locked();
+    hz3_learn_locked(true);
     hz3_unlock(&hz3_pages_lock);
     return true;
 }

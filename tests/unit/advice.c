@@ -34,21 +34,6 @@ static bool is_advised(uintptr_t page)
     return has;
 }
 
-/* Has to be the first test, since the files are read once.  khugepaged needs one touched page to make a huge one. */
-static void they_stay_small_before_the_files_are_read(void **state)
-{
-    (void)state;
-    if (access("/sys/kernel/mm/transparent_hugepage", F_OK)) skip();
-    struct hz3_span *one = hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE);
-    assert_false(is_advised(one->start)); /* no huge page has room here */
-    struct hz3_span *span = hz3_pages_alloc(HZ3_MIB(2) >> HZ3_GRANULE_SHIFT, 1, HZ3_SPAN_LARGE);
-    assert_true(hz3_small_pages_bytes <= HZ3_LEARN_FROM);
-    assert_true(is_advised(one->start));
-    assert_true(is_advised(span->start + HZ3_MIB(1)));
-    hz3_pages_free(span);
-    hz3_pages_free(one);
-}
-
 /* Moves a span, and makes that fail unless `works`.  Returns the address that lost its pages. */
 static uintptr_t move(bool works)
 {
@@ -179,7 +164,7 @@ static void what_is_mapped_again_is_advised_again(void **state)
     assert_false(is_advised(hole)); /* advice would make it a mapping of its own */
 }
 
-RUN(cmocka_unit_test(they_stay_small_before_the_files_are_read), cmocka_unit_test(they_go_on_behind_the_fork_reserve),
+RUN(cmocka_unit_test(they_go_on_behind_the_fork_reserve),
     cmocka_unit_test(a_small_heap_has_small_pages), cmocka_unit_test(parts_of_huge_pages_are_counted),
     cmocka_unit_test(broken_huge_pages_stay_so), cmocka_unit_test(no_table_gets_huge_pages),
     cmocka_unit_test(what_is_mapped_again_is_advised_again))

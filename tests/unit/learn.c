@@ -1,6 +1,7 @@
 /* The system's files are read once, at growth, and not after the program gave up its right to open files. */
 #include "unit.h"
 
+#include "back/grow.h"
 #include "back/learn.h"
 #include "back/limits.h"
 #include "back/pages.h"
@@ -64,6 +65,20 @@ static void growth_reads_it(void **state)
     hz3_pages_free(span);
 }
 
+/* The other files are left for later. */
+static void a_small_process_reads_of_huge_pages(void **state)
+{
+    (void)state;
+    size_t before = hz3_grown;
+    hz3_grown = HZ3_LEARN_HUGE_PAGES_FROM - 1;
+    assert_true(hz3_grow(1));
+    hz3_grown += before;
+    assert_int_not_equal(hz3_os.huge_page, UNREAD);
+    hz3_os.huge_page = UNREAD;
+    hz3_learn();
+    assert_int_not_equal(hz3_os.huge_page, UNREAD);
+}
+
 static void an_option_comes_before_the_groups_limit(void **state)
 {
     (void)state;
@@ -118,5 +133,6 @@ static void an_option_that_is_taken_back_leaves_the_groups_limit(void **state)
 RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
     cmocka_unit_test_setup(it_is_read_later_where_no_descriptor_is_left, forget),
     cmocka_unit_test_setup(growth_reads_it, forget),
+    cmocka_unit_test_setup(a_small_process_reads_of_huge_pages, forget),
     cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget),
     cmocka_unit_test_setup(an_option_that_is_taken_back_leaves_the_groups_limit, forget))
