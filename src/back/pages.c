@@ -79,6 +79,7 @@ struct hz3_span *hz3_pages_alloc_untouched(size_t granules)
 {
     hz3_lock(&hz3_pages_lock);
     struct hz3_span *span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
+    if (!span) span = hz3_take_hole(hz3_take(HZ3_SPAN_UNMAPPED, granules, 1, HZ3_SPAN_LARGE));
     if (!span && grow_untouched(granules)) span = hz3_take(HZ3_SPAN_CLEAN, granules, 1, HZ3_SPAN_LARGE);
     hz3_unlock(&hz3_pages_lock);
     return span;

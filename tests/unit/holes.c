@@ -2,7 +2,10 @@
 #include "unit.h"
 
 #include "back/gauges.h"
+#include "back/fork_reserve.h"
+#include "back/grow.h"
 #include "back/holes.h"
+#include "back/large_cache.h"
 #include "back/pages.h"
 #include "back/purge.h"
 #include "os/os.h"
@@ -47,6 +50,31 @@ static int set_up(void **state)
         if (!hz3_pages_alloc(1, 1, HZ3_SPAN_LARGE)) return -1;
     (void)state;
     return 0;
+}
+
+/* Else a program that forks again and again, and whose threads need the reserve meanwhile, would take ever more
+ * addresses. */
+static void a_fork_reserve_is_made_of_the_last_one(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 5, MOST = 2000 };
+    if (hz3_windows[0].reserved) skip();
+    size_t grown = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        static void *blocks[MOST];
+        size_t count = 0;
+        hz3_fork_reserve_fill();
+        for (size_t half = hz3_fork_reserve_bytes() / 2; hz3_fork_reserve_bytes() >= half; count++)
+            assert_non_null(blocks[count] = hz3_fork_reserve_take(HZ3_GRANULE, 1));
+        while (count) hz3_fork_reserve_put(blocks[--count]);
+        hz3_fork_reserve_settle();
+        hz3_large_cache_trim(0, true);
+        hz3_pages_purge(0, 0, true);
+        hz3_holes_make(0);
+        if (round == 1) grown = hz3_grown;
+    }
+    assert_int_equal(hz3_grown, grown);
+    hz3_fork_reserve_empty();
 }
 
 static void what_is_large_and_idle_is_unmapped(void **state)
@@ -146,5 +174,6 @@ static void a_system_without_room_for_mappings_gets_some_back(void **state)
 RUN(cmocka_unit_test_setup(what_is_large_and_idle_is_unmapped, set_up),
     cmocka_unit_test_setup(a_hole_is_mapped_again_in_steps, set_up),
     cmocka_unit_test_setup(there_are_few_holes, set_up),
+    cmocka_unit_test_setup(a_fork_reserve_is_made_of_the_last_one, set_up),
     cmocka_unit_test_setup(a_system_without_room_for_mappings_is_asked_once, set_up),
     cmocka_unit_test_setup(a_system_without_room_for_mappings_gets_some_back, set_up))
