@@ -202,7 +202,8 @@ bool hz3_pages_move(struct hz3_span *to, struct hz3_span *from)
     }
     /* If the move makes it longer, it stays one mapping, which can be moved again.  But if `to` has pages, these are
      * worth more. */
-    size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && is_one_mapping(from) ? hz3_span_bytes(to) : bytes;
+    bool one = is_one_mapping(from); /* also waits for a sweep that took the block for live (secure/sweep.c) */
+    size_t bytes = hz3_span_bytes(from), to_bytes = to->zeroed && one ? hz3_span_bytes(to) : bytes;
     /* A move that fails may leave a hole; in a reservation anybody's mapping might come to lie there. */
     if (window_of(to)->reserved || !hz3_os_move(to->start, to_bytes, from->start, bytes)) {
         refile(to, hz3_range_renew(to)); /* some kernels have unmapped it by then */

@@ -118,6 +118,7 @@ static void put_away(struct hz3_span *span)
     hz3_lock(&hz3_pages_lock); /* first: back/fork_reserve may be about to write the span's kind */
     hz3_map_clear(span);
     hz3_pages_begin_purge(span);
+    size_t bytes = hz3_span_bytes(span);
     hz3_unlock(&hz3_pages_lock);
     bool gone = take_away(span);
     if (unlikely(!gone)) {
@@ -128,15 +129,15 @@ static void put_away(struct hz3_span *span)
         free_at_once(span);
         return;
     }
-    hz3_range_drop_edges(span->start, hz3_span_bytes(span));
+    hz3_range_drop_edges(span->start, bytes);
     hz3_lock(&hz3_pages_lock);
     make_waiting(span);
-    hz3_set(bytes_waiting, hz3_get(bytes_waiting) + hz3_span_bytes(span));
+    hz3_set(bytes_waiting, hz3_get(bytes_waiting) + bytes);
     while (count && (count == COUNT || hz3_get(bytes_waiting) > BYTES)) release_oldest();
     waiting[(first + count++) % COUNT] = span;
     hz3_pages_end_purge();
     hz3_unlock(&hz3_pages_lock);
-    hz3_gauge_add(HZ3_GAUGE_PURGED, hz3_span_bytes(span));
+    hz3_gauge_add(HZ3_GAUGE_PURGED, bytes);
 }
 
 /* Takes out the block that has been kept for longest, if that is `age` ms, or there is no room for `more` bytes. */
@@ -161,6 +162,8 @@ static bool hide(const struct hz3_span *span)
 {
     size_t bytes = hz3_span_bytes(span), used = hz3_min(hz3_round_up(hz3_sealed(span->bytes), hz3_os.page), bytes);
     if (span->granules > KEPT_GRANULES || hz3_get(hz3_pages_are_locked) || hz3_pages_near_limit()) return false;
+    hz3_lock(&hz3_pages_lock); /* a sweep that took the block for live is done with it */
+    hz3_unlock(&hz3_pages_lock);
     if (used < bytes && !hz3_range_purge(span->start + used, bytes - used)) return false;
     for (uintptr_t page = span->start; page < span->start + used; page += hz3_os.page)
         if (!hz3_seal_is_wiped((void *)page, hz3_os.page)) memset((void *)page, 0, hz3_os.page);

@@ -101,10 +101,13 @@ static struct finding look_at_run(const struct hz3_span *run)
     return found;
 }
 
+/* A block without room for its canary is one that another thread is about to seal, and behind it may be no memory. */
 static struct finding look_at_large(const void *p)
 {
     bool live = !hz3_os.parent && hz3_class_at(p) == HZ3_CLASS_LARGE && hz3_large_is_live(p);
-    bool sound = !live || hz3_seal_look(p, HZ3_CLASS_LARGE) == HZ3_SEAL_HOLDS;
+    size_t usable = live ? hz3_large_usable(p) : 0; /* once: another thread may be about to make it larger */
+    bool sealed = live && hz3_sealed(usable) <= hz3_span_bytes(hz3_span_at(p));
+    bool sound = !sealed || hz3_seal_load(p, usable) == hz3_seal_canary(p);
     return (struct finding){sound ? NULL : HZ3_SEAL_OVERRUN_LATE, p};
 }
 
