@@ -80,8 +80,8 @@ HZ3_EXTENSION HZ3_API void hz3_collect(bool force);
 /* ---- heaps that are destroyed as a whole ----
  * A heap allocates from memory of its own: runs of 64 KiB or more for each size class, and large blocks.
  * hz3_heap_destroy frees all of it, live blocks included; the time depends on the number of runs and large blocks, not
- * of objects.  A heap belongs to no thread.  Any thread may use it; each call takes the heap's lock.  A forked child
- * may use its copy.
+ * of objects (lane secure clears those, too).  A heap belongs to no thread.  Any thread may use it; each call takes the
+ * heap's lock.  A forked child may use its copy.
  *   - The hz3_heap_ functions take blocks of their own heap.  Another heap's block, or malloc's, ends the process with
  *         hz3: CALL of a block that is not of this heap: 0xPOINTER
  *     A freed block, a block of a destroyed heap, and a destroyed heap end it as a freed pointer; a block of malloc

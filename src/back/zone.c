@@ -178,6 +178,7 @@ void hz3_zone_start(struct hz3_zone *zone)
 static void end_span(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_RUN) {
+        if (HZ3_SECURE) hz3_fresh_wipe(span);
         hz3_mark_all_freed(span);
         hz3_set(span->live, 0);
         hz3_run_free(span);

@@ -62,16 +62,24 @@ bool hz3_seal_fits(const void *p, size_t size, size_t alignment)
     return hz3_seal_usable(p, cls) == size && (uintptr_t)p % hz3_max(alignment, 1) == 0;
 }
 
-/* Of a large object, pages that were never touched are left so: reading one costs no memory. */
-void hz3_seal_wipe(void *p, unsigned cls)
+/* Reading a page that was never touched costs no memory. */
+void hz3_seal_wipe_pages(void *p, size_t bytes)
 {
     enum { PIECE = 4096 };
-    size_t bytes = hz3_class_size(cls);
     for (size_t at = 0, piece; at < bytes; at += piece) {
         piece = hz3_min(bytes - at, (size_t)PIECE);
         char *from = (char *)p + at;
-        if (bytes <= HZ3_PREPARED || !hz3_seal_is_wiped(from, piece)) memset(from, 0, piece);
+        if (!hz3_seal_is_wiped(from, piece)) memset(from, 0, piece);
     }
+}
+
+void hz3_seal_wipe(void *p, unsigned cls)
+{
+    size_t bytes = hz3_class_size(cls);
+    if (bytes > HZ3_PREPARED)
+        hz3_seal_wipe_pages(p, bytes);
+    else
+        memset(p, 0, bytes);
 }
 
 bool hz3_seal_is_wiped(const void *p, size_t bytes)

@@ -143,6 +143,7 @@ HZ3_INLINE bool hz3_seal_little_is_wiped(const void *p, size_t bytes)
 
 /* For all objects.  bytes: a multiple of 16. */
 void hz3_seal_wipe(void *p, unsigned cls);
+void hz3_seal_wipe_pages(void *p, size_t bytes); /* leaves those that were never touched so */
 bool hz3_seal_is_wiped(const void *p, size_t bytes);
 
 /* ---- both ---- */

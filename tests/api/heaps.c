@@ -181,6 +181,20 @@ static void destroying_gives_back(void **state)
     assert_true(resident_bytes() + MIB(90) < full);
 }
 
+/* Lane secure clears what is freed, against leaks. */
+static void a_destroyed_heap_leaves_nothing_to_read(void **state)
+{
+    (void)state;
+    enum { OBJECTS = 16, SIZE = 60000 };
+    if (!strstr(hz3_config_string(), " lane=secure ")) skip();
+    hz3_heap_t *heap = hz3_heap_new();
+    for (int i = 0; i < OBJECTS; i++) memset(hz3_heap_malloc(heap, SIZE), 0x5a, SIZE);
+    hz3_heap_destroy(heap);
+    char *p = malloc(OBJECTS * SIZE);
+    assert_null(memchr(p, 0x5a, OBJECTS * SIZE));
+    free(p);
+}
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, SLOTS = 500, ROUNDS = 60000 };
@@ -332,6 +346,7 @@ int main(void)
         cmocka_unit_test(statistics_count_them),
         cmocka_unit_test(destroying_costs_by_run),
         cmocka_unit_test(destroying_gives_back),
+        cmocka_unit_test(a_destroyed_heap_leaves_nothing_to_read),
         cmocka_unit_test(any_thread_may_use_one),
         cmocka_unit_test(a_child_may_use_its_copy),
         cmocka_unit_test(what_cannot_be_had_is_null),
