@@ -258,21 +258,23 @@ bool hz3_os_unmap(uintptr_t at, size_t bytes)
 }
 
 /* A huge page of which a part was purged is charged whole until the system splits it.  Marking a page of it free splits
- * it at once. */
-static void split_ends(uintptr_t at, uintptr_t end, size_t huge_page)
+ * it at once.  Returns the bytes of the range that lie in such. */
+static size_t split_ends(uintptr_t at, uintptr_t end, size_t huge_page)
 {
     int saved = errno;
     uintptr_t first = hz3_round_up(at, huge_page), last = end & ~(huge_page - 1);
     if (first > at) madvise((void *)at, hz3_os.page, MADV_FREE);
     if (last >= first && end > last) madvise((void *)last, hz3_os.page, MADV_FREE);
-    hz3_add(hz3_os_broken, end - at - (last > first ? last - first : 0));
     errno = saved;
+    return end - at - (last > first ? last - first : 0);
 }
 
 bool hz3_os_purge(uintptr_t at, size_t bytes, size_t huge_page)
 {
-    if (huge_page) split_ends(at, at + bytes, huge_page);
-    return HZ3_KEEPING_ERRNO(purge_is_true() && madvise((void *)at, bytes, MADV_DONTNEED) == 0);
+    size_t broken = huge_page ? split_ends(at, at + bytes, huge_page) : 0;
+    bool purged = HZ3_KEEPING_ERRNO(purge_is_true() && madvise((void *)at, bytes, MADV_DONTNEED) == 0);
+    if (purged && broken) hz3_add(hz3_os_broken, broken);
+    return purged;
 }
 
 bool hz3_os_move(uintptr_t to, size_t to_bytes, uintptr_t from, size_t bytes)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -230,9 +231,24 @@ static void where_no_page_goes_back_the_price_is_a_usual_one(void **state)
     expect_success(in_child(refuse_to_purge, NULL), 10);
 }
 
+static void a_refused_purge_breaks_no_huge_page(void **state)
+{
+    (void)state;
+    size_t broken = hz3_get(hz3_os_broken);
+    char *page = mmap(NULL, hz3_os.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(page != MAP_FAILED && (*page = 1));
+    if (mlock(page, hz3_os.page)) skip();
+    assert_false(hz3_os_purge((uintptr_t)page, hz3_os.page, HZ3_MIB(2)));
+    assert_int_equal(hz3_get(hz3_os_broken), broken);
+    assert_int_equal(munlock(page, hz3_os.page), 0);
+    assert_true(hz3_os_purge((uintptr_t)page, hz3_os.page, HZ3_MIB(2)));
+    assert_int_equal(hz3_get(hz3_os_broken), broken + hz3_os.page);
+}
+
 RUN(cmocka_unit_test(without_a_vdso_the_kernel_tells_the_time),
     cmocka_unit_test(without_a_loader_its_part_of_libc_is_known),
     cmocka_unit_test(where_no_page_goes_back_the_price_is_a_usual_one),
-    cmocka_unit_test(without_getrandom_libc_s_words_serve), IN_FOLDER(texts_are_appended_whole_or_it_is_said_why),
-    cmocka_unit_test(a_reader_that_is_behind_is_waited_for), cmocka_unit_test(who_was_made_by_a_free_thread_is_free),
-    cmocka_unit_test(stderr_is_reached_while_it_can_be), cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))
+    cmocka_unit_test(a_refused_purge_breaks_no_huge_page), cmocka_unit_test(without_getrandom_libc_s_words_serve),
+    IN_FOLDER(texts_are_appended_whole_or_it_is_said_why), cmocka_unit_test(a_reader_that_is_behind_is_waited_for),
+    cmocka_unit_test(who_was_made_by_a_free_thread_is_free), cmocka_unit_test(stderr_is_reached_while_it_can_be),
+    cmocka_unit_test(limits_that_cannot_be_are_none_and_are_named))
