@@ -267,6 +267,21 @@ def test_installed_library(installed, folder):
     assert installed("run", "--", "sh", "-c", SHOW_PRELOAD).stdout == str(library)
 
 
+def test_the_library_of_this_processor_is_taken(installed):
+    other = installed.library("scale", "lib/aarch64-linux-gnu")
+    library = installed.library("scale", "lib/x86_64-linux-gnu")
+    with open(other, "r+b") as file:
+        file.seek(18)  # e_machine
+        file.write(b"\xff\xff")
+    assert installed("run", "--", "sh", "-c", SHOW_PRELOAD).stdout == str(library)
+
+
+def test_a_preloaded_library_that_begins_like_the_loader(tree, tmp_path):
+    other = compile_c("int nothing;", tmp_path / "ldpatch.so", "-shared", "-fPIC")
+    result = tree("run", "--", "true", env={**os.environ, "LD_PRELOAD": str(other)})
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_found_through_a_link(tree, tmp_path):
     link = tmp_path / "hz3"
     link.symlink_to(tree.hz3)
