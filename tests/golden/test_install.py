@@ -130,6 +130,18 @@ def test_find_package_has_the_shared_and_the_static_form(prefix, tmp_path):
         serves(tmp_path / "b" / f"with_{form}")
 
 
+def test_a_second_lane_is_not_found(prefix, tmp_path):
+    lanes = [lane for lane in LANES if (prefix / f"lib/cmake/hz3/hz3-{lane}-targets.cmake").exists()]
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(user C)\nfind_package(hz3 REQUIRED)\nfind_package(hz3 REQUIRED)\n"
+        "find_package(hz3 COMPONENTS fast)\nif(hz3_FOUND)\n message(STATUS \"found\")\nendif()\n")
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}"],
+                          capture_output=True, text=True)
+    assert "fast" in lanes and done.returncode == 0, done.stderr
+    assert "hz3: hz3::hz3 is here already, of another lane than fast" in " ".join(done.stderr.split())
+    assert "found" not in done.stdout
+
+
 @pytest.mark.matrix
 def test_hz3_stays_lane_scale_whatever_was_installed_last(root, tmp_path):
     prefix, user = tmp_path / "prefix", tmp_path / "user"
