@@ -55,7 +55,7 @@ class Snapshot(Process):
         if name == "smaps":
             return self._smaps
         if name == "maps":
-            return "\n".join(line for line in self._smaps.splitlines() if mapping_in(line))
+            return "\n".join(line for line in self._smaps.split("\n") if mapping_in(line))
         raise ValueError(name)
 
     def link(self, name: str) -> str:

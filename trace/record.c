@@ -58,8 +58,11 @@ static void make_head(void)
 
 static void fail(int error)
 {
+    struct hz3_write_signals before;
     state = OFF;
+    hz3_write_signals_block(&before);
     dprintf(STDERR_FILENO, "hz3: record: cannot write %s: %s; the trace ends here\n", path, strerror(error));
+    hz3_write_signals_unblock(&before);
 }
 
 /* The first process gets the name that was asked for.  The names of others also have the program and the process's

@@ -35,7 +35,13 @@ static void put_head(struct snapshot *to)
     ssize_t length = readlink("/proc/self/exe", file, sizeof file);
     hz3_print(&text, "hz3 memory 1\n%d %zu %zu\n", hz3_os.pid, hz3_os.page, (size_t)hz3_os_now_ms());
     hz3_print_name(&text, hz3_os_program(), 0);
-    hz3_print(&text, "\n%.*s\n\n", (int)hz3_max(length, (ssize_t)0), file);
+    hz3_print(&text, "\n");
+    for (ssize_t i = 0; i < length; i++) /* as maps has it */
+        if (file[i] == '\n')
+            hz3_print(&text, "\\012");
+        else
+            hz3_print(&text, "%c", file[i]);
+    hz3_print(&text, "\n\n");
     to->whole = hz3_os_write(to->file, buf, hz3_min(text.length, sizeof buf - 1));
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -324,6 +325,14 @@ ctypes.CDLL(None).malloc_stats()
 print("told", flush=True)
 input()
 """
+
+
+def test_a_line_break_in_the_name_of_the_program(preload, program, tmp_path):
+    odd = tmp_path / "a\nb"
+    shutil.copy(program("nothing", text="#include <stdlib.h>\nint main(void) { free(malloc(1)); }"), odd)
+    with subprocess.Popen([odd], env=leaves(tmp_path, preload)) as process:
+        process.wait()
+    assert row(left(tmp_path, process), "sum") > 0
 
 
 def test_a_snapshot_says_the_same_of_python(preload, tmp_path):

@@ -135,6 +135,15 @@ def test_a_trace_that_cannot_be_written_stops_nobody(calls, player, mode, why, t
         assert int(words(done)["events"]) > 10000 and "its end is missing" in done.stderr
 
 
+def test_a_trace_that_cannot_be_written_stops_nobody_whose_errors_nobody_reads(calls, tmp_path):
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run([HZ3, "record", "-o", tmp_path / "t", "--", calls, "gone", tmp_path / "t"], stdout=subprocess.PIPE,
+                          stderr=writes, text=True)
+    os.close(writes)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+
+
 @pytest.mark.parametrize("arguments, why", [
     (["--", "true"], "which file"),
     (["-o", "/nowhere/t", "--", "true"], "cannot be written"),
