@@ -32,7 +32,7 @@ class Player:
 
     def facts(self, say: Say) -> Json:
         """The facts about the trace.  The player's warnings are passed on."""
-        done = subprocess.run([self.player, "--facts", self.trace], capture_output=True, text=True)
+        done = subprocess.run([self.player, "--facts", self.trace], capture_output=True, text=True, errors="replace")
         said = done.stderr.strip().removeprefix("hz3: ")
         if done.returncode:
             if said.endswith("nothing was recorded in it"):

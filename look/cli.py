@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from look import LookError, stats
-from look.process import Process, descendants
+from look.process import Process, descendants, numbers
 from look.snapshot import Snapshot
 
 TRIES = 3
@@ -111,11 +111,13 @@ def show_doctor(arguments: argparse.Namespace) -> str:
 
 
 @contextmanager
-def needing(what: str, package: str) -> Iterator[None]:
+def needing(what: str, package: str, module: str) -> Iterator[None]:
     """package: its name for pip.  Debian's Python takes none from there."""
     try:
         yield
-    except ImportError:
+    except ImportError as error:
+        if (error.name or "").startswith(f"{module}."):
+            raise LookError(f"{what} needs a newer {package} than {sys.executable} has") from None
         debian = sys.prefix == "/usr" and shutil.which("apt-get")
         install = f"apt install python3-{package}" if debian else f"{sys.executable} -m pip install {package}"
         raise LookError(f"{what} needs {package}, which {sys.executable} lacks: {install}") from None
@@ -157,7 +159,7 @@ def show_profile(arguments: argparse.Namespace) -> str:
 
 
 def pprof() -> Any:
-    with needing("pprof's format", "protobuf"):
+    with needing("pprof's format", "protobuf", "google.protobuf"):
         from look import pprof
 
         return pprof
@@ -181,7 +183,7 @@ def show_flows(arguments: argparse.Namespace) -> str:
     found = profile_of(arguments.what)
     if not arguments.html:
         return flows.as_text(found)
-    with needing("a page", "jinja2"):
+    with needing("a page", "jinja2", "jinja2"):
         from look.flows_page import as_page
     page = as_page(found)
     return written(arguments.html, "a browser", lambda: Path(arguments.html).write_text(page, encoding="utf-8"))
@@ -200,28 +202,32 @@ def rate(text: str) -> tuple[str, int]:
 
 def on_hz3() -> Iterator[int]:
     """The processes that have mapped a library of hz3's name."""
-    for pid in filter(str.isdecimal, os.listdir("/proc")):
+    for pid in numbers():
         try:
             with open(f"/proc/{pid}/maps", errors="replace") as maps:
                 if re.search(r"/lib(hakozuna_)?hz3[^/\n]*\.so", maps.read()):
-                    yield int(pid)
+                    yield pid
         except OSError:
             continue
 
 
 def exporter(arguments: argparse.Namespace) -> str:
+    pids = list(dict.fromkeys(arguments.pids))
+
     def read() -> list[dict[str, Any]]:
         found = []
-        for pid in arguments.pids or sorted(on_hz3()):
+        for pid in pids or sorted(on_hz3()):
             try:
                 found.append(gather(pid, stats.read))
             except LookError:  # it ended, or may no longer be read
                 continue
         return found
 
+    if pids:
+        gather_some(pids, stats.read)
     from look import prometheus
 
-    with needing("exporter", "prometheus-client"):
+    with needing("exporter", "prometheus-client", "prometheus_client"):
         server = prometheus.server(arguments.listen, read)
     host, port = server.socket.getsockname()[:2]
     print(f"hz3: metrics at http://{f'[{host}]' if ':' in host else host}:{port}/metrics", file=sys.stderr, flush=True)

@@ -310,7 +310,10 @@ def of_program(name: str) -> list[Finding]:
 def _libraries(path: str) -> list[str]:
     """In the order in which the loader looks names up.  Paths may be relative."""
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    done = subprocess.run(["ldd", path], capture_output=True, text=True, errors="replace", check=False, env=env)
+    try:
+        done = subprocess.run(["ldd", path], capture_output=True, text=True, errors="replace", check=False, env=env)
+    except OSError as error:
+        raise LookError(f"ldd, which names a program's libraries, cannot be run: {error.strerror}") from None
     return re.findall(r"^\t(?:.* => )?(.*/.*) \(0x[0-9a-f]+\)$", done.stdout, re.M)
 
 

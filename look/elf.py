@@ -121,7 +121,7 @@ class File:
         dynamic = [s.address for s in self.segments if s.kind == DYNAMIC]
         try:
             return bool(dynamic) and Image(self._read, dynamic[0]).defines(name)
-        except struct.error:
+        except (struct.error, KeyError):
             raise ValueError("broken") from None
 
     def inside_functions(self, addresses: Iterable[int]) -> set[int]:

@@ -34,7 +34,7 @@ class Layout:
         match = CONFIG.fullmatch(process.string(config, CONFIG_MAX) + b"\0")
         if not match or rooms > ROWS_MAX:
             raise ValueError("no layout")
-        self.version, self.lane = shown(match[1].decode("ascii", "replace")), shown(match[2].decode("ascii", "replace"))
+        self.version, self.lane = _said(match[1]), _said(match[2])
         self.flags = {
             name: int(value)
             for name, value in re.findall(r" (HZ3_\w+)=(\d{1,9})\b", match[3].decode("ascii", "replace"))
@@ -93,6 +93,10 @@ class Layout:
         return self.process.read(self.places[name][0], self.places[name][1] * count)
 
 
+def _said(found: bytes) -> str:
+    return shown(found.decode("ascii", "replace"))
+
+
 def _config(data: bytes) -> re.Match[bytes] | None:
     """The first config string in data.  Only a few candidates are tried."""
     at = -1
@@ -121,7 +125,7 @@ def in_file(path: str) -> str:
     with open(path, "rb") as file:
         data = file.read()
     found = _config(data) if MAGIC in data else None
-    return f"hz3 {shown(found[1].decode())}, lane {shown(found[2].decode())}" if found else ""
+    return f"hz3 {_said(found[1])}, lane {_said(found[2])}" if found else ""
 
 
 def find(process: Process, everywhere: bool = True) -> Layout:
@@ -142,6 +146,6 @@ def find(process: Process, everywhere: bool = True) -> Layout:
             at = data.find(MAGIC, at + 1)
         older = older or _config(data)
     if older:
-        version = shown(older[1].decode("ascii", "replace"))
+        version = _said(older[1])
         raise LookError(f"process {process.pid} has hz3 {version}, which is too old: it has no layout for readers")
     raise LookError(f"process {process.pid} ({process.name}) runs without hz3")

@@ -84,7 +84,7 @@ class _Writer:
             sample.label.add(key=self.text("age_below"), num=2**cell.age, num_unit=self.text("milliseconds"))
 
 
-def write(profile: Profile, path: str) -> None:
+def _packed(profile: Profile) -> bytes:
     """Each sample has the objects and bytes allocated, and those still live when the profile was written."""
     writer = _Writer(profile)
     made = writer.made
@@ -101,8 +101,16 @@ def write(profile: Profile, path: str) -> None:
     made.default_sample_type = writer.text("inuse_space")
     made.comment.append(writer.text(f"{profile.program} ({profile.pid})"))
     made.string_table.extend(writer.strings)
+    return gzip.compress(made.SerializeToString(), mtime=0)
+
+
+def write(profile: Profile, path: str) -> None:
+    try:
+        packed = _packed(profile)
+    except ValueError:  # what a file says may be beyond 64 bits
+        raise LookError("a number in this profile has no room in pprof's format") from None
     with open(path, "wb") as output:
-        output.write(gzip.compress(made.SerializeToString(), mtime=0))
+        output.write(packed)
 
 
 def sizes(path: str) -> Sizes:
@@ -113,7 +121,8 @@ def sizes(path: str) -> Sizes:
         text = made.string_table
         if [text[kind.type] for kind in made.sample_type] != list(TYPES):
             raise LookError(f"{path}: no heap profile of hz3")
-        files = {m.id: (text[m.filename].removesuffix(OTHER), m.memory_start - m.file_offset) for m in made.mapping}
+        names = {m.id: shown(text[m.filename]).removesuffix(OTHER) for m in made.mapping}
+        files = {m.id: (names[m.id], m.memory_start - m.file_offset) for m in made.mapping}
         files[0] = ("", 0)
         places = {of.id: (files[of.mapping_id][0], of.address - files[of.mapping_id][1]) for of in made.location}
         found: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])

@@ -48,10 +48,18 @@ def mapping_in(line: str) -> Mapping | None:
     return Mapping(start, end, head[3], offset, head[8], {}, os.makedev(major, minor), int(head[7]))
 
 
+def numbers() -> list[int]:
+    """Of all processes that can be seen."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError as error:
+        raise LookError(f"/proc cannot be read: {error.strerror}") from None
+
+
 def descendants(pid: int) -> list[int]:
     """The process and its children, theirs too, each after its parent."""
     parents: dict[int, list[int]] = {}
-    for child in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+    for child in numbers():
         with suppress(OSError, ValueError, IndexError), open(f"/proc/{child}/stat", "rb") as file:
             parents.setdefault(int(file.read().rpartition(b")")[2].split()[1]), []).append(child)
     found = [pid]
@@ -175,7 +183,7 @@ class Process:
 
     def _mappings(self, name: str) -> list[Mapping]:
         found: list[Mapping] = []
-        for line in self.text(name).splitlines():
+        for line in self.text(name).split("\n"):
             if head := mapping_in(line):
                 found.append(head)
             elif line.endswith(" kB"):

@@ -110,7 +110,7 @@ class Profile:
 def read(path: str) -> Profile:
     """Reads a file.  If its end is missing, the rest is returned."""
     try:
-        with open(path, errors="replace") as file:
+        with open(path, errors="replace", newline="\n") as file:
             text = file.read()
     except OSError as error:
         raise LookError(f"{path}: {error.strerror}") from None

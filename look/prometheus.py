@@ -58,9 +58,8 @@ def server(address: str, read: Callable[[], list[dict[str, Any]]]) -> ThreadingH
     """address: [HOST]:PORT or PORT.  Without HOST only programs on this machine can connect.  It is not started."""
     from prometheus_client import CollectorRegistry, MetricsHandler
     from prometheus_client.core import Metric
-    from prometheus_client.registry import Collector
 
-    class Processes(Collector):
+    class Processes:  # no Collector, a class that versions before 0.14 do not have
         def collect(self) -> Iterator[Metric]:
             for kind, name, meaning, samples in families(read()):
                 metric = Metric(name.removesuffix("_total"), meaning, kind)

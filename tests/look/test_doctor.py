@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from look_at import WITH_OURS, hz3, refused, resting, said
 from variants import variant
 
-from look import doctor
+from look import LookError, doctor
+from look.elf import GNU_HASH, HEADER
 from look.layout import HEAD, MAGIC
 
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
@@ -282,6 +284,33 @@ def test_what_there_is_not(tmp_path):
     assert refused("doctor", "/etc/passwd") == "hz3: /etc/passwd is not a program of 64-bit Linux\n"
     (tmp_path / "cut").write_bytes(b"\x7fELF\x02" + bytes(20))
     assert refused("doctor", tmp_path / "cut") == f"hz3: {tmp_path}/cut is not a program of 64-bit Linux\n"
+
+
+def test_an_odd_file_is_no_traceback(tmp_path):
+    """A dynamic section whose table of hashes names malloc, without symbols; and a version that is no text."""
+    wanted = 5381
+    for byte in b"malloc":
+        wanted = (wanted * 33 + byte) & 0xFFFFFFFF
+    hashes = struct.pack("<IIIIQII", 1, 1, 1, 0, 0, 1, wanted | 1)
+    dynamic = struct.pack("<QQQQ", GNU_HASH, 0x200, 0, 0)
+    segments = [(1, 4, 0, 0, 0, 0x300, 0x300, 1), (2, 4, 0x100, 0x100, 0, 32, 32, 1)]
+    image = bytearray(0x300)
+    image[:16] = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    image[16:64] = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+    image[64:64 + 112] = b"".join(HEADER.pack(*segment) for segment in segments)
+    image[0x100:0x120], image[0x200:0x200 + len(hashes)] = dynamic, hashes
+    odd = tmp_path / "odd"
+    odd.write_bytes(image)
+    odd.chmod(0o755)
+    assert "Traceback" not in hz3("doctor", odd).stderr
+    odd.write_bytes(image + MAGIC + b"hz3-config: version=\xff lane=x\0")
+    assert "Traceback" not in hz3("doctor", odd).stderr
+
+
+def test_without_ldd(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LookError, match="ldd"):
+        doctor.of_program("/bin/sh")
 
 
 def test_a_name_cannot_write_on_the_terminal(tmp_path):

@@ -47,6 +47,13 @@ def test_all_processes_on_hz3_or_those_named(preload):
             assert seen(url) == {one.pid}
 
 
+def test_named_processes_are_there_at_its_start_and_count_once(preload):
+    with resting(*RESTS, env=preload.env) as (process, _), exporter(process.pid, process.pid) as url, \
+            urllib.request.urlopen(url, timeout=20) as answer:
+        assert answer.read().count(b"\nhz3_allocated_bytes{") == 1
+    assert "no process" in refused("exporter", "--listen", "0", process.pid)
+
+
 def test_an_address_that_is_none_or_taken():
     assert refused("exporter", "--listen", "nowhere") == "hz3: --listen takes HOST:PORT, not 'nowhere'\n"
     assert refused("exporter", "--listen", "127.0.0.1:70000") == "hz3: --listen takes HOST:PORT, not '127.0.0.1:70000'\n"

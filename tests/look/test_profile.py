@@ -610,6 +610,42 @@ def test_wild_numbers_and_names_are_left_out(tmp_path, verb):
     assert refused(verb, path) == "hz3: x: a rate of -1 makes no sense\n"
 
 
+@pytest.mark.parametrize("cell, offset", [(f"{1 << 62} 1 4096 2", 0), ("1 1 4096 2", 1 << 64)])
+def test_numbers_that_pprof_has_no_room_for(tmp_path, cell, offset):
+    pytest.importorskip("google.protobuf")
+    path, head = tmp_path / "it", "hz3 heap profile 1\nrate 1\nprogram x\n"
+    path.write_text(f"{head}allocated {cell}\nstack 1 0x10\nmaps\n0-1000 r-xp {offset:x} 0:0 0 /a\n")
+    assert "no room in pprof's format" in refused("profile", path, "-o", tmp_path / "out.pb.gz")
+
+
+def test_a_name_with_a_carriage_return_is_one_line(tmp_path):
+    path = tmp_path / "it"
+    path.write_bytes(b"hz3 heap profile 1\nrate 1\nprogram x\nallocated 1 1 4096 2\nstack 1 0x10\nmaps\n"
+                     b"0-1000 r-xp 0 0:0 0 /a\rb\n")
+    assert r"a\x0db" in said("profile", path)
+
+
+def test_an_old_name_cannot_write_on_the_terminal(tmp_path):
+    pytest.importorskip("google.protobuf")
+    path, old = tmp_path / "it", tmp_path / "old.pb.gz"
+    path.write_text("hz3 heap profile 1\nrate 1\nprogram x\nallocated 1 1 4096 2\nstack 1 0x10\nmaps\n0-1000 r-xp 0 0:0 0 /abc\n")
+    said("profile", path, "-o", old)
+    old.write_bytes(gzip.compress(gzip.decompress(old.read_bytes()).replace(b"/abc", b"/a\x1bc")))
+    path.write_text("hz3 heap profile 1\nrate 1\nprogram x\nmaps\n")
+    assert r" a\x1bc+" in said("profile", path, "--base", old)
+
+
+def test_an_old_protobuf_is_said(tmp_path):
+    pytest.importorskip("google.protobuf")
+    path = tmp_path / "it"
+    path.write_text("hz3 heap profile 1\nrate 1\nprogram x\nmaps\n")
+    script = "import sys, runpy; sys.modules['google.protobuf.internal.builder'] = None; sys.argv = sys.argv[1:]; " \
+             "runpy.run_path(sys.argv[0], run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", script, ROOT / "look", "profile", path, "-o", tmp_path / "out"],
+                          capture_output=True, text=True)
+    assert done.stderr == f"hz3: pprof's format needs a newer protobuf than {sys.executable} has\n"
+
+
 def test_a_program_of_large_blocks_alone_begins_too(preload, program):
     text = '#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n' \
            'int main() { for (puts("there"), fflush(stdout);;) usleep(1000), free(malloc(100000)); }'

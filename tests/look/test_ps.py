@@ -11,8 +11,8 @@ import pytest
 from look_at import HZ3, WITH_OURS, cpu_of_children, hz3, refused, resting, said
 
 from look import LookError, process, prometheus, ps, stats
-from look.cli import gather
-from look.process import Process
+from look.cli import gather, on_hz3
+from look.process import Process, descendants, numbers
 
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 LINE = re.compile(r" *(\d+) +([\d.]+ \w+) +([\d.]+ \w+|-) +([\d.]+ \w+|-)  (\S+) *(.*)")
@@ -89,6 +89,16 @@ def test_the_largest_comes_first_and_what_cannot_be_read_says_why(preload, progr
     assert [int(LINE.fullmatch(line)[1]) for line in lines] == [large.pid, small.pid]
     for pid, line in zip((large.pid, small.pid), lines, strict=True):
         assert line.endswith(f"process {pid} is not to be read")
+
+
+def test_without_proc(monkeypatch):
+    def none(path):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "listdir", none)
+    for act in numbers, lambda: descendants(1), lambda: list(on_hz3()):
+        with pytest.raises(LookError, match="^/proc cannot be read"):
+            act()
 
 
 def test_what_ends_meanwhile_is_left_out_and_nothing_is_refused(preload):
