@@ -17,8 +17,6 @@ unsigned hz3_run_take(struct hz3_span *run, void **objects, unsigned want);
 /* In lane secure wipes and shuffles `taken` objects that the run hands out (secure/wiped_fresh.c); the last `fresh` of
  * them were never handed out.  Only the holder may call it. */
 void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned taken, unsigned fresh);
-/* In lane secure wipes all objects that were ever handed out: a run goes with those that are live. */
-void hz3_fresh_wipe(const struct hz3_span *run);
 
 /* Retires the leading objects of n that lie in `run`, at least the first one; returns how many.  Neighbours in turn, up
  * or down, go by the word of the bitmap.  Ends the process if one is no object that was handed out.  One thread at a

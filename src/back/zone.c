@@ -4,6 +4,7 @@
 #include "back/pages.h"
 #include "back/purge.h"
 #include "back/run.h"
+#include "back/run_span.h"
 #include "base/check.h"
 #include "base/sizeclass.h"
 #include HZ3_FREE_CHECK_H
@@ -178,7 +179,7 @@ void hz3_zone_start(struct hz3_zone *zone)
 static void end_span(struct hz3_span *span)
 {
     if (span->kind == HZ3_SPAN_RUN) {
-        if (HZ3_SECURE) hz3_fresh_wipe(span);
+        hz3_run_span_clear(span);
         hz3_mark_all_freed(span);
         hz3_set(span->live, 0);
         hz3_run_free(span);

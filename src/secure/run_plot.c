@@ -19,6 +19,7 @@
 #include "back/grow.h"
 #include "back/range.h"
 #include "back/vma_edges.h"
+#include "secure/seal.h"
 
 enum {
     GUARDS = 4096,
@@ -121,4 +122,9 @@ struct hz3_span *hz3_run_span_take(size_t granules)
     if (!span && !is_crowded() && hz3_grow(granules + 1)) span = take(HZ3_SPAN_CLEAN, granules);
     /* Perhaps no further mapping may be made, but the last one may grow. */
     return span ? span : hz3_take_any(granules, 1, HZ3_SPAN_RUN);
+}
+
+void hz3_run_span_clear(const struct hz3_span *run)
+{
+    hz3_seal_wipe_pages((void *)run->start, hz3_get(run->bump) * hz3_class_size(run->cls));
 }

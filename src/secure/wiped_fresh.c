@@ -46,8 +46,3 @@ void hz3_fresh_prepare(const struct hz3_span *run, void **objects, unsigned take
     prepare(run, objects + taken - fresh, fresh);
     for (unsigned i = 0; i < taken; i += SHUFFLED) shuffle(objects + i, hz3_min(taken - i, (unsigned)SHUFFLED));
 }
-
-void hz3_fresh_wipe(const struct hz3_span *run)
-{
-    hz3_seal_wipe_pages((void *)run->start, hz3_get(run->bump) * hz3_class_size(run->cls));
-}
