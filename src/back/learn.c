@@ -86,7 +86,7 @@ void hz3_learn_locked(bool all)
     if (hz3_get(have_read) || hz3_sandboxed() || !hz3_trylock(&hz3_learn_lock)) return;
     if (all)
         read_all();
-    else
+    else if (hz3_os_makes_huge_pages())
         read_huge_pages();
     hz3_unlock(&hz3_learn_lock);
 }

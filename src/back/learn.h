@@ -9,13 +9,14 @@
 extern struct hz3_lock hz3_learn_lock; /* for fork */
 
 #define HZ3_LEARN_FROM HZ3_MIB(4) /* of address space: ls and perl take 3 to 4 */
-/* The file about huge pages is read earlier, too.  From so much on there may be one: of the few pages that a small process
- * has, khugepaged makes one where the system makes them unasked. */
+/* Whether the system makes huge pages is asked earlier, too, by one file.  From so much on there may be one: of the few
+ * pages that a small process has, khugepaged would make one. */
 #define HZ3_LEARN_HUGE_PAGES_FROM HZ3_MIB(2)
 
 /* The value of HZ3_SOFT_LIMIT. 0: no soft limit; SIZE_MAX: 90 % of what the control groups allow. */
 void hz3_learn_start(size_t soft_limit);
-/* Reads them if they were not read yet, all or those about huge pages.  hz3_pages_lock is held. */
+/* Reads them if they were not read yet; all, or those about huge pages if these are made unasked.  hz3_pages_lock is
+ * held. */
 void hz3_learn_locked(bool all);
 /* Reads them if they were not read yet; takes the locks.  False: another thread holds the page pool's; in a child not
  * made by fork that thread may not exist. */

@@ -40,6 +40,7 @@ const char *hz3_os_program(void);
 bool hz3_os_learn(void);
 enum hz3_thp { HZ3_THP_DEFAULT, HZ3_THP_ALWAYS, HZ3_THP_NEVER };
 void hz3_os_learn_huge_pages(enum hz3_thp thp);
+bool hz3_os_makes_huge_pages(void); /* unasked, by the one file that is enough for most systems */
 /* The size of huge pages that the system makes, by its files: `when` is "[always]" or "[madvise]". */
 #define HZ3_THP_FILES "/sys/kernel/mm/transparent_hugepage"
 size_t hz3_os_huge_page_size(const char *folder, const char *when);

@@ -52,6 +52,12 @@ bool hz3_os_learn(void)
     return true;
 }
 
+bool hz3_os_makes_huge_pages(void)
+{
+    char text[64];
+    return hz3_os_read_file(HZ3_THP_FILES "/enabled", text, sizeof text) > 0 && strstr(text, "[always]");
+}
+
 void hz3_os_learn_huge_pages(enum hz3_thp thp)
 {
     size_t unasked = thp == HZ3_THP_ALWAYS ? HZ3_MIB(2) : 0;

