@@ -9,7 +9,8 @@
 #include "variants/linked.h"
 #include HZ3_PAGE_LOCAL_H
 
-enum { ASKED_PER_COUNT = 512 };
+#define PUSHED_PER_COUNT (HZ3_POLICY_MUCH / 4) /* bytes */
+static _Thread_local size_t pushed_here;       /* bytes, since this thread counted */
 
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
@@ -81,6 +82,7 @@ bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 
 bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
 {
+    pushed_here += n * hz3_class_size(cls);
     return counted(push(owner, cls, head, tail, n), n);
 }
 
@@ -201,14 +203,14 @@ static size_t count_bytes(void)
 }
 
 /* Reclaim asks at every 16th slow call, and there are thousands of bins, whose lines others write.  A thread may have
- * freed a burst within the 10 ms, and make no further call: it counts in between. */
+ * freed a burst within the 10 ms, and make no further call: it counts in between, by what it pushed. */
 size_t hz3_owner_stash_waiting(void)
 {
-    static _Thread_local uint32_t asked;
     uint32_t now = (uint32_t)hz3_os_now_ms();
     size_t bytes = hz3_get(waiting.bytes);
-    if (++asked % ASKED_PER_COUNT == 0 || !hz3_get(waiting.known) ||
+    if (pushed_here >= PUSHED_PER_COUNT || !hz3_get(waiting.known) ||
         hz3_ms_passed(hz3_get(waiting.since), HZ3_POLICY_SOON_MS, now)) {
+        pushed_here = 0;
         hz3_set(waiting.known, true);
         hz3_set(waiting.since, now);
         hz3_set(waiting.bytes, bytes = count_bytes());
