@@ -164,7 +164,6 @@ static void what_is_mapped_again_is_advised_again(void **state)
     assert_false(is_advised(hole)); /* advice would make it a mapping of its own */
 }
 
-RUN(cmocka_unit_test(they_go_on_behind_the_fork_reserve),
-    cmocka_unit_test(a_small_heap_has_small_pages), cmocka_unit_test(parts_of_huge_pages_are_counted),
-    cmocka_unit_test(broken_huge_pages_stay_so), cmocka_unit_test(no_table_gets_huge_pages),
-    cmocka_unit_test(what_is_mapped_again_is_advised_again))
+RUN(cmocka_unit_test(they_go_on_behind_the_fork_reserve), cmocka_unit_test(a_small_heap_has_small_pages),
+    cmocka_unit_test(parts_of_huge_pages_are_counted), cmocka_unit_test(broken_huge_pages_stay_so),
+    cmocka_unit_test(no_table_gets_huge_pages), cmocka_unit_test(what_is_mapped_again_is_advised_again))
