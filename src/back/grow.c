@@ -40,10 +40,7 @@ static size_t step_of(const struct hz3_window *window, size_t at, size_t granule
 static void learn_in_time(size_t granules)
 {
     size_t after = hz3_grown + (granules << HZ3_GRANULE_SHIFT);
-    if (after > HZ3_LEARN_FROM)
-        hz3_learn_locked(true);
-    else if (hz3_grown < HZ3_LEARN_HUGE_PAGES_FROM && after >= HZ3_LEARN_HUGE_PAGES_FROM)
-        hz3_learn_locked(false);
+    if (after >= HZ3_LEARN_HUGE_PAGES_FROM) hz3_learn_locked(after > HZ3_LEARN_FROM);
 }
 
 static int64_t grow_by(struct hz3_window *window, size_t step)

@@ -16,6 +16,7 @@ enum {
 /* Held while files are read, which takes long.  So nobody waits for it but who sets the option. */
 struct hz3_lock hz3_learn_lock;
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
+static HZ3_ATOMIC(bool) asked;       /* whether huge pages are made, before have_read */
 static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
 /* The soft limit by the group, and what it is charged for beside hz3's pages, as far as is known; under the lock.  A
  * program may set another limit meanwhile, and when it takes that back may have no right to read files. */
@@ -86,7 +87,7 @@ void hz3_learn_locked(bool all)
     if (hz3_get(have_read) || hz3_sandboxed() || !hz3_trylock(&hz3_learn_lock)) return;
     if (all)
         read_all();
-    else if (hz3_os_makes_huge_pages())
+    else if (!hz3_exchange(asked, true, memory_order_relaxed) && hz3_os_makes_huge_pages())
         read_huge_pages();
     hz3_unlock(&hz3_learn_lock);
 }
