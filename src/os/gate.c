@@ -99,6 +99,8 @@ void hz3_gate_enter_at_last(void)
     uint64_t since = hz3_os_now_ms();
     while (!hz3_gate_enter() && hz3_os_now_ms() - since < AT_LAST_MS) wait(WAIT_MS);
     if (mine.depth) return;
+    hz3_os_await_copy();
+    if (hz3_gate_enter()) return;
     mine.depth++;
     count_in();
 }

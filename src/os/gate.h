@@ -9,8 +9,8 @@
  * not while the gate is closed.
  *
  * A thread that finds the gate closed waits a little, and is then turned away: it has to do without locks
- * (back/fork_reserve, front/refill).  If it cannot, it goes in at last.  The child's structures are damaged only if it
- * is inside at the very moment of the fork.
+ * (back/fork_reserve, front/refill).  If it cannot, it goes in at last, but not while the system copies the process,
+ * which takes seconds for the largest.  The child's structures are damaged only if it is inside when that begins.
  *
  * Each thread that joined has a slot that only it writes; all others share one.  Must not know what is behind the gate.
  */

@@ -102,9 +102,11 @@ uint64_t hz3_os_used_ns(void); /* processor time of the process; a system call. 
 HZ3_INLINE bool hz3_ms_passed(uint32_t then, uint32_t age, uint32_t now)
 {
     uint32_t ms = now - then, hour = 3600 * 1000;
-    return ms >= age && ms < UINT32_MAX - hour;
+    return !then || (ms >= age && ms < UINT32_MAX - hour);
 }
 
+/* Returns once the system is not, or no longer, copying the process for a child: meanwhile no mapping changes. */
+void hz3_os_await_copy(void);
 /* Every other thread of the process passes a full barrier, at once if it runs, before this returns.  False: the system
  * refused, or a filter might. */
 bool hz3_os_barrier(void);

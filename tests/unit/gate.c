@@ -1,11 +1,12 @@
 /* A signal handler forks at every single instruction while its thread passes the gate, with and without a slot of its
- * own. */
+ * own.  And a thread that cannot do without locks waits while the system copies the process. */
 #define _GNU_SOURCE
 #include "unit.h"
 
 #include "os/gate.h"
 #include "os/os.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -94,7 +95,39 @@ static void with_a_slot(void **state)
     pass_step_by_step();
 }
 
-RUN(cmocka_unit_test(without_a_slot), cmocka_unit_test(with_a_slot))
+static HZ3_ATOMIC(bool) copying, went_in;
+
+/* Stands for a call that the system lets wait until its copy is done. */
+void __wrap_hz3_os_await_copy(void);
+void __wrap_hz3_os_await_copy(void)
+{
+    while (hz3_get(copying)) hz3_os_sleep(1);
+}
+
+static void *cannot_do_without(void *unused)
+{
+    hz3_gate_enter_at_last();
+    hz3_set(went_in, true);
+    hz3_gate_leave();
+    return unused;
+}
+
+static void nobody_goes_in_during_the_copy(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    hz3_set(copying, true);
+    hz3_gate_close();
+    assert_int_equal(pthread_create(&thread, NULL, cannot_do_without, NULL), 0);
+    hz3_os_sleep(1000);
+    assert_false(hz3_get(went_in));
+    hz3_set(copying, false);
+    assert_int_equal(pthread_join(thread, NULL), 0); /* the gate is closed still, as in a fork that waits for libc */
+    assert_true(hz3_get(went_in));
+    hz3_gate_open();
+}
+
+RUN(cmocka_unit_test(without_a_slot), cmocka_unit_test(with_a_slot), cmocka_unit_test(nobody_goes_in_during_the_copy))
 #else
 int main(void)
 {
