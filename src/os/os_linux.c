@@ -78,6 +78,7 @@ const char *hz3_os_program(void)
 void hz3_os_libc_started(void)
 {
     next_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    hz3_os_find_make_worker();
     hz3_os_program(); /* now, as programs change it */
 }
 

@@ -2,7 +2,10 @@
 #include "os/worker.h"
 
 #include "os/os.h"
+#include "os/sandbox.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -17,6 +20,26 @@ unsigned hz3_os_first_cpus(void)
 {
     known = sched_getaffinity(0, sizeof first, first) == 0;
     return known ? (unsigned)CPU_COUNT_S(sizeof first, first) : 1;
+}
+
+int (*hz3_os_make_worker)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = pthread_create;
+
+/* A sanitizer has to know each thread, by its own function. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+
+void hz3_os_find_make_worker(void)
+{
+    void *next = &__asan_init || &__tsan_init ? NULL : dlsym(RTLD_NEXT, "pthread_create");
+    if (next) *(void **)&hz3_os_make_worker = next;
+}
+
+static void name_this_thread(void)
+{
+    int file = hz3_sandboxed() ? -1 : hz3_os_open_to_write("/proc/thread-self/comm", O_TRUNC);
+    if (file < 0) return;
+    hz3_os_write(file, "hz3", 3);
+    hz3_os_close(file);
 }
 
 /* Whether this thread's policy may stay. */
@@ -39,6 +62,7 @@ void hz3_os_made_worker(pthread_t worker)
 
 void hz3_os_become_worker(void)
 {
+    name_this_thread();
     hz3_os_made_worker(pthread_self());
     /* For Linux a thread has a nice value of its own, and the main thread's number is the process's. */
     int nice = getpriority(PRIO_PROCESS, (id_t)hz3_os.pid);

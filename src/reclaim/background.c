@@ -123,9 +123,9 @@ static int create(void)
     pthread_attr_init(&attributes);
     pthread_attr_getstacksize(&attributes, &usual);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int error = pthread_create(&thread, &attributes, background, NULL);
+    int error = hz3_os_make_worker(&thread, &attributes, background, NULL);
     if (error == EINVAL && pthread_attr_setstacksize(&attributes, usual) == 0) /* too small for the static TLS */
-        error = pthread_create(&thread, &attributes, background, NULL);
+        error = hz3_os_make_worker(&thread, &attributes, background, NULL);
     pthread_attr_destroy(&attributes);
     if (!error) hz3_os_made_worker(thread); /* had it ended, libc would give the caller those processors */
     hz3_store(made, 1, memory_order_release);

@@ -67,11 +67,12 @@ void *mremap(void *from, size_t bytes, size_t to_bytes, int flags, ...)
     return MAP_FAILED;
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *arg)
+/* No thread can be made with a stack of half of all addresses. */
+int pthread_attr_setstacksize(pthread_attr_t *attributes, size_t bytes)
 {
-    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    return refuses() ? EAGAIN : real(thread, attributes, body, arg);
+    static int (*real)(pthread_attr_t *, size_t);
+    if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "pthread_attr_setstacksize");
+    return real(attributes, refuses() ? SIZE_MAX / 2 : bytes);
 }
 
 /* ---- the load ---- */
