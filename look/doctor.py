@@ -95,14 +95,15 @@ class Hierarchy(NamedTuple):
     controller: str  # in version 2 a group has no controller of its own
     folder: str
     limits: tuple[str, ...]
-    charged: tuple[str, ...]  # in memory.stat: what the system cannot take back unless it swaps
+    charged: tuple[str, ...]  # in memory.stat: what the system cannot take back unless it swaps, the last less `spare`
+    spare: str
     usage: str  # in its place where memory.stat cannot be read
 
 
 # The library has the same table, in src/os/cgroup.c, and limits itself by it.
 HIERARCHIES = (
-    Hierarchy("", "", ("memory.max", "memory.high"), ("anon", "shmem", "kernel"), "memory.current"),
-    Hierarchy("memory", "/memory", ("memory.limit_in_bytes",), ("total_rss", "total_shmem"), "memory.usage_in_bytes"),
+    Hierarchy("", "", ("memory.max", "memory.high"), ("anon", "shmem", "kernel"), "slab_reclaimable", "memory.current"),
+    Hierarchy("memory", "/memory", ("memory.limit_in_bytes",), ("total_rss", "total_shmem"), "", "memory.usage_in_bytes"),
 )
 
 
@@ -138,8 +139,9 @@ def group_limits(of: Hierarchy, membership: str, root: str = "/sys/fs/cgroup") -
 def _charged(of: Hierarchy, folder: str) -> int:
     figures = dict(re.findall(r"^(\w+) (\d+)$", _text(f"{folder}/memory.stat"), re.M))
     known = [int(figures[name]) for name in of.charged if name in figures]
+    spare = min(int(figures.get(of.spare, 0)), int(figures.get(of.charged[-1], 0)))
     usage = _text(f"{folder}/{of.usage}").strip()
-    return sum(known) if known else int(usage) if usage.isdecimal() else 0
+    return sum(known) - spare if known else int(usage) if usage.isdecimal() else 0
 
 
 def tls(environment: str) -> Finding:

@@ -13,11 +13,12 @@
 static const struct hierarchy {
     const char *controller, *folder; /* in version 2 a group has no controller of its own */
     const char *limits[2];
-    const char *charged[3]; /* in memory.stat: what the system cannot take back unless it swaps */
-    const char *usage;      /* in its place where memory.stat cannot be read: that, and files' pages that are cached */
+    /* In memory.stat: what the system cannot take back unless it swaps, the last less what is spare of it. */
+    const char *charged[3], *spare;
+    const char *usage; /* in its place where memory.stat cannot be read: that, and files' pages that are cached */
 } hierarchies[] = {
-    {"", "", {"memory.max", "memory.high"}, {"anon", "shmem", "kernel"}, "memory.current"},
-    {"memory", "/memory", {"memory.limit_in_bytes"}, {"total_rss", "total_shmem"}, "memory.usage_in_bytes"},
+    {"", "", {"memory.max", "memory.high"}, {"anon", "shmem", "kernel"}, "slab_reclaimable", "memory.current"},
+    {"memory", "/memory", {"memory.limit_in_bytes"}, {"total_rss", "total_shmem"}, "", "memory.usage_in_bytes"},
 };
 enum { HIERARCHIES = sizeof hierarchies / sizeof *hierarchies };
 
@@ -174,14 +175,18 @@ size_t hz3_cgroup_charged(void)
 {
     static char text[4096];
     const char *path;
-    size_t sum = 0;
+    size_t sum = 0, last = 0, spare = 0;
     bool known = false;
     if (!tightest.of) return HZ3_CGROUP_UNKNOWN;
     unread = false;
     long length = read_file(&tightest, "memory.stat", &path, text, sizeof text);
-    for (int i = 0; i < 3 && length > 0 && tightest.of->charged[i]; i++)
-        known |= add_figure(text, tightest.of->charged[i], &sum);
-    if (known) return sum;
+    for (int i = 0; i < 3 && length > 0 && tightest.of->charged[i]; i++) {
+        last = 0;
+        known |= add_figure(text, tightest.of->charged[i], &last);
+        sum += last;
+    }
+    if (known) add_figure(text, tightest.of->spare, &spare);
+    if (known) return sum - hz3_min(spare, last);
     if (unread) return HZ3_CGROUP_UNKNOWN;
     ignored(path, length);
     const char *end;

@@ -242,7 +242,8 @@ def test_what_is_only_cached_leaves_room(monkeypatch):
              "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{60 << 20}\n",
              "/sys/fs/cgroup/memory/memory.stat": f"cache 1\nrss 2\ntotal_rss {20 << 20}\ntotal_shmem {4 << 20}\n",
              "/sys/fs/cgroup/a/memory.max": f"{1 << 30}\n",
-             "/sys/fs/cgroup/a/memory.stat": f"anon {1 << 20}\nfile 3\nkernel {2 << 20}\nshmem {4 << 20}\n"}
+             "/sys/fs/cgroup/a/memory.stat": f"anon {1 << 20}\nfile 3\nkernel {20 << 20}\nshmem {4 << 20}\n"
+                                             f"slab_reclaimable {18 << 20}\n"}
     monkeypatch.setattr(doctor, "_text", lambda path: files.get(path, ""))
     assert "40.0 MiB left of 64.0 MiB" in str(doctor.group("4:memory:/\n0::/a\n"))
     assert "1017.0 MiB left of 1.0 GiB" in str(doctor.group("0::/a\n"))

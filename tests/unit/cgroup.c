@@ -102,6 +102,10 @@ static void what_cannot_be_taken_back_is_charged(void **state)
     write_line("a/memory.stat", "anon 40000\nfile 500000\nkernel 2000\nkernel_stack 7\nshmem 300\nanon_thp 5");
     assert_int_equal(limit_of("0::/a"), 1000000);
     assert_int_equal(hz3_cgroup_charged(), 42300);
+    write_line("a/memory.stat", "anon 40000\nkernel 500000\nshmem 300\nslab_reclaimable 480000\nslab 481000");
+    assert_int_equal(hz3_cgroup_charged(), 60300);
+    write_line("a/memory.stat", "anon 40000\nshmem 300\nslab_reclaimable 480000"); /* Linux before 5.18 */
+    assert_int_equal(hz3_cgroup_charged(), 40300);
     write_line("memory/a/memory.limit_in_bytes", "900000");
     write_line("memory/a/memory.stat", "cache 9\nrss 7\nshmem 8\ntotal_cache 90\ntotal_rss 50000\ntotal_shmem 600");
     assert_int_equal(limit_of("4:memory:/a\n0::/a"), 900000);
