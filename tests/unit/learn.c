@@ -93,6 +93,7 @@ static void an_option_comes_before_the_groups_limit(void **state)
 }
 
 static size_t group_limit = SIZE_MAX, group_charge = HZ3_CGROUP_UNKNOWN;
+static unsigned charge_reads, charge_ms; /* charge_ms: how long each takes */
 
 size_t __wrap_hz3_cgroup_limit(const char *membership, const char *root);
 size_t __wrap_hz3_cgroup_limit(const char *membership, const char *root)
@@ -104,6 +105,8 @@ size_t __wrap_hz3_cgroup_limit(const char *membership, const char *root)
 size_t __wrap_hz3_cgroup_charged(void);
 size_t __wrap_hz3_cgroup_charged(void)
 {
+    charge_reads++;
+    if (charge_ms) hz3_os_sleep(charge_ms);
     return group_charge;
 }
 
@@ -130,9 +133,33 @@ static void an_option_that_is_taken_back_leaves_the_groups_limit(void **state)
     assert_int_equal(hz3_pages_soft_limit, SIZE_MAX);
 }
 
+static unsigned reads_in_20_s(uint32_t *now)
+{
+    charge_reads = 0;
+    for (int i = 0; i < 20; i++) hz3_learn_again(*now += 1000);
+    return charge_reads;
+}
+
+static void a_charge_that_is_slow_to_read_is_read_less_often(void **state)
+{
+    (void)state;
+    uint32_t now = (uint32_t)hz3_os_now_ms();
+    group_limit = HZ3_MIB(1000);
+    group_charge = HZ3_MIB(500);
+    hz3_learn();
+    assert_int_equal(reads_in_20_s(&now), 20);
+    charge_ms = 50;
+    assert_in_range(reads_in_20_s(&now), 3, 5); /* twice, then each 5 s */
+    charge_ms = 0;
+    assert_in_range(reads_in_20_s(&now), 14, 20);
+    group_limit = SIZE_MAX;
+    hz3_learn_now();
+}
+
 RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
     cmocka_unit_test_setup(it_is_read_later_where_no_descriptor_is_left, forget),
     cmocka_unit_test_setup(growth_reads_it, forget),
     cmocka_unit_test_setup(a_small_process_asks_for_huge_pages, forget),
     cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget),
-    cmocka_unit_test_setup(an_option_that_is_taken_back_leaves_the_groups_limit, forget))
+    cmocka_unit_test_setup(an_option_that_is_taken_back_leaves_the_groups_limit, forget),
+    cmocka_unit_test_setup(a_charge_that_is_slow_to_read_is_read_less_often, forget))
