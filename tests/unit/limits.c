@@ -154,9 +154,29 @@ static void little_is_saved(void **state)
     assert_true(hz3_rent_left(HZ3_RENT_GROWTH) <= a_second);
 }
 
+static unsigned times_asked, asking_ms;
+uint64_t __real_hz3_os_used_ns(void);
+uint64_t __wrap_hz3_os_used_ns(void);
+uint64_t __wrap_hz3_os_used_ns(void)
+{
+    times_asked++;
+    if (asking_ms) hz3_os_sleep(asking_ms);
+    return __real_hz3_os_used_ns();
+}
+
+/* Where there are thousands of threads, which the system adds up. */
+static void time_that_is_dear_is_seldom_asked_for(void **state)
+{
+    (void)state;
+    times_asked = 0;
+    asking_ms = 5;
+    for (uint64_t end = hz3_os_now_ms() + 300; hz3_os_now_ms() < end;) hz3_rent_left(HZ3_RENT_GROWTH);
+    assert_in_range(times_asked, 1, 3);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 RUN(cmocka_unit_test(a_process_begins_as_if_it_had_paid), TEST(it_is_a_sixteenth_of_what_is_in_use),
     TEST(more_may_stay_where_too_much_is_owed), TEST(what_the_user_allows_is_not_exceeded),
     TEST(only_pages_that_went_back_are_charged_for), TEST(a_share_of_the_processor_time_is_earned),
-    TEST(little_is_saved))
+    TEST(little_is_saved), TEST(time_that_is_dear_is_seldom_asked_for))
