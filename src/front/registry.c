@@ -7,7 +7,7 @@ enum { BUCKETS = 1024, FIRST_WORD = 2 /* of a magazine: its header stays as stac
 _Static_assert(sizeof(struct hz3_registry_entry) <= HZ3_MAGAZINE_BYTES - FIRST_WORD * sizeof(void *),
                "it fits a magazine");
 
-struct hz3_registry_entry *hz3_registry;
+struct hz3_registry_entry *hz3_registry, *hz3_registry_next[HZ3_WALKS];
 HZ3_ATOMIC(bool) hz3_threads_several;
 static struct hz3_registry_entry *buckets[BUCKETS];
 
@@ -64,6 +64,8 @@ void hz3_registry_remove(struct hz3_registry_entry *entry)
     *link = entry->same_bucket;
     *(entry->prev ? &entry->prev->next : &hz3_registry) = entry->next;
     if (entry->next) entry->next->prev = entry->prev;
+    for (int i = 0; i < HZ3_WALKS; i++)
+        if (hz3_registry_next[i] == entry) hz3_registry_next[i] = entry->next;
     hz3_magazine_put(0, (struct hz3_magazine *)hz3_registry_memory(entry));
 }
 
@@ -80,6 +82,7 @@ bool hz3_registry_is_gone(struct hz3_registry_entry *entry)
 void hz3_registry_keep(struct hz3_registry_entry *own)
 {
     hz3_registry = own;
+    for (int i = 0; i < HZ3_WALKS; i++) hz3_registry_next[i] = NULL;
     for (unsigned i = 0; i < BUCKETS; i++)
         if (buckets[i]) buckets[i] = NULL;
     if (!own) return;

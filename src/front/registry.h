@@ -19,7 +19,10 @@ struct hz3_registry_entry {
 };
 
 extern struct hz3_registry_entry *hz3_registry; /* its first entry, or NULL */
-extern HZ3_ATOMIC(bool) hz3_threads_several;    /* more than one has joined, or had when the last one did */
+/* Walks that come to some entries at a time: where each goes on.  NULL: at the first. */
+enum hz3_registry_walk { HZ3_WALK_LEND, HZ3_WALK_EMPTY, HZ3_WALKS };
+extern struct hz3_registry_entry *hz3_registry_next[HZ3_WALKS];
+extern HZ3_ATOMIC(bool) hz3_threads_several; /* more than one has joined, or had when the last one did */
 
 /* Makes an entry, held by this thread; NULL: no memory. */
 struct hz3_registry_entry *hz3_registry_open(void);

@@ -9,7 +9,10 @@
 
 enum {
     LOOKS_ASLEEP = 2, /* a thread that slept for so many looks of hz3_cache_lend is emptied */
-    AT_ONCE = 4,      /* under the threads' lock, as each takes half a ms, and who begins or ends waits */
+    /* Under the threads' lock, on which those that begin or end wait: so many are looked at, which takes 2 us each, and
+     * so many emptied, which takes half a ms. */
+    LOOKED_AT = 256,
+    AT_ONCE = 4,
 };
 
 /* What was taken of one class, until it is certain that it was the visitor's to take. */
@@ -96,7 +99,7 @@ static bool is_asleep(const struct hz3_thread *sleeper)
 
 bool hz3_sleeper_empty(struct hz3_thread *sleeper)
 {
-    struct taken taken[HZ3_CLASS_VALUES];
+    static struct taken taken[HZ3_CLASS_VALUES]; /* 2 KiB: the stack of a coroutine may have no room for them */
     hz3_set(sleeper->visited, 1);
     /* Either the thread's slow path sees `visited` from now on, or its `inside` is seen here. */
     bool outside = barrier() && !hz3_load(sleeper->inside, memory_order_acquire);
@@ -117,11 +120,18 @@ bool hz3_sleeper_empty(struct hz3_thread *sleeper)
     return outside;
 }
 
+/* From the first thread on, if the last walk came to the end. */
+static void begin(enum hz3_registry_walk walk)
+{
+    if (!hz3_registry_next[walk]) hz3_registry_next[walk] = hz3_registry;
+}
+
 void hz3_cache_lend(void)
 {
     if (!hz3_trylock(&hz3_threads_lock)) return;
-    hz3_threads_reap_locked();
-    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next) hz3_budget_lend(entry->thread);
+    struct hz3_thread *thread;
+    begin(HZ3_WALK_LEND);
+    for (int i = 0; i < LOOKED_AT && (thread = hz3_threads_next(HZ3_WALK_LEND)); i++) hz3_budget_lend(thread);
     hz3_unlock(&hz3_threads_lock);
 }
 
@@ -130,9 +140,9 @@ static unsigned empty_some(unsigned most)
 {
     unsigned left = most;
     if (!hz3_trylock(&hz3_threads_lock)) return 0;
-    hz3_threads_reap_locked();
-    for (struct hz3_registry_entry *entry = hz3_registry; entry && left; entry = entry->next) {
-        struct hz3_thread *thread = entry->thread;
+    struct hz3_thread *thread;
+    begin(HZ3_WALK_EMPTY);
+    for (int i = 0; i < LOOKED_AT && left && (thread = hz3_threads_next(HZ3_WALK_EMPTY)); i++) {
         bool due = thread->asleep >= LOOKS_ASLEEP && thread->asleep < HZ3_ASLEEP_EMPTIED;
         if (!due || thread == &hz3_thread || !thread->reserved) continue;
         thread->asleep = hz3_sleeper_empty(thread) ? HZ3_ASLEEP_EMPTIED : 0;

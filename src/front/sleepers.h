@@ -10,7 +10,8 @@
 
 #include "front/thread.h"
 
-/* Threads that made no slow call since the last time lend what they claim beyond what they hold. */
+/* Threads that made no slow call since the last time lend what they claim beyond what they hold.  Where there are many,
+ * some of them at a time. */
 void hz3_cache_lend(void);
 /* Empties the magazines of up to `most` threads that slept for two such looks.  Inside the gate. */
 void hz3_cache_empty_sleepers(unsigned most);

@@ -65,18 +65,27 @@ static void unregister_lost(struct hz3_registry_entry *entry)
     hz3_heap_leave(entry->heap);
     hz3_gate_clear_slot(entry->gate_slot);
     hz3_registry_remove(entry);
-    joined--;
+    if (!--joined) set_nobody_left(true);
 }
 
 /* Removes threads that are gone.  To be called before all threads are walked; hz3_threads_lock is held. */
 void hz3_threads_reap_locked(void)
 {
-    unsigned before = joined;
     for (struct hz3_registry_entry *entry = hz3_registry, *next; entry; entry = next) {
         next = entry->next;
         if (hz3_registry_is_gone(entry)) unregister_lost(entry);
     }
-    if (joined != before && !joined) set_nobody_left(true);
+}
+
+struct hz3_thread *hz3_threads_next(enum hz3_registry_walk walk)
+{
+    struct hz3_registry_entry *entry;
+    while ((entry = hz3_registry_next[walk])) {
+        hz3_registry_next[walk] = entry->next;
+        if (!hz3_registry_is_gone(entry)) return entry->thread;
+        unregister_lost(entry);
+    }
+    return NULL;
 }
 
 void hz3_threads_reap(void)

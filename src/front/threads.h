@@ -1,7 +1,7 @@
 /* The list of threads: joining, leaving, forks, and sums over all threads. */
 #pragma once
 
-#include "front/thread.h"
+#include "front/registry.h"
 
 extern struct hz3_lock hz3_threads_lock;
 extern HZ3_ATOMIC(uint32_t) hz3_threads_none; /* a bool: no thread that joined is left; it is a futex, whose waiters are
@@ -24,6 +24,8 @@ void hz3_threads_join(struct hz3_thread *self);
  * thread has the list. */
 void hz3_threads_reap(void);
 void hz3_threads_reap_locked(void); /* the same, for a thread that has the list */
+/* Under hz3_threads_lock: the next thread of the walk that still runs.  NULL: there was no further one. */
+struct hz3_thread *hz3_threads_next(enum hz3_registry_walk walk);
 
 /* Empties every `step`th handoff from `first` on (front/handoff), except those that were left since the last call; with
  * `all` those, too. */

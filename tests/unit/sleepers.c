@@ -107,6 +107,45 @@ static void who_slept_twice_is_emptied_twice(void **state)
     hz3_cache_clear_handoffs(0, 1, true);
 }
 
+enum { MANY = 600, AT_A_LOOK = 256 };
+static pthread_barrier_t all;
+
+static void *earn_among_many(void *unused)
+{
+    earn(hz3_class_of(512));
+    pthread_barrier_wait(&all);
+    pthread_barrier_wait(&all);
+    return unused;
+}
+
+static unsigned never_looked_at(void)
+{
+    unsigned count = 0;
+    hz3_lock(&hz3_threads_lock);
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
+        count += entry->thread != &hz3_thread && !entry->thread->calls_before;
+    hz3_unlock(&hz3_threads_lock);
+    return count;
+}
+
+/* Each look takes as long as it would with hundreds. */
+static void thousands_are_looked_at_by_turns(void **state)
+{
+    (void)state;
+    static pthread_t thread[MANY];
+    assert_int_equal(pthread_barrier_init(&all, NULL, MANY + 1), 0);
+    hz3_cache_budgets(PLENTY, PLENTY);
+    for (int i = 0; i < MANY; i++) thread[i] = start_thread(earn_among_many, NULL);
+    pthread_barrier_wait(&all);
+    for (unsigned left = never_looked_at(), before = MANY; left; before = left, left = never_looked_at()) {
+        assert_in_range(left, before - AT_A_LOOK, before);
+        hz3_cache_lend();
+    }
+    pthread_barrier_wait(&all);
+    for (int i = 0; i < MANY; i++) join_thread(thread[i]);
+    hz3_cache_clear_handoffs(0, 1, true);
+}
+
 enum { NINE = 9 };
 static pthread_barrier_t all_sleep;
 
@@ -314,7 +353,7 @@ static void what_a_filter_might_forbid_one_thread_others_may_do(void **state)
 }
 
 RUN(cmocka_unit_test(what_a_sleeper_held_goes_back), cmocka_unit_test(who_slept_twice_is_emptied_twice),
-    cmocka_unit_test(one_call_comes_to_all_who_sleep),
+    cmocka_unit_test(one_call_comes_to_all_who_sleep), cmocka_unit_test(thousands_are_looked_at_by_turns),
     cmocka_unit_test(what_a_thread_claimed_is_given_back_if_it_ends_without_destructors),
     cmocka_unit_test(who_wakes_meanwhile_shares_no_object),
     cmocka_unit_test(who_frees_while_the_visitor_takes_loses_no_object), cmocka_unit_test(a_child_waits_for_no_visitor),
