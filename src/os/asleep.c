@@ -18,6 +18,7 @@ enum {
     COPIED = 512, /* words of the stack at a time */
     ARGUMENTS = 6,
 };
+static bool refused; /* the system does not say, and may note each time that it was asked */
 extern HZ3_HIDDEN const char __ehdr_start[], _etext[]; /* by the linker: where this library's code begins and ends */
 
 static bool is_our_code(uintptr_t address)
@@ -64,8 +65,9 @@ static uintptr_t stack_of(int thread)
     const char *at, *stack = NULL;
     size_t call;
     hz3_print(&(struct hz3_text){path, sizeof path, 0}, "/proc/self/task/%d/syscall", thread);
-    if (hz3_os_read_file(path, line, sizeof line) <= 0) return 0;
-    if (!hz3_number(line, &at, &call)) return 0; /* it says "running", or -1 */
+    long length = hz3_os_read_file(path, line, sizeof line);
+    refused = length == -EACCES || length == -EPERM;
+    if (length <= 0 || !hz3_number(line, &at, &call)) return 0; /* it says "running", or -1 */
     for (int i = 0; i <= ARGUMENTS && (at = strstr(at, " 0x")); i++) stack = at += strlen(" 0x");
     const char *code = at ? strstr(at, " 0x") : NULL;
     if (!code || is_our_code(hex(code + strlen(" 0x"))) || may_have_a_child_in_its_place(thread, call)) return 0;
@@ -77,9 +79,10 @@ static uintptr_t stack_of(int thread)
  * the process began with may kill. */
 static bool may_have_our_code(uintptr_t from, uintptr_t to)
 {
-    uintptr_t words[COPIED];
+    static uintptr_t words[COPIED]; /* not on the stack, which may be a coroutine's */
     int memory = hz3_os_open("/proc/self/mem");
     bool found = memory < 0;
+    refused = memory == -EACCES || memory == -EPERM;
     int saved = errno;
     for (size_t bytes; from < to && !found; from += bytes) {
         bytes = hz3_min(to - from, sizeof words);
@@ -93,6 +96,7 @@ static bool may_have_our_code(uintptr_t from, uintptr_t to)
 
 bool hz3_os_is_asleep(int thread, const void *stack_end)
 {
+    if (refused) return false;
     uintptr_t end = (uintptr_t)stack_end / sizeof(uintptr_t) * sizeof(uintptr_t), stack = stack_of(thread);
     if (stack % sizeof(uintptr_t) || end - stack > HZ3_STACK_LOOKED_THROUGH || !numbers_are_ours()) return false;
     return !may_have_our_code(stack, end) && stack_of(thread) == stack;
