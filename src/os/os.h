@@ -98,7 +98,7 @@ uint64_t hz3_os_now_ns(void);
 uint64_t hz3_os_used_ns(void); /* processor time of the process; a system call.  0: the system refused */
 
 /* Whether at least `age` ms passed from `then` to `now`, both cut to 32 bits.  They wrap after 49 days; a difference in
- * the last hour of these means that `then` is later than `now`. */
+ * the last hour of these means that `then` is later than `now`.  then: 0 for what never was, which is long ago. */
 HZ3_INLINE bool hz3_ms_passed(uint32_t then, uint32_t age, uint32_t now)
 {
     uint32_t ms = now - then, hour = 3600 * 1000;
