@@ -305,7 +305,7 @@ function(hz3_control_page src out)
       string(APPEND lines "${name}\n    ${meaning}\n")
     endforeach()
   endforeach()
-  string(APPEND lines "threads\n    how many have joined\n")
+  string(APPEND lines "threads\n    that have magazines\n")
   set(${out} "${${out}}${lines}" PARENT_SCOPE)
 endfunction()
 

@@ -49,7 +49,8 @@ HZ3_API void *hz3_realloc(void *p, size_t size);
 HZ3_API void *hz3_reallocarray(void *p, size_t count, size_t size);
 
 /* The alignment is a power of two; the size need not be a multiple of it.  Other alignments: memalign rounds up to a
- * power of two; aligned_alloc does what the C library's does (glibc up to 2.37: rounds up; else NULL and EINVAL). */
+ * power of two, and above PTRDIFF_MAX + 1 sets EINVAL; aligned_alloc does what the C library's does (glibc up to 2.37:
+ * rounds up; else NULL and EINVAL). */
 HZ3_API void *hz3_aligned_alloc(size_t alignment, size_t size);
 HZ3_API void *hz3_memalign(size_t alignment, size_t size);
 /* Stores the block in *out and returns 0.  Returns EINVAL if the alignment is no power of two or no multiple of
@@ -111,17 +112,17 @@ HZ3_API void hz3_malloc_stats(void); /* prints the statistics as text to stderr 
  * same blocks.  Blocks of hz3_heap_new's heaps, and those that HZ3_GUARD guards, are not counted.  Neither sum has a
  * malloc and a free of one size class that cancelled out within a magazine (30 objects at most).  The difference is
  * exact, except for objects on their way to other threads' heaps: less than a magazine for each of these heaps; and, in
- * lane secure, for those in the thread's quarantine: 64 at most. */
+ * lane secure, for those in the thread's quarantine: 64 at most.  Neither pointer may be NULL. */
 HZ3_API void hz3_thread_bytes(size_t *allocated, size_t *freed);
 
 /* ---- reading and setting values by name: `hz3 options` lists the names ---- */
 /* A name is an option ("HZ3_DECAY"), a statistic as hz3_stats_json has it ("allocated", "refills.swap"), or one of a
  * few more ("thread.freed", "purge").  Every value is a size_t: bytes, ms, a count, or 0 or 1 for a switch; for an
- * option SIZE_MAX is auto.  Stores the current value in *old, unless old is NULL; *old_size is sizeof(size_t).  Then
- * sets the value to *wanted, unless wanted is NULL.  Setting HZ3_PROFILE starts the heap profile, changes its rate or
- * stops it (0); the first start loads libgcc's unwinder, if it can.  Does not allocate otherwise.  Returns 0, or an
- * error, and nothing is changed:
- *     EINVAL   no such name, a size that is not sizeof(size_t), or a value that the name does not take
+ * option SIZE_MAX is auto.  An option that takes words or a file has no value here.  Stores the current value in *old,
+ * unless old is NULL; *old_size is sizeof(size_t).  Then sets the value to *wanted, unless wanted is NULL.  Setting
+ * HZ3_PROFILE starts the heap profile, changes its rate or stops it (0); the first start loads libgcc's unwinder, if it
+ * can.  Does not allocate otherwise.  Returns 0, or an error, and nothing is changed:
+ *     EINVAL   no such name, or one without a value; a size that is not sizeof(size_t); a value that it does not take
  *     EPERM    the name cannot be set, or not while the program runs */
 HZ3_API int hz3_control(const char *name, void *old, size_t *old_size, const void *wanted, size_t wanted_size);
 /* Writes the heap profile into buf as an uncompressed profile.proto, which pprof reads at /debug/pprof/heap: bytes and
