@@ -64,7 +64,7 @@ def leads(run: Samples, cell: str, lane: str, among: list[str]) -> list[Lead]:
     found = []
     for peer in among:
         speed, memory = (paired(run, cell, figure, peer, lane) for figure in (SPEED, MEMORY))
-        if speed is None or np.median(speed) < 1 - FASTER / 100:
+        if speed is None or len(speed) < 2 or np.median(speed) < 1 - FASTER / 100:
             continue
         if np.median(speed) > 1 + FASTER / 100 and estimate(speed)[1] > 1:
             found.append(Lead(peer, "speed", estimate(speed)))

@@ -63,7 +63,13 @@ class Comparison:
         self.timed = [cell for cell in measured if self.parameters(cell).get("latency")]
         self.cells = [cell for cell in measured if cell not in self.timed]
         self.real = programs.are_real(run.plan.cells)
-        self.blocks = min((len(run.blocks(cell, "ab")) for cell in measured), default=0)
+        self.counts = [len(run.blocks(cell, "ab")) for cell in measured]  # of each cell's sound blocks
+        self.blocks = min(self.counts, default=0)
+
+    def blocks_said(self) -> str:
+        """ "3 blocks", or "1 to 3 blocks" where the host spoilt some of a cell."""
+        most = max(self.counts, default=0)
+        return f"{self.blocks} to " * (self.blocks < most) + f"{most} block{'s' * (most != 1)}"
 
     def figures(self, cell: str, figure: str) -> dict[str, Figure]:
         """A figure of each arm.  Empty if the cell's program does not measure it."""
@@ -106,17 +112,24 @@ def title(run: Samples) -> str:
     return f"{run.plan.name} on {machine.name(run.machine)}, Linux {run.machine['kernel']}"
 
 
-def measured(run: Samples, blocks: int) -> str:
+def measured(comparison: Comparison) -> str:
+    run = comparison.run
     one_file = "" if run.plan.fresh else "; all runs of a library read one file, which may change its speed by a tenth"
     return (
-        f"{blocks} blocks, {run.plan.scale:g} of the iterations; {machine.load_said(run.machine)}; "
+        f"{comparison.blocks_said()}, {run.plan.scale:g} of the iterations; {machine.load_said(run.machine)}; "
         f"{run.path.name}{one_file}"
     )
 
 
 def coverage(comparison: Comparison) -> int:
-    """The least coverage of a median's interval in per cent."""
-    return covers(comparison.blocks)
+    """The least coverage of a median's interval in per cent.  One block has none."""
+    return covers(min((blocks for blocks in comparison.counts if blocks > 1), default=1))
+
+
+def without_interval(comparison: Comparison) -> str:
+    """A sentence on the cells of which one block was sound, or nothing."""
+    once = comparison.counts.count(1)
+    return f" {once} of the cells were sound once: no interval, and nobody is ahead there." if once else ""
 
 
 def short_runs(comparisons: list[Comparison]) -> str:
@@ -163,7 +176,7 @@ def summary(comparison: Comparison, handed_over: dict[str, float]) -> Table:
             row.append(f"{memory[lane].median / memory[best].median:.2f}x")
         rows.append(row)
     covered = f"In brackets is the interval that covers at least {coverage(comparison)} %."
-    note = f"{covered} RSS is relative to that of the same peer."
+    note = f"{covered} RSS is relative to that of the same peer.{without_interval(comparison)}"
     if handed_over:
         note += (
             f" Lines: how often, per malloc, lane {LANE} writes a line that another thread wrote last (docs/lab.md)."
@@ -220,7 +233,7 @@ def behind(comparison: Comparison, known: list[Reason]) -> Table:
         f"These are the cells in which a peer is more than {FASTER} % faster than lane {LANE}, with an interval (in "
         f"brackets, it covers at least {coverage(comparison)} %) that excludes 0; or not more than {FASTER} % slower, "
         f"with a peak RSS more than {SMALLER} % smaller. For other lanes the table has the number of peers that are "
-        "ahead in this sense, and how far the first of them is."
+        f"ahead in this sense, and how far the first of them is.{without_interval(comparison)}"
     )
     return Table("Where a peer is ahead, and why", note + overflow_note(rows), head, rows, prose=True)
 

@@ -20,7 +20,7 @@ WORDS = {  # what each program does; these follow "where"
     "redis": "Redis serves strings, lists, sets and hashes, sixteen requests at a time",
     "memcached": "memcached serves values of up to 64 KiB",
     "postgres": "PostgreSQL serves pgbench's transactions",
-    "nginx": "nginx serves and compresses files, some by way of a proxy",
+    "nginx": "nginx serves and compresses files",
     "rocksdb": "RocksDB writes and reads keys in two threads",
     "json": "Python turns rows to JSON and back",
     "dicts": "Python keeps small objects in dictionaries, all by malloc",
@@ -90,7 +90,8 @@ def compared(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
         + [mean_said(ratios(comparison, figure, arm)) for figure in FIGURES]
         for arm in (LANE, *best(comparison))
     ]
-    return [f"beside {REFERENCE}", *FIGURES.values()], found
+    servers = len(ratios(comparison, AFTER, LANE))
+    return [f"beside {REFERENCE}", FIGURES[CPU], FIGURES[MEMORY], f"{FIGURES[AFTER]}, {servers} servers"], found
 
 
 def table(comparison: Comparison) -> str:
@@ -99,10 +100,10 @@ def table(comparison: Comparison) -> str:
 
 
 def worst(comparison: Comparison) -> list[str]:
-    """The programs in which LANE is furthest behind one of the peers, beyond the interval: two in CPU time, one in peak
-    memory."""
+    """The programs in which LANE is furthest behind one of the peers, beyond the interval: two in CPU time, one in each
+    figure of memory."""
     said = []
-    for figure, count in ((CPU, 2), (MEMORY, 1)):
+    for figure, count in ((CPU, 2), (MEMORY, 1), (AFTER, 1)):
         against = [estimates(comparison, figure, LANE, peer) for peer in comparison.peers]
         behind = [(found[0], name) for of in against for name, found in of.items() if shows(found) and found[0] > 1]
         furthest = dict(sorted((name, by) for by, name in behind))  # of each program the most
@@ -111,9 +112,14 @@ def worst(comparison: Comparison) -> list[str]:
     return said
 
 
-def than(said: str, what: str) -> str:
-    """ "6 % less CPU time than", "as much CPU time as"."""
-    return f"{said} {what} {'as' if said.endswith('as much') else 'than'}"
+def than(said: str, what: str = "") -> str:
+    """ "6 % less CPU time than", "as much CPU time as"; without `what`, "6 % less than"."""
+    return " ".join(filter(None, (said, what, "as" if said.endswith("as much") else "than")))
+
+
+def side_by_side(comparison: Comparison) -> str:
+    """Where each ran, if not on all processors."""
+    return f", each on half of the processors beside {REFERENCE} on the others" if comparison.run.plan.beside else ""
 
 
 def panels(comparison: Comparison) -> tuple[list[Panel], float]:
@@ -141,8 +147,9 @@ def note(comparison: Comparison) -> str:
         chosen = f" Of the others it has the {BEST} that take the least CPU time."
     return (
         f"{len(comparison.cells)} programs, some of them servers under load, ran {comparison.blocks} times on hz3 and on"
-        f" {len(comparison.peers)} other allocators. CPU time (user and system) and peak memory are geometric means over the"
-        f" programs; for servers also the memory 3 s after their load.{chosen} The machine is shared ({place}): what lies within"
+        f" {len(comparison.peers)} other allocators{side_by_side(comparison)}. CPU time (user and system) and peak memory"
+        f" are geometric means over the programs; for servers also the memory 3 s after their load.{chosen} The machine is"
+        f" shared ({place}): what lies within"
         " its 95 % interval of no difference is said to be as much."
     )
 
@@ -152,12 +159,12 @@ def block(comparison: Comparison, picture: str, at: str, slowest: str = "") -> s
     place, chosen = machine.name(comparison.run.machine), ""
     if len(others(comparison)) > BEST:
         chosen = f" Of the others it has the {BEST} with the least CPU time."
-    return f"""{len(comparison.cells)} real programs, some of them servers under load, ran {comparison.blocks} times on hz3
-and on {len(comparison.peers)} other allocators ({place}). The table has geometric means. "As much" is
-what the 95 % interval does not tell from {REFERENCE}'s.{chosen}
+    return f"""{len(comparison.cells)} real programs ran {comparison.blocks} times on hz3 and on {len(comparison.peers)} other
+allocators{side_by_side(comparison)} ({place}).
+The table has geometric means. "As much" is what the 95 % interval does not tell from {REFERENCE}'s.{chosen}
 
 {table(comparison)}
-Lane {LANE} is furthest behind one of the others here:
+Of what {comparison.blocks} runs can tell, lane {LANE} is furthest behind another one here:
 
 {points(worst(comparison))}
 {slowest}
@@ -186,8 +193,9 @@ input.
     ]
     for comparison in comparisons:
         arms = [*comparison.lanes, *others(comparison)]
-        run = comparison.run
-        parts.append(f"## {machine.name(run.machine)}\n\n{measured(run, comparison.blocks)}.\n")
+        parts.append(
+            f"## {machine.name(comparison.run.machine)}\n\n{measured(comparison)}{side_by_side(comparison)}.\n"
+        )
         for figure, words in FIGURES.items():
             of = {arm: ratios(comparison, figure, arm) for arm in arms}
             rows = [

@@ -94,7 +94,7 @@ def usual(comparisons: list[Comparison]) -> list[Comparison]:
 
 @dataclass(frozen=True)
 class Overview:
-    """The ratios of lane scale, in cells whose program writes to its objects."""
+    """The ratios of lane scale; those of memory in cells whose program writes to its objects."""
 
     places: list[str]  # the machines, named by their number of processors
     machines: list[str]  # their full names: several machines, or settings of one, may be one place
@@ -110,7 +110,7 @@ class Overview:
         peers = set()
         for comparison in usual(comparisons):
             place = place_of(comparison)
-            for cell in filter(comparison.touches, comparison.cells):
+            for cell in comparison.cells:
                 name = group(comparison, cell)
                 for figure, ratio in against(comparison, cell, LANE):
                     machines[place][machine.name(comparison.run.machine)] = None

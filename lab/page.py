@@ -26,7 +26,7 @@ def page(comparisons: list[Comparison], known: list[Reason]) -> str:
     parts = [HEAD]
     for c in comparisons:
         counts = f"Lanes: {len(c.lanes)}; peers: {len(c.peers)}; cells: {len(c.cells) + len(c.timed)}"
-        parts.append(f"## {title(c.run)}\n\n{counts}; {measured(c.run, c.blocks)}.\n")
+        parts.append(f"## {title(c.run)}\n\n{counts}; {measured(c)}.\n")
         for made in tables(c, known, kept(c.run.plan)):
             parts += [f"### {made.title}\n", *([f"{made.note}\n"] if made.note else []), markdown(made.head, made.rows)]
     return "\n".join(parts)

@@ -64,7 +64,7 @@ def programs(speeds: Groups, memories: Groups, overflowed: set[str]) -> str:
 def section(comparisons: list[Comparison], groups: tuple[Groups, Groups]) -> str:
     places = "; ".join(dict.fromkeys(machine.name(c.run.machine) for c in comparisons))
     blocks = ", ".join(
-        f"{c.blocks} blocks of {c.run.plan.name.removeprefix('peers-')} at {100 * c.run.plan.scale:g} % length"
+        f"{c.blocks_said()} of {c.run.plan.name.removeprefix('peers-')} at {100 * c.run.plan.scale:g} % length"
         + f" ({machine.load_said(c.run.machine)})" * machine.busy(c.run.machine)
         for c in comparisons
     )

@@ -254,7 +254,7 @@ def percentile_panels(comparison: Comparison, names: dict[str, str]) -> list[plo
 def comparison_section(comparison: Comparison, known: list[Reason]) -> list[Block]:
     names = words.tests(comparison)
     place = f"{machine.name(comparison.run.machine)}, Linux {comparison.run.machine['kernel']}"
-    blocks = [Block(note=f"{day(comparison.run.path)}, {place}; {measured(comparison.run, comparison.blocks)}")]
+    blocks = [Block(note=f"{day(comparison.run.path)}, {place}; {measured(comparison)}")]
     if not comparison.real:
         blocks += program_pictures(comparison)
     for what, height, panels in (

@@ -1,6 +1,8 @@
-"""The slowest thousandth of calls beside the peers', in words."""
+"""The time that one call in a thousand exceeds, beside the peers', in words."""
 
 import math
+from collections.abc import Collection
+from statistics import fmean, stdev
 
 from lab import words
 from lab.ahead import LANE
@@ -9,15 +11,15 @@ from lab.headline import than
 from lab.overview import memory_said
 from lab.page import points
 from lab.peers import REFERENCE
-from lab.quartile import MIDDLE, Ratio, mean, ratio, shows
+from lab.quartile import MIDDLE, Ratio, ratio, shows
 from lab.versus import pairs
 
 CALLS = ("malloc", "free")
 
 
 def against(comparison: Comparison, peer: str) -> dict[tuple[str, str], Ratio]:
-    """How long LANE's slowest thousandth of calls take, times the peer's, in each test and for each call.  A test that
-    was sound once has no interval, and is left out: the mean would have none, and be said to be no difference."""
+    """The time that one call in a thousand exceeds on LANE, times that on the peer, in each test and for each call.  A
+    test that was sound once has no interval, and is left out."""
     found = {}
     for cell, call in ((cell, call) for cell in comparison.timed for call in CALLS):
         of = pairs(comparison.run, cell, f"{call}_p999_ns", LANE, peer)
@@ -26,11 +28,19 @@ def against(comparison: Comparison, peer: str) -> dict[tuple[str, str], Ratio]:
     return found
 
 
+def mean(of: Collection[Ratio]) -> Ratio:
+    """The geometric mean over the tests, with the interval by how far these differ: no single one decides."""
+    logs = [one.log for one in of]
+    error = stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    return Ratio(fmean(logs), error, len(logs) - 1)
+
+
 def said(comparison: Comparison) -> str:
-    """The paragraph on them, or nothing."""
+    """The paragraph on it, or nothing."""
     by_peer = {peer: of for peer in comparison.peers if (of := against(comparison, peer))}
     if not by_peer:
         return ""
+    tests = len({cell for of in by_peer.values() for cell, _ in of})
     means = {peer: mean(of.values()) for peer, of in by_peer.items()}
     best = max(means, key=lambda peer: means[peer].log)
     beside = [f"{beyond(means[peer])} {peer}'s" for peer in dict.fromkeys((REFERENCE, best)) if peer in means]
@@ -39,16 +49,16 @@ def said(comparison: Comparison) -> str:
         for test, one in of.items():
             if one.log > 0 and shows(one.estimate()):
                 furthest[test] = max(one, furthest.get(test, one))
-    worst = sorted(furthest, key=lambda test: -furthest[test].log)[:3]
+    worst = sorted(furthest, key=lambda test: -furthest[test].log)[:2]
     rows = [
         f"{memory_said(math.exp(furthest[cell, call].log))} time for {call} where {words.program(comparison, cell)}"
         for cell, call in worst
     ]
     behind = f" It is furthest behind here:\n\n{points(rows)}" if rows else "\n"
     taken = f"{' and '.join(beside)}, the best of the others"
-    return f"In small programs hz3's slowest thousandth of calls takes {taken}.{behind}"
+    return f"In {tests} small programs, the time that one call in 1,000 exceeds is {taken}.{behind}"
 
 
 def beyond(of: Ratio) -> str:
     found = of.estimate()
-    return than(memory_said(found[0] if shows(found) else 1.0), "time")
+    return than(memory_said(found[0] if shows(found) else 1.0))

@@ -103,7 +103,9 @@ class Hierarchy(NamedTuple):
 # The library has the same table, in src/os/cgroup.c, and limits itself by it.
 HIERARCHIES = (
     Hierarchy("", "", ("memory.max", "memory.high"), ("anon", "shmem", "kernel"), "slab_reclaimable", "memory.current"),
-    Hierarchy("memory", "/memory", ("memory.limit_in_bytes",), ("total_rss", "total_shmem"), "", "memory.usage_in_bytes"),
+    Hierarchy(
+        "memory", "/memory", ("memory.limit_in_bytes",), ("total_rss", "total_shmem"), "", "memory.usage_in_bytes"
+    ),
 )
 
 

@@ -142,7 +142,7 @@ def texts(svg):
 
 
 def test_the_picture_of_the_readme_has_its_axis_on_top_intervals_and_a_sentence():
-    (real,) = (run for run in Results.read().comparisons if run.plan.name == "peers-cells-programs")
+    real, *_ = (run for run in Results.read().comparisons if run.plan.name == "peers-cells-programs")
     run = comparison.Comparison(real)
     panels, height = headline.panels(run)
     taken = r"hz3 takes (\d+ % (more|less) FIGURE than|as much FIGURE as) glibc, in the mean of 17 programs"
@@ -368,10 +368,20 @@ def test_who_is_ahead_of_which_lane_is_said():
     assert comparison.behind(comparison.Comparison(beaten), []).rows == [["none", "-", "-", "-", "-"]]
 
 
+def test_where_one_block_was_sound_nobody_is_ahead():
+    run = peers()
+    assert "mt 8" in [row[0] for row in comparison.behind(comparison.Comparison(run), []).rows]
+    for block in range(1, 6):
+        run.spoilt.add((Round("ab", block, "mt 8"), 0))
+    made = comparison.behind(found := comparison.Comparison(run), [])
+    assert "mt 8" not in [row[0] for row in made.rows] and "1 of the cells were sound once" in made.note
+    assert found.blocks_said() == "1 to 6 blocks" and comparison.Comparison(peers()).blocks_said() == "6 blocks"
+
+
 @pytest.mark.parametrize("blocks, per_cent", [(2, 50), (5, 93), (6, 95), (20, 95)])
 def test_few_blocks_cover_less(blocks, per_cent):
     measured = comparison.Comparison(peers())
-    measured.blocks = blocks
+    measured.counts = [blocks, 1, 30]
     assert comparison.coverage(measured) == per_cent
     trials, chance = 1000, np.random.default_rng(blocks)
     ends = (interval.median_interval(chance.standard_t(2, blocks)) for _ in range(trials))
@@ -530,14 +540,14 @@ def test_every_machine_and_setting_that_is_in_a_mean_is_named():
     assert found.machines == [f"A CPU, 4 CPUs, huge pages {pages}" for pages in ("madvise", "never")]
 
 
-def test_the_readme_leaves_out_objects_that_nobody_touches():
+def test_memory_leaves_out_objects_that_nobody_touches():
     of_all, of_some, of_none = (
         overview.Overview.of([comparison.Comparison(peers(untouched=cell)) for cell in untouched])
         for untouched in ([""], ["mt 8"], [])
     )
     for found, cells_ in ((of_all, 2), (of_some, 1)):
         (speeds,), (memories,) = (found.rows[figure].values() for figure in (versus.SPEED, versus.MEMORY))
-        assert [len(of["4 CPUs"]) for of in (speeds, memories)] == [cells_] * 2
+        assert [len(of["4 CPUs"]) for of in (speeds, memories)] == [2, cells_]
     assert of_none.rows == {versus.SPEED: {}, versus.MEMORY: {}}
 
 
