@@ -58,7 +58,7 @@ class Unfit(LabError):
 
 
 class NotServed(LabError):
-    """Another library than the one in the plan served a process, or a flag did not take."""
+    """Another library than the one in the plan served a process, or a flag or an option did not take."""
 
 
 def text_of(file: Path) -> str:

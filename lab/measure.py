@@ -22,6 +22,7 @@ FEW = 1000  # iterations of each thread in the shorter of two counts
 OPERATIONS = 8e6  # of all threads in the longer one, if that is three times the shorter
 TIMEOUT = 900  # seconds; only a program that hangs takes longer
 OBSERVED = re.compile(r"^\[(HZ3_\w+)\] (.+)$", re.MULTILINE)  # an observation box's line on stderr
+REFUSED = re.compile(r"^hz3: warning: ((?:unknown option|bad value for) .*)$", re.MULTILINE)
 # Not inherited by any arm.
 TUNING = ("LD_", "HZ3_", "MALLOC", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "BENCH_", "PYTHONMALLOC")
 WORDS_OF_PROOF = ("alloc", "alloc_path", "config")  # checked here, and not stored, as they are the same in each sample
@@ -72,6 +73,8 @@ class Bench:
             raise LabError(f"{name}: the line does not say who served malloc: {done.stdout!r}")
         check_server(name, arm, library, line["alloc_path"], line["config"])
         check_mode(name, arm, line.get("mode"))
+        if refused := REFUSED.search(done.stderr):
+            raise NotServed(f"{name}: an option did not take: {refused[1]}")
         figures = {key: number(value) for key, value in line.items() if key not in WORDS_OF_PROOF}
         return {**figures, **observed(done.stderr)}
 

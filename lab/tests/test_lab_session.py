@@ -4,6 +4,7 @@ config."""
 import json
 import os
 import platform
+import re
 import resource
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from synthetic import MACHINE, experiment
 from lab import (
     ROOT,
     LabError,
+    NotServed,
     Unfit,
     archive,
     build,
@@ -160,6 +162,16 @@ def test_a_config_of_somebody_else_is_not_ours():
 def test_a_flag_that_did_not_take_is_refused(lab):
     lab.program(LINE.format(CONFIG.format(0)))
     lab.refuses("a flag did not take: built as '.*HZ3_X=1', but the process had '.*HZ3_X=0'")
+
+
+@pytest.mark.parametrize("said", ["unknown option HZ3_HEAP=4", "bad value for HZ3_HEAPS: x (it takes 1 to 63)"])
+def test_an_option_that_did_not_take_is_refused(lab, said):
+    lab.program(f"echo 'hz3: warning: {said}' >&2\n" + LINE.format('$(strings -a "$LD_PRELOAD" | grep hz3-config)'))
+    with pytest.raises(NotServed, match=re.escape(f"an option did not take: {said}")):
+        lab.run()
+    lab.path.unlink()
+    lab.program("echo hz3: warning: no statistics >&2\n" + LINE.format('$(strings -a "$LD_PRELOAD" | grep hz3-config)'))
+    lab.run()
 
 
 def test_a_killed_child_is_refused(lab):
