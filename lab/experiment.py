@@ -245,15 +245,23 @@ def _check_case(case: Case) -> None:
         raise LabError(f"case '{case.name}': what env holds is text")
 
 
+def _check_env(variant: Variant, cases: tuple[Case, ...]) -> None:
+    if not all(isinstance(value, str) for value in variant.env.values()):
+        raise LabError(f"variant '{variant.name}': what env holds is text")
+    for case in cases:
+        if both := case.env.keys() & variant.env.keys():
+            raise LabError(f"case '{case.name}' and variant '{variant.name}' both set {min(both)}")
+
+
 def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None:
     """Raises LabError if the experiment cannot be run or decided."""
     for case in experiment.cases:
         _check_case(case)
     base = experiment.baseline
+    _check_env(base, experiment.cases)
     arms = {BASELINE: (registry.resolve(base.lane, base.flags), base.env)}
     for variant in experiment.variants:
-        if not all(isinstance(value, str) for value in variant.env.values()):
-            raise LabError(f"variant '{variant.name}': what env holds is text")
+        _check_env(variant, experiment.cases)
         resolved = registry.resolve(variant.lane, variant.flags), variant.env
         if variant.name in (*arms, COPY):
             raise LabError(f"two builds are called '{variant.name}'")

@@ -158,6 +158,16 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ("T={threads}", "T={threads} {iters}", "case 'T=2 {iters}': nothing says what {iters} stands for"),
     ('group = "g{threads}"', 'group = "g{thread}"', "nothing says what {thread} stands for"),
     ("over =", "env = { X = 1 }\nover =", "case 'T=2': what env holds is text"),
+    (
+        'lane = "scale"',
+        'lane = "scale"\nenv = { HZ3_HEAPS = 4 }',
+        "variant 'baseline': what env holds is text",
+    ),
+    (
+        "flags = { HZ3_FREE_CHECK = 0 }",
+        'env = { X = "1", Y = "2" }\n[[cases]]\nname = "c"\ngroup = "g"\ncommand = "bench_startup"\nenv = { Y = "3" }',
+        "case 'c' and variant 'one' both set Y",
+    ),
     ("iters = 1000", "", "no iters for case 'T=2'"),
     ("[2, 4]", "[2, 2]", "two cases have the same name"),
     ("[[gates]]", "[[gate]]", "no gates"),
