@@ -35,15 +35,20 @@ def compress(path: Path) -> Path:
 
 
 def expand(path: Path) -> Path:
-    """Undoes compress(), so that the file can be appended to.  Returns the path of what is in its place."""
+    """Undoes compress(), so that the file can be appended to.  Returns the path of what is in its place: if a run there
+    goes on, that stays."""
     if path.suffix != SUFFIX:
         return path
     data, damage = contents(path)
     if damage:
         raise LabError(f"{path} is damaged: {damage}")
     target = path.with_suffix("")
-    new = target.with_suffix(".part")
-    new.write_bytes(data)
-    os.replace(new, target)
+    there = target.read_bytes() if target.exists() else b""
+    if there[: len(data)] != data[: len(there)]:
+        raise LabError(f"{path} and {target.name} have other samples: remove one")
+    if len(there) < len(data):
+        new = target.with_suffix(".part")
+        new.write_bytes(data)
+        os.replace(new, target)
     path.unlink()
     return target

@@ -267,11 +267,22 @@ def new_path(folder: Path) -> Path:
 
 
 def runs(folder: Path) -> list[Path]:
-    """One file for each run, the oldest first.  If compressing or expanding was interrupted, it is the compressed one."""
-    found = {
-        path.name.partition(".")[0]: path for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.zst")])
-    }
+    """One file for each run, the oldest first: of two the longer, as the run went on; of equal ones the compressed one."""
+    found: dict[str, Path] = {}
+    for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.zst")]):
+        name = path.name.partition(".")[0]
+        if name not in found or _length(path) >= _length(found[name]):
+            found[name] = path
     return list(found.values())
+
+
+def _length(path: Path) -> int:
+    """How much there is to read in a file of samples, damaged or not."""
+    if path.suffix != ".zst":
+        return path.stat().st_size
+    from lab import archive  # here, as above
+
+    return len(archive.contents(path)[0])
 
 
 def of_same_build(folder: Path, plan: Plan, machine: Json, before: str = "a") -> Path | None:

@@ -69,6 +69,24 @@ def test_of_damaged_compressed_samples_the_last_line_that_can_be_read_is_named(t
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) <= count
 
 
+def test_of_a_run_that_goes_on_and_its_compressed_file_the_longer_stays(file):
+    compressed = archive.compress(file)
+    old = compressed.read_bytes()
+    assert archive.expand(compressed) == file
+    short = file.read_bytes()
+    for there, chosen in ((short + b'{"kind": "more", "ce', file), (short, compressed), (short[:-9], compressed)):
+        file.write_bytes(there)
+        compressed.write_bytes(old)
+        assert runs(file.parent) == [chosen] and newest_path(file.parent) == chosen
+        assert archive.expand(compressed) == file and not compressed.exists()
+        assert file.read_bytes() == max(there, short, key=len)
+    file.write_bytes(b"{" + short[:-2])
+    compressed.write_bytes(old)
+    with pytest.raises(LabError, match="have other samples: remove one"):
+        archive.expand(compressed)
+    assert compressed.exists() and file.read_bytes() == b"{" + short[:-2]
+
+
 def test_of_several_files_one_that_is_damaged_leaves_the_others_readable(file, tmp_path, monkeypatch):
     other = written(samples(table_of(GATES), 2, [0]), tmp_path / "results/y/20260101T000000Z.jsonl")
     known = results.renew(tmp_path / "results", pytest.fail)
