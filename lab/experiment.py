@@ -187,9 +187,9 @@ def made_of(kind: type[T], what: str, table: Json, **more: object) -> T:
 
 
 def _variant(table: Json, baseline: Variant) -> Variant:
-    """The baseline with other flags or, if the table names a lane, that lane with flags."""
+    """The baseline with other flags and options or, if the table names a lane, that lane with its own."""
     own = made_of(Variant, "variant", {"lane": baseline.lane, **table})
-    return own if "lane" in table else replace(own, flags=baseline.flags | own.flags)
+    return own if "lane" in table else replace(own, flags=baseline.flags | own.flags, env=baseline.env | own.env)
 
 
 def _cases(table: Json, iters: int) -> list[Case]:

@@ -102,9 +102,15 @@ at_least = 0.0
 
 def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     file = tmp_path / "x.toml"
-    file.write_text(GOOD.replace('lane = "scale"', 'lane = "scale"\nflags = { HZ3_DEBUG = 1 }'))
+    text = GOOD.replace('lane = "scale"', 'lane = "scale"\nflags = { HZ3_DEBUG = 1 }\nenv = { A = "1", B = "1" }')
+    file.write_text(text.replace('name = "one"', 'name = "one"\nenv = { B = "2" }'))
     read = experiment.read(file)
-    assert read.variants[0] == experiment.Variant("one", "scale", {"HZ3_DEBUG": 1, "HZ3_FREE_CHECK": 0})
+    flags, options = {"HZ3_DEBUG": 1, "HZ3_FREE_CHECK": 0}, {"A": "1", "B": "2"}
+    assert read.variants[0] == experiment.Variant("one", "scale", flags, options)
+    file.write_text(text.replace('name = "one"', 'name = "one"\nlane = "fast"'))
+    assert experiment.read(file).variants[0] == experiment.Variant("one", "fast", {"HZ3_FREE_CHECK": 0})
+    file.write_text(text)
+    read = experiment.read(file)
     assert [case.name for case in read.cases] == ["T=2", "T=4"]
     assert read.cases[1].argv(0.1)[1:3] == ["4", "100"] and read.cases[1].argv(1e-9)[2] == "1"
 
