@@ -49,7 +49,8 @@ class Holds(Enum):
 @dataclass(frozen=True)
 class Effect:
     """The median gain, its two-sided 95 % and 90 % intervals and the noise floor, as logarithms; the number of
-    pairs; the upper end by which a gate fails, as all comparisons share an error; why it decides nothing."""
+    pairs; the upper end by which a gate fails, as all comparisons share an error; the lower end by which a case counts
+    as won, as cases do; why it decides nothing."""
 
     gain: float
     low: float
@@ -59,6 +60,7 @@ class Effect:
     floor: float
     pairs: int
     worst: float = math.inf
+    best: float = -math.inf
     doubt: str = ""
 
     def above(self, threshold: float) -> bool:
@@ -72,6 +74,12 @@ class Effect:
 
     def fails(self, threshold: float) -> bool:
         return self._decides and self.worst < threshold and threshold - self.gain > self.floor
+
+    def wins(self, margin: float) -> Holds:
+        """Whether it is better: not if it is better by less than the margin."""
+        if self._decides and self.best > 0 and self.gain > self.floor:
+            return Holds.YES
+        return Holds.NO if self.fails(margin) else Holds.UNDECIDED
 
     def at_least(self, threshold: float) -> Holds:
         return Holds.YES if self.above(threshold) else Holds.NO if self.fails(threshold) else Holds.UNDECIDED
@@ -167,12 +175,20 @@ def noise_floor(figure: str, copies: Numbers) -> float:
     return float(max(abs(low), abs(high))) * (math.sqrt(3 / 4) if figure.endswith(TIMES) else 1)
 
 
-def effect(gains_: Numbers, floor: float, look: int = 1, comparisons: int = 1, doubt: str = "") -> Effect:
-    """comparisons: of those that may each fail a gate of the variant."""
+def shared(gains_: Numbers, look: int, among: int) -> tuple[float, float]:
+    """The ends of the interval where so many share its error."""
+    tail = TAILS[0] * spent(look) / among
+    low, high = ends(gains_, np.array([tail])) if reaches(len(gains_), tail) else (-math.inf, math.inf)
+    return float(low), float(high)
+
+
+def effect(
+    gains_: Numbers, floor: float, look: int = 1, comparisons: int = 1, doubt: str = "", cases: int = 1
+) -> Effect:
+    """comparisons: of those that may each fail a gate of the variant.  cases: of those that may each be won by chance."""
     low, low90, high90, high = median_interval(gains_, look)
-    tail = TAILS[0] * spent(look) / comparisons
-    worst = float(ends(gains_, np.array([tail]))[-1]) if reaches(len(gains_), tail) else math.inf
-    return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_), worst, doubt)
+    (best, _), (_, worst) = shared(gains_, look, cases), shared(gains_, look, comparisons)
+    return Effect(float(np.median(gains_)), low, high, low90, high90, floor, len(gains_), worst, best, doubt)
 
 
 def signed(log_ratio_: float) -> str:
@@ -225,6 +241,13 @@ def comparisons(experiment: Experiment) -> int:
     return max(1, sum(1 if gate.mean is not None else cases[gate.group] for gate in experiment.gates))
 
 
+def may_be_won(experiment: Experiment, group: str, figure: str) -> int:
+    """Of how many cases that are not better one is enough to make a gate `wins` hold."""
+    cases = sum(case.group == group for case in experiment.cases)
+    gates = (gate for gate in experiment.gates if (gate.group, gate.figure) == (group, figure))
+    return max((cases - gate.wins + 1 for gate in gates if gate.wins is not None), default=1)
+
+
 def short_cells(samples: Samples) -> dict[str, float]:
     """The cells whose median run is so short that no time decides, with its seconds."""
     medians = {}
@@ -273,7 +296,12 @@ def find(
     group, ab = samples.plan.cells[cell].group, samples.blocks(cell, "ab")
     base, other = beside_baseline(ab, figure, variant)
     effect_ = effect(
-        gains(figure, base, other), case.floors[figure], samples.looks(cell), share, case.doubts.get(figure, "")
+        gains(figure, base, other),
+        case.floors[figure],
+        samples.looks(cell),
+        share,
+        case.doubts.get(figure, ""),
+        may_be_won(experiment, group, figure),
     )
     margin = log_ratio(experiment.margin(cell))
     word = word_for(effect_, margin)
@@ -313,7 +341,7 @@ def runs_needed(effect_: Effect, margin: float, thresholds: list[float]) -> int:
 def judge_gate(gate: Gate, findings: list[Finding], experiment: Experiment) -> GateVerdict:
     mine = [f for f in findings if f.group == gate.group and f.figure == gate.figure]
     if gate.wins is not None:
-        return _judge_wins(gate, gate.wins, mine)
+        return _judge_wins(gate, gate.wins, mine, experiment)
     least = gate.at_least or 0.0
     asked = log_ratio(least)
     answers = {f.case: f.effect.at_least(asked) for f in mine}
@@ -387,9 +415,10 @@ def is_no_difference(finding: Finding, asked: float) -> bool:
     return finding.verdict == "SAME" or (finding.verdict == "INCONCLUSIVE" and finding.effect.same_within(asked))
 
 
-def _judge_wins(gate: Gate, wins: int, findings: list[Finding]) -> GateVerdict:
-    won = sum(f.verdict == "BETTER" for f in findings)
-    open_ = sum(f.verdict == "INCONCLUSIVE" for f in findings)
+def _judge_wins(gate: Gate, wins: int, findings: list[Finding], experiment: Experiment) -> GateVerdict:
+    """Any of the cases may err, so they share the error of one."""
+    answers = [f.effect.wins(log_ratio(experiment.margin(f.case))) for f in findings]
+    won, open_ = answers.count(Holds.YES), answers.count(Holds.UNDECIDED)
     holds = Holds.YES if won >= wins else Holds.NO if won + open_ < wins else Holds.UNDECIDED
     if holds is Holds.NO and all(f.verdict in ("SAME", "INCONCLUSIVE") for f in findings):
         holds = Holds.UNDECIDED if open_ else Holds.SAME

@@ -65,13 +65,13 @@ def _of_gate(run: Samples, asked: Experiment, verdict: Verdict, answer: GateVerd
         return [Need(tuple(cells), answer.short_of)]
     if not gate.is_relative:
         return [Need((cell,), run.planned(cell)) for cell in cells]  # the need of a level gate cannot be estimated
-    findings = [f for f in verdict.findings if f.case in cells and f.figure == gate.figure and is_open(f, gate)]
+    findings = [f for f in verdict.findings if f.case in cells and f.figure == gate.figure and is_open(f, gate, asked)]
     return [Need((f.case,), short_of(f, gate, log_ratio(asked.margin(f.case)))) for f in findings]
 
 
-def is_open(finding: Finding, gate: Gate) -> bool:
+def is_open(finding: Finding, gate: Gate, asked: Experiment) -> bool:
     if gate.at_least is None:
-        return finding.verdict == "INCONCLUSIVE"
+        return finding.effect.wins(log_ratio(asked.margin(finding.case))) is Holds.UNDECIDED
     return finding.effect.at_least(log_ratio(gate.at_least)) is Holds.UNDECIDED
 
 

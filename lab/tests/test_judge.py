@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from synthetic import experiment, samples
 
-from lab import LabError, interval, judge, ledger, show, summary
+from lab import LabError, interval, judge, ledger, show, summary, until
 from lab.experiment import from_table
 from lab.plan import BASELINE, COPY, Cell
 
@@ -325,6 +325,19 @@ def test_what_may_fail_in_many_comparisons_fails_by_a_thinner_tail():
     table = experiment([{"at_least": -1.0}, {"mean": -1.0}, {"figure": "peak_kib", "at_least": -10.0}], cases=4)
     assert judge.comparisons(from_table(table)) == 4 + 1 + 4
     assert judge.effect(np.full(7, -0.05), 0.0, comparisons=9).worst == math.inf  # 7 values have no such tail
+
+
+def test_a_case_of_many_is_won_or_lost_by_a_thinner_tail():
+    """Of 20 blocks 16 are on one side, which happens once in 170 by chance.  In the other cases there is no difference."""
+    for cases, words_ in ((1, ("GO", "NO-GO")), (20, ("INCONCLUSIVE", "INCONCLUSIVE"))):
+        for way, word in zip((0.05, -0.05), words_, strict=True):
+            run = samples(experiment([{"wins": 1}], cases), 1, [0] * cases, noise=0.0, mood=0.0)
+            for number, block in enumerate(run.blocks("case 0", "ab")):
+                block["variant"]["ops_per_s"] *= 1 + way if number < 16 else 1 - way
+            assert judge.judge(run)[0].word == word
+            assert [need.cells for need in until.all_needs(run)] == [("case 0",)] * (word == "INCONCLUSIVE")
+    asked = from_table(experiment([{"wins": 4}, {"figure": "peak_kib", "wins": 6}], cases=6))
+    assert [judge.may_be_won(asked, "g", figure) for figure in ("ops_per_s", "peak_kib", "end_kib")] == [3, 1, 1]
 
 
 def test_of_runs_that_are_too_short_no_time_decides_but_memory_does():
