@@ -259,14 +259,15 @@ def short_cells(samples: Samples) -> dict[str, float]:
 
 
 def cases_of(samples: Samples, experiment: Experiment) -> dict[str, Case]:
-    short, cells = short_cells(samples), samples.plan.timed()
-    found = {}
-    for cell in cells:
+    short, found = short_cells(samples), {}
+    figures = {cell: experiment.figures(samples.plan.cells[cell].group) for cell in samples.plan.timed()}
+    error = COPIES_DIFFER / max(1, sum(map(len, figures.values())))
+    for cell, of_cell in figures.items():
         floors, doubts = {}, {}
-        for figure in experiment.figures(samples.plan.cells[cell].group):
+        for figure in of_cell:
             copies = gains(figure, *pair(samples.blocks(cell, "aa", "ab"), figure, BASELINE, COPY))
             floors[figure] = noise_floor(figure, copies)
-            if copies_differ(copies, COPIES_DIFFER * spent(samples.looks(cell)) / len(cells)):
+            if copies_differ(copies, error * spent(samples.looks(cell))):
                 doubts[figure] = f"its two copies of the baseline differ by {signed(float(np.median(copies)))}"
             elif cell in short and figure.endswith(TIMES):
                 doubts[figure] = f"a run took {short[cell]:.2g} s"

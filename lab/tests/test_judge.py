@@ -368,6 +368,13 @@ def test_copies_that_are_the_same_are_said_to_differ_in_one_run_of_a_hundred():
     assert judge.COPIES_DIFFER == 0.01
 
 
+def test_all_cases_and_figures_of_a_run_share_the_error_by_which_copies_are_said_to_differ(monkeypatch):
+    errors = []
+    monkeypatch.setattr(judge, "copies_differ", lambda copies, error: errors.append(error))
+    judge.judge(samples(experiment([{"mean": 0.0}], cases=2), 1, [20, 20]))
+    assert len(errors) == 2 * 3 and sum(errors) == pytest.approx(judge.COPIES_DIFFER * interval.spent(1))
+
+
 @pytest.mark.parametrize(
     "more, last, holds",
     [
