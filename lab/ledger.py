@@ -128,15 +128,15 @@ def order(file: Path) -> tuple[bool, list[int], str]:
 def by_touch(shown: list[Judged], variant: str, touch: str) -> str:
     """The geometric means of speed and peak RSS over the cases whose objects are touched like this, of each run."""
 
+    def findings(run: Judged) -> list[Finding]:
+        own = (f for verdict in run.verdicts if verdict.variant == variant for f in verdict.findings)
+        return [f for f in own if f.case.endswith(f" touch {touch}")]
+
     def mean(run: Judged, figure: str) -> float:
-        findings = [f for verdict in run.verdicts if verdict.variant == variant for f in verdict.findings]
-        printed = (round(percent(f.effect.gain), 1) for f in findings if f.figure == figure and is_of(f.case))
+        printed = (round(percent(f.effect.gain), 1) for f in findings(run) if f.figure == figure)
         return statistics.mean(log_ratio(max(of, WORST)) for of in printed)
 
-    def is_of(case: str) -> bool:
-        return case.endswith(f" touch {touch}")
-
-    having = [run for run in shown if any(is_of(f.case) for verdict in run.verdicts for f in verdict.findings)]
+    having = filter(findings, shown)
     said = (f"speed {signed(mean(run, run.figure))}, peak {signed(mean(run, MEMORY[0]))}" for run in having)
     return "; ".join(said) or "-"
 

@@ -783,6 +783,7 @@ def test_the_ledger_tells_the_change_of_touched_and_of_untouched_objects_apart(t
         assert ledger.by_touch([one], "variant", "ends") == "speed +6.8 %, peak +100.0 %"
         assert ledger.by_touch([one], "variant", "none") == "speed +300.0 %, peak +100.0 %"
         assert ledger.by_touch([one], "variant", "all") == "-"
+        assert ledger.by_touch([one], "added since", "ends") == "-"
 
 
 ROWS_WITH_BOTH = ("s44", "s121-page-local", "s44-3-fastpop", "s48-spill", "s97-1-bucket", "s112-full-drain",
