@@ -15,18 +15,21 @@ OF_PROGRAM, OF_MEAN = 0.04, 0.015  # the widths that intervals may have, as shar
 
 
 def widths(run: Samples) -> tuple[dict[str, float], float]:
-    """Of each program the widest interval of any allocator's ratio to REFERENCE, by cell, and the widest of a mean."""
+    """Of each program the widest interval of any allocator's ratio to REFERENCE, by cell, and the widest of a mean.
+    What cannot be compared has none."""
     comparison = Comparison(run)
     cells = {program(comparison, cell): cell for cell in comparison.cells}
     of_arms = [ratios(comparison, CPU, arm) for arm in comparison.arms if arm != REFERENCE]
-    found = {cell: max(of[name].width() for of in of_arms if name in of) for name, cell in cells.items()}
-    return found, max(mean(of.values()).width() for of in of_arms if of)
+    compared = {cell: [of[name].width() for of in of_arms if name in of] for name, cell in cells.items()}
+    of_mean = max((mean(of.values()).width() for of in of_arms if of), default=0.0)
+    return {cell: max(of_cell) for cell, of_cell in compared.items() if of_cell}, of_mean
 
 
 def needs(run: Samples) -> dict[str, int]:
     """The blocks that each cell lacks, if its error falls with their root."""
     of_cells, of_mean = widths(run)
-    squeeze = min(1.0, OF_MEAN / of_mean)  # by which all have to become narrower for the mean's sake
+    # By which all have to become narrower for the mean's sake; if that has no end, one of them has none.
+    squeeze = OF_MEAN / of_mean if OF_MEAN < of_mean < math.inf else 1.0
     bounds = {cell: min(OF_PROGRAM, width * squeeze) for cell, width in of_cells.items()}
     return {
         cell: lacking(run.planned(cell), width / bounds[cell])

@@ -104,6 +104,19 @@ def test_blocks_are_added_until_the_intervals_are_narrow_and_the_budget_is_kept(
     assert precise.lacking(10, 2.0) == 30 and precise.lacking(10, math.inf) == 10
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.001])
+def test_a_cell_with_one_sound_block_gets_more_and_one_that_nobody_ends_gets_none(noise):
+    rig = Programs(noise)
+    for block in range(1, 6):
+        rig.run.spoilt.add((Round("ab", block, "redis 9"), 0))
+    assert precise.widths(rig.run)[1] == math.inf
+    assert precise.needs(rig.run) == {"redis 9": 6}
+    rig.run.unable["redis 9", "scale"] = "it broke"
+    assert precise.needs(rig.run) == {}
+    rig.run.unable["perl 9", "scale"] = "it broke"
+    assert precise.widths(rig.run) == ({}, 0.0) and precise.needs(rig.run) == {}
+
+
 def test_each_runs_beside_the_reference_on_both_halves_of_the_processors(monkeypatch):
     import os
     import threading
