@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lab import ROOT, Json, LabError, Unfit, build, measure
 from lab.plan import Arm, Cell, digest
-from lab.stage import PATH, Command, Stage, answers_at, as_nobody, cost, found, free_port, quietly, served
+from lab.stage import PATH, PATIENCE, Command, Stage, answers_at, as_nobody, cost, found, free_port, quietly, served
 
 SCRIPTS, PREFIX = ROOT / "bench/programs", "program_"
 FILES = 24  # that nginx serves
@@ -54,6 +54,7 @@ def memcached(stage: Stage, keep: Keep = keep_nothing) -> Json:
     def talk(worker: int) -> None:
         dice = random.Random(worker)
         with socket.socket(socket.AF_UNIX) as line, line.makefile("rb") as answers:
+            line.settimeout(PATIENCE)
             line.connect(str(path))
             for batch in range(stage.work // 4 // 30):
                 keys = [f"{worker}-{batch}-{i}".encode() for i in range(10)]
@@ -124,7 +125,7 @@ def nginx(stage: Stage, keep: Keep = keep_nothing) -> Json:
         return f"GET {where} HTTP/1.1\r\nHost: localhost\r\n{compressed}{last}\r\n".encode()
 
     def ask(first: int) -> None:
-        with socket.create_connection(("127.0.0.1", port)) as line, line.makefile("rb") as answers:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as line, line.makefile("rb") as answers:
             line.sendall(b"".join(map(asked, range(first, first + 100))))
             said = answers.read()
             if (right := said.count(b"HTTP/1.1 200 OK")) != 100:

@@ -56,9 +56,18 @@ def found(program: str) -> str:
 def quietly(*command: str | Path, **options: Any) -> str:
     """Runs a load or a preparation on the process's own malloc.  Returns its output."""
     env = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
-    done: subprocess.CompletedProcess[str] = subprocess.run(
-        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options
-    )
+    try:
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=measure.TIMEOUT,
+            **options,
+        )
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{command[0]}: still running after {measure.TIMEOUT} s") from None
     measure.check_status(done.returncode, str(command[0]), done.stderr)
     return done.stdout
 

@@ -109,6 +109,34 @@ def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command,
     assert time.monotonic() - began < 30  # and not for a minute
 
 
+def test_a_load_that_a_server_does_not_answer_ends(monkeypatch):
+    monkeypatch.setattr(stage.measure, "TIMEOUT", 0.2)
+    with pytest.raises(LabError, match="sleep: still running after 0.2 s"):
+        stage.quietly("sleep", "60")
+
+
+@pytest.mark.parametrize("name", ["memcached", "nginx"])
+def test_a_server_that_takes_calls_and_says_nothing_ends_it_soon(tmp_path, monkeypatch, name):
+    server = tmp_path / "server"
+    server.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, re, socket, sys, time\n"
+        "unix = '-s' in sys.argv\n"
+        "line = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)\n"
+        "line.bind(sys.argv[2] if unix else ('127.0.0.1', int(re.search(r'1:(\\d+)', open('nginx.conf').read())[1])))\n"
+        "line.listen()\n"
+        "unix or pathlib.Path('pid').touch()\n"
+        "time.sleep(60)\n"
+    )
+    server.chmod(0o755)
+    monkeypatch.setattr(programs, "found", lambda program: str(server))
+    monkeypatch.setattr(programs, "PATIENCE", 0.5)
+    began = time.monotonic()
+    with programs.taker({name: getattr(programs, name)}) as taker, pytest.raises(LabError, match=f"{name} .*timed out"):
+        taker("glibc", Arm(), Cell([f"program_{name}", "200"], f"program_{name}"))
+    assert time.monotonic() - began < 30
+
+
 def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypatch):
     """The server holds 64 MiB under load, and 32 MiB afterwards."""
     monkeypatch.setattr(stage, "REST", 0.5)
