@@ -1,5 +1,6 @@
 """Runs a real program on a library, alone or as a server under load, and measures what it uses."""
 
+import glob
 import os
 import pwd
 import shutil
@@ -118,7 +119,9 @@ def served(
         load()
         wall = time.monotonic() - began
         time.sleep(REST)
-        (process,) = children(server.pid)
+        process = next(iter(children(server.pid)), None)
+        if process is None:
+            raise LabError(f"{command[0]} ended after its load: status {server.wait(PATIENCE)}")
         after = max(map(rss_kib, family(process)))
         os.kill(process, stop)
         return {**cost(stage, command, server), "wall_s": wall, "after_kib": after}
@@ -126,9 +129,16 @@ def served(
         measure.end_session(server)
 
 
+def said_in(file: str) -> str:
+    """What a file of /proc says: nothing of a process or a thread that has ended meanwhile."""
+    try:
+        return Path(file).read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
 def children(pid: int) -> list[int]:
-    lists = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
-    return [int(child) for each in lists for child in each.read_text().split()]
+    return [int(child) for file in glob.glob(f"/proc/{pid}/task/*/children") for child in said_in(file).split()]
 
 
 def family(pid: int) -> Iterator[int]:
@@ -138,7 +148,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def rss_kib(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    lines = said_in(f"/proc/{pid}/status").splitlines()
     return next((float(line.split()[1]) for line in lines if line.startswith("VmRSS:")), 0.0)
 
 

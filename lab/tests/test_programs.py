@@ -109,6 +109,20 @@ def test_a_server_that_fails_ends_it_soon(taker, tmp_path, monkeypatch, command,
     assert time.monotonic() - began < 30  # and not for a minute
 
 
+def test_a_server_that_ends_after_its_load_is_named_and_a_child_that_is_gone_blames_nobody(
+    taker, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(stage, "REST", 0.5)
+    place, ready, asked = stage.Stage(tmp_path, {**os.environ}, 1), tmp_path / "ready", tmp_path / "asked"
+    serve = ["sh", "-c", "touch ready; while [ ! -e asked ]; do sleep 0.01; done; exit 5"]
+    with pytest.raises(LabError, match="sh ended after its load: status 5"):
+        stage.served(place, serve, ready.exists, asked.touch)
+    child = subprocess.Popen(["true"])
+    child.wait()
+    assert list(stage.family(child.pid)) == [child.pid] and stage.rss_kib(child.pid) == 0
+    assert stage.rss_kib(os.getpid()) > 1000
+
+
 def test_a_load_that_a_server_does_not_answer_ends(monkeypatch):
     monkeypatch.setattr(stage.measure, "TIMEOUT", 0.2)
     with pytest.raises(LabError, match="sleep: still running after 0.2 s"):
