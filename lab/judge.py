@@ -430,7 +430,7 @@ def judge_level(gate: Gate, samples: Samples, experiment: Experiment, variant: s
     """Compares the variant's own figure with a fixed number, which has no noise floor."""
     bound, sign = (gate.above, 1) if gate.above is not None else (gate.below or 0.0, -1)
     answers, share = {}, comparisons(experiment)
-    for cell in (name for name, cell in samples.plan.cells.items() if cell.group == gate.group):
+    for cell in (name for name in samples.plan.timed() if samples.plan.cells[name].group == gate.group):
         values = np.array([_level(gate, block[variant], variant) for block in samples.blocks(cell, "ab")])
         beyond = effect(sign * (values - bound), 0.0, samples.looks(cell), share)
         answers[f"{cell} ({np.median(values):.4g})"] = beyond.at_least(0.0)

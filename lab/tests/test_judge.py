@@ -393,8 +393,10 @@ def test_instructions_are_judged_by_the_two_least_counts_of_each(more, last, hol
         for arm, count in ((BASELINE, 100.0 + block / 10), ("variant", 100.0 * more + block / 10)):
             at = {"phase": "ab", "block": block, "cell": "case 0, counted", "attempt": 0}
             run._take({**at, "arm": arm, "figures": {"instructions_per_op": count * (last if block == 2 else 1)}})
-    gate = from_table(experiment([{"instructions": 1.0}])).gates[0]
+    gate, level = from_table(experiment([{"instructions": 1.0}, {"figure": "peak_kib", "above": 1.0}])).gates
     assert judge.judge_instructions(gate, run, "variant").holds.value == holds
+    level_of = judge.judge_level(level, run, from_table(run.plan.experiment), "variant")
+    assert level_of.holds.value == "yes", "a counted cell has no such figure"
     assert judge.judge(run)[0].word == "GO"  # a counted cell is in no other gate
 
 
