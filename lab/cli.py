@@ -362,6 +362,8 @@ def pack_verb(folder: Path, files: tuple[Path, ...], scale: float, blocks: int |
         if file.suffix == ".toml":
             plan = planning.of_experiment(file, scale, blocks, say)
             cells = {name: plan.cells[name] for name in plan.timed()}  # valgrind counts here, as it would there
+            if not cells:
+                raise LabError(f"{file}: its gates ask for instructions alone: hz3 ab counts them here")
             plans[file.stem] = replace(plan, cells=cells)
         else:
             plan = planning.of_cells(file, only, scale, blocks or BLOCKS, say)

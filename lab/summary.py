@@ -72,7 +72,7 @@ class Judged:
 
 def judged(run: Samples) -> Judged:
     plan, asked = run.plan, from_table(run.plan.experiment)
-    most = max(map(run.planned, plan.cells))
+    most = max(map(run.planned, plan.cells), default=0)
     facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked, plan.fresh)
     given_up = {cell: robbed for cell in plan.timed() if (robbed := run.robbed(cell))}
     try:

@@ -567,6 +567,17 @@ def test_what_cannot_be_packed_is_named(tmp_path, monkeypatch):
     assert "two of the files have the same name" in str(twice.exception)
 
 
+def test_an_experiment_of_counts_alone_is_not_packed_and_what_was_is_judged(tmp_path, monkeypatch):
+    run = samples(table_of([{"instructions": 1.0}]), 1, [0])
+    counted = replace(run.plan, cells={"counted": Cell(["bench", "{iters}"], "g", counted=True)})
+    monkeypatch.setattr(planning, "of_experiment", lambda *_: counted)
+    refused = CliRunner().invoke(cli.main, ["pack", str(tmp_path / "new"), "x.toml"])
+    assert "x.toml: its gates ask for instructions alone" in str(refused.exception)
+    run.plan = replace(run.plan, cells={})
+    judged = summary.judged(run)
+    assert (judged.most, judged.verdicts[0].word) == (0, "INCONCLUSIVE")
+
+
 def test_the_report_makes_its_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "report", lambda folder, say: "all")
     CliRunner().invoke(cli.main, ["report", str(tmp_path / "build/report.html")], catch_exceptions=False)
