@@ -196,6 +196,8 @@ def _cases(table: Json, iters: int) -> list[Case]:
     """One case, or one for each combination of the values in `over`."""
     axes = table.pop("over", {})
     cases = []
+    if bad := [axis for axis, values in axes.items() if not isinstance(values, list)]:
+        raise LabError(f"case {table.get('name')!r}: over: {bad[0]} = {axes[bad[0]]!r}, which should be list")
     for values in itertools.product(*axes.values()):
         filled = dict(table)
         for axis, value in zip(axes, values, strict=True):
@@ -295,6 +297,8 @@ def check(experiment: Experiment, registry: Registry, root: Path = ROOT) -> None
             raise LabError(f"gate '{gate}': nothing is worse by 100 % or more")
         if gate.share is not None and (gate.mean is None or not 0 < gate.share <= 1):
             raise LabError(f"gate '{gate}': share goes with mean, and is above 0 and at most 1")
+        if gate.per is not None and gate.above is None and gate.below is None:
+            raise LabError(f"gate '{gate}': per goes with above and below")
         if gate.instructions is not None and gate.instructions < 0:
             raise LabError(f"gate '{gate}': instructions is what may be too much, so at least 0")
         if gate.wins is not None and not 1 <= gate.wins <= groups[gate.group]:

@@ -181,6 +181,7 @@ def test_a_variant_is_its_baseline_with_other_flags(tmp_path):
     ('question = "?"', "", "question"),
     ("flags = { HZ3_FREE_CHECK = 0 }", "flags = 0", "variant: flags = 0, which should be dict$"),
     ("over = { threads = [2, 4] }", "over = 2", "not of the form"),
+    ("threads = [2, 4]", 'threads = "24"', "case 'T={threads}': over: threads = '24', which should be list$"),
 ])  # fmt: skip
 def test_bad_input_is_refused_before_anything_is_built(tmp_path, monkeypatch, old, new, complaint):
     monkeypatch.setattr(build, "Builder", lambda *_, **__: pytest.fail("building began"))
@@ -842,6 +843,8 @@ def test_what_is_only_counted_is_not_timed_and_a_plan_has_a_cell_for_it(tmp_path
     ("mean = 0.0\nshare = 1.5", "above 0 and at most 1"),
     ("at_least = 0.0\nshare = 0.5", "share goes with mean"),
     ("instructions = -1.0", "at least 0"),
+    ('at_least = 0.0\nper = "ops"', "per goes with above and below"),
+    ('mean = 0.0\nper = "ops"', "per goes with above and below"),
     ("mean = 0.0\nwins = 1", "needs exactly one of mean, at_least,"),
 ])  # fmt: skip
 def test_a_gate_that_means_nothing_is_refused(tmp_path, gate, complaint):
