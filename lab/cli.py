@@ -108,6 +108,8 @@ def conduct(
                 def progress(round_: samples.Round, arm: str) -> None:
                     if time.monotonic() > last:
                         raise until.TimeIsUp
+                    if (round_.phase, round_.block) == ("aa", 0):
+                        judge.check_figures(run)
                     watch(round_, arm)
 
                 session.run(run, taker, progress)

@@ -28,7 +28,7 @@ from lab import Json, LabError
 from lab.experiment import COUNTED, HIGHER_IS_BETTER, TIMES, Experiment, Gate, from_table
 from lab.interval import BOOTSTRAPPED_FROM, TAILS, Numbers, ends, median_interval, reaches, spent
 from lab.plan import BASELINE, COPY
-from lab.samples import Figures, Samples
+from lab.samples import Figures, Round, Samples
 from lab.session import remaining
 
 FEWEST = 7  # blocks; with fewer no interval covers what a first look asks for
@@ -445,6 +445,19 @@ def _level(gate: Gate, figures: Json, arm: str) -> float:
     if gate.per and figures[gate.per] == 0:
         raise LabError(f"{arm}: {gate.per} is 0, so there is no {gate.figure} of it")
     return float(figures[gate.figure] / (figures[gate.per] if gate.per else 1))
+
+
+def check_figures(samples: Samples) -> None:
+    """Raises LabError if the warm-up lacks a figure that will be judged."""
+    experiment = from_table(samples.plan.experiment)
+    for cell in samples.plan.timed():
+        group, block = samples.plan.cells[cell].group, samples.complete(Round("warmup", 0, cell))
+        assert block, "the warm-up comes before all others"
+        for variant in (v.name for v in experiment.variants):
+            for figure in experiment.figures(group):
+                pair([block], figure, BASELINE, variant)
+            for gate in (g for g in experiment.gates if g.group == group and (g.above, g.below) != (None, None)):
+                _level(gate, block[variant], variant)
 
 
 def _together(gate: Gate, answers: dict[str, Holds]) -> GateVerdict:

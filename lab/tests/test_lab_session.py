@@ -174,6 +174,31 @@ def test_an_option_that_did_not_take_is_refused(lab, said):
     lab.run()
 
 
+@pytest.mark.parametrize("gates, complaint", [
+    ([{"at_least": 0.0}], None),
+    ([{"figure": "ratio_of_it", "above": 1.0}], "variant: ratio_of_it is None"),
+    ([{"figure": "peak_kib", "below": 99.0, "per": "calls"}], "variant: calls is None"),
+    ([{"figure": "waste_ratio", "mean": 0.0}], "baseline: waste_ratio is None"),
+])  # fmt: skip
+def test_a_figure_that_is_judged_and_not_printed_ends_the_run_after_the_warm_up(
+    lab, tmp_path, monkeypatch, gates, complaint
+):
+    monkeypatch.setattr(cli.machine, "describe", lambda: MACHINE | {"cores": 4, "sockets": 1, "last_level_caches": 1,
+                                                                    "governor": "none"})  # fmt: skip
+    lab.plan, taken = replace(lab.plan, experiment=experiment(gates)), []
+
+    def take(*of):
+        taken.append(of)
+        return lab.measure(*of)
+
+    if complaint:
+        with pytest.raises(LabError, match=complaint):
+            cli.conduct(lab.plan, tmp_path / "results/fake", False, take)
+        assert len(taken) == 2 * 3
+    else:
+        assert not cli.conduct(lab.plan, tmp_path / "results/fake", False, take).void
+
+
 def test_a_killed_child_is_refused(lab):
     lab.refuses("was killed by SIGKILL", nth(30, lambda: lab.program("kill -9 $$\n")))
 
