@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab import ROOT, LabError, archive
 from lab.plan import Arm, Plan
-from lab.samples import Samples, contents, of_same_build, runs
+from lab.samples import Samples, contents, loadable, of_same_build, runs
 from lab.session import remaining
 
 MODULES = ("__init__", "plan", "samples", "machine", "measure", "session")  # all modules that a run needs
@@ -75,7 +75,7 @@ def merge(folder: Path, results: Path) -> list[Path]:
     merged = []
     for file in files:
         target = results / file.relative_to(folder / "results")
-        having = [run for run in runs(target.parent) if file.stem in Samples.load(run).absorbed]
+        having = [run.path for run in loadable(runs(target.parent)) if file.stem in run.absorbed]
         if having:  # merged before
             if target.exists():  # but interrupted before the last step
                 target.unlink()

@@ -8,8 +8,8 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -285,16 +285,19 @@ def _length(path: Path) -> int:
     return len(archive.contents(path)[0])
 
 
+def loadable(paths: Iterable[Path]) -> Iterator[Samples]:
+    """The samples in each file but in those that are damaged, or still empty."""
+    for path in paths:
+        with suppress(LabError):
+            yield Samples.load(path)
+
+
 def of_same_build(folder: Path, plan: Plan, machine: Json, before: str = "a") -> Path | None:
     """The newest run in the folder of the same build on the same machine, if there is one that counts.  before: only of
     runs whose names are before this one."""
-    for path in reversed([path for path in runs(folder) if path.name.partition(".")[0] < before]):
-        try:
-            run = Samples.load(path)
-        except LabError:  # damaged, or still empty
-            continue
+    for run in loadable(path for path in reversed(runs(folder)) if path.name.partition(".")[0] < before):
         if not run.void and run.plan.is_same_build(plan) and same(run.machine, machine):
-            return path
+            return run.path
     return None
 
 

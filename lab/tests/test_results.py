@@ -224,6 +224,16 @@ def test_what_another_machine_measured_twice_is_one_run_that_pays_for_two_looks(
     assert pack.merge(folder, ours) == [], "merged before"
 
 
+def test_a_damaged_or_empty_file_here_does_not_stop_a_merge(tmp_path):
+    folder, ours = tmp_path / "packed", tmp_path / "results"
+    written(samples(table_of(GATES), 1, [20]), folder / "results/x/20260103T000000Z.jsonl")
+    (ours / "x").mkdir(parents=True)
+    (ours / "x/20260101T000000Z.jsonl").touch()
+    (ours / "x/20260102T000000Z.jsonl").write_text("{\n")
+    (merged,) = pack.merge(folder, ours)
+    assert merged == ours / "x/20260103T000000Z.jsonl" and Samples.load(merged).blocks("case 0", "ab")
+
+
 def spoilt(file, gone=lambda line: True):
     """Writes the file again, as if the host had spoilt every attempt at the blocks that are `gone`."""
     whole = [json.loads(line) for line in file.read_text().splitlines()]
