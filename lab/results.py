@@ -131,9 +131,11 @@ class Results:
         results = cls(folder)
         if not (folder / INDEX).exists():
             return results
-        results.index = {line["run"]: line for line in read_json(folder / INDEX)["runs"]}
-        known = read_json(folder / SUMMARY)
+        file, run = folder / INDEX, ""
         try:
+            results.index = {line["run"]: line for line in read_json(file)["runs"]}
+            file = folder / SUMMARY
+            known = read_json(file)
             for run, table in known["experiments"].items():
                 facts = results.index[run]["machine"]
                 results.experiments[run.partition("/")[0]].append(
@@ -143,7 +145,7 @@ class Results:
                 facts = results.index[run]["machine"]
                 results.comparisons.append(summary.comparison_from_json(results.path(run), facts, table))
         except NOT_A_PLAN as error:
-            raise LabError(f"{folder / SUMMARY} is damaged: {run}: {error!r}") from None
+            raise LabError(f"{file} is damaged: {': '.join(filter(None, (run, repr(error))))}") from None
         return results
 
     def path(self, run: str) -> Path:

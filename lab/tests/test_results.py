@@ -192,6 +192,15 @@ def test_a_damaged_index_or_summary_is_named_with_its_place(file, tmp_path, name
         Results.read(tmp_path / "results")
 
 
+@pytest.mark.parametrize("name", [results.INDEX, results.SUMMARY])
+@pytest.mark.parametrize("text", ["{}", "[]", "3", '{"runs": [3], "experiments": []}', '{"experiments": {}}'])
+def test_an_index_or_summary_of_another_form_is_named(file, tmp_path, name, text):
+    results.keep(Samples.load(file), tmp_path / "results")
+    (tmp_path / "results" / name).write_text(text)
+    with pytest.raises(LabError, match=f"{name} is damaged: [A-Z]"):
+        Results.read(tmp_path / "results")
+
+
 def test_what_is_merged_again_is_compared_with_what_was_compressed(tmp_path):
     folder, ours = tmp_path / "packed", tmp_path / "results"
     file = written(samples(table_of(GATES), 1, [20]), folder / "results/x/20260101T000000Z.jsonl")
