@@ -47,9 +47,12 @@ def stolen_since(before: tuple[int, int], now: tuple[int, int]) -> float:
 
 def line_ns() -> float:
     """How long a cache line takes from one processor to another now.  0: not known: there is one, or no compiler, or
-    others keep them busy."""
+    others keep them busy, or nothing may be executed in the temporary folder."""
     folder = _line_tool()
-    done = subprocess.run([f"{folder.name}/line"], capture_output=True, text=True) if folder else None
+    try:
+        done = subprocess.run([f"{folder.name}/line"], capture_output=True, text=True) if folder else None
+    except OSError:
+        return 0.0
     return float(done.stdout) if done and done.returncode == 0 else 0.0
 
 

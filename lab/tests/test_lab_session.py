@@ -13,6 +13,7 @@ import time
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -740,6 +741,14 @@ def test_a_line_takes_some_time_from_one_processor_to_another():
     while not any(found) and len(os.sched_getaffinity(0)) > 1 and time.monotonic() < ends:
         found.add(session.machine.line_ns())
     assert all(ns == 0 or 1 < ns < 100_000 for ns in found) and (any(found) or len(os.sched_getaffinity(0)) == 1)
+
+
+def test_where_nothing_may_be_executed_the_time_of_a_line_is_not_known(tmp_path, monkeypatch):
+    (tmp_path / "line").write_text("#!/bin/sh\necho 50\n")
+    monkeypatch.setattr(session.machine, "_line_tool", lambda: SimpleNamespace(name=tmp_path))
+    assert session.machine.line_ns() == 0
+    (tmp_path / "line").chmod(0o755)
+    assert session.machine.line_ns() == 50
 
 
 def test_where_a_line_takes_long_nobody_waits_for_it():
