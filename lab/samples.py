@@ -71,7 +71,7 @@ class Samples:
 
     @classmethod
     def load(cls, path: Path) -> "Samples":
-        number, lines = 1, [line for line in text_in(path).splitlines(keepends=True) if line.endswith("\n")]
+        number, lines = 1, lines_in(path)
         if not lines:
             raise LabError(f"{path} is not a file of samples: it has no whole line")
         try:
@@ -143,7 +143,8 @@ class Samples:
         self.void = reason
 
     def absorb(self, other: "Samples") -> None:
-        """Adds a whole run of the same build on the same machine: its blocks follow this one's, and are another look."""
+        """Adds a whole run of the same build on the same machine: its blocks follow this one's, and are another look.  Its
+        samples stay as they are, but for the blocks' numbers."""
         name = other.path.name.partition(".")[0]
         before = {"aa": self.plan.aa_blocks, "warmup": 1}
         of_cell = {cell: self.planned(cell) for cell in self.plan.cells}
@@ -151,13 +152,9 @@ class Samples:
         self.absorbed.add(name)
         for cell in self.plan.timed():
             self.extend(cell, other.planned(cell))
-        for round_, attempts in other.attempts.items():
-            block = round_.block + before.get(round_.phase, of_cell[round_.cell])
-            for attempt, figures in enumerate(attempts):
-                stolen = {"stolen": 1.0} if (round_, attempt) in other.spoilt else {}
-                at = {"phase": round_.phase, "block": block, "cell": round_.cell, "attempt": attempt, **stolen}
-                for arm, of in figures.items():
-                    self.add({**at, "arm": arm, "figures": of})
+        for line in map(json.loads, lines_in(other.path)):
+            if line["kind"] == "sample":
+                self.add({**line, "block": line["block"] + before.get(line["phase"], of_cell[line["cell"]])})
 
     def extend(self, cell: str, blocks: int) -> None:
         self._append({"kind": "more", "cell": cell, "blocks": blocks})
@@ -243,6 +240,11 @@ def text_in(path: Path) -> str:
         return contents(path).decode()
     except UnicodeDecodeError as error:
         raise LabError(f"{path} is no text: {error}") from None
+
+
+def lines_in(path: Path) -> list[str]:
+    """The whole lines: one that was cut off is left out."""
+    return [line for line in text_in(path).splitlines(keepends=True) if line.endswith("\n")]
 
 
 @contextmanager

@@ -217,9 +217,16 @@ def test_what_is_merged_again_is_compared_with_what_was_compressed(tmp_path):
 
 def test_what_another_machine_measured_twice_is_one_run_that_pays_for_two_looks(tmp_path):
     folder, ours = tmp_path / "packed", tmp_path / "results"
-    table = table_of(GATES)
+    table, lines = table_of(GATES), {}
     for day, blocks in ((1, 20), (2, 12)):
-        written(samples(table, day, [20], blocks=blocks), folder / f"results/x/2026010{day}T000000Z.jsonl")
+        packed = written(samples(table, day, [20], blocks=blocks), folder / f"results/x/2026010{day}T000000Z.jsonl")
+        plan, *lines[day] = map(json.loads, packed.read_text().splitlines())
+        for n, line in enumerate(lines[day]):
+            spoilt_ = (line["phase"], line["block"]) == ("ab", 2)
+            line |= {"at": f"2026-01-0{day}T{n}", "took": n / 8, "position": n % 3, "stolen": 0.5 if spoilt_ else 0.01}
+            line |= {"load": day / 2, "line_ns": [50.0, 55.0]}
+        lines[day] += [{**line, "attempt": 1, "stolen": 0.0} for line in lines[day] if line["stolen"] == 0.5]
+        packed.write_text("".join(json.dumps(line) + "\n" for line in (plan, *lines[day])))
         for file in pack.merge(folder, ours):
             results.keep(pack.pooled(file), ours)
     (path,) = runs(ours / "x")
@@ -228,6 +235,12 @@ def test_what_another_machine_measured_twice_is_one_run_that_pays_for_two_looks(
     assert run.looks("case 0") == 2 and len(run.blocks("case 0", "ab")) == 32 and len(run.blocks("case 0", "aa")) == 6
     second = Samples.load(folder / "results/x/20260102T000000Z.jsonl")
     assert run.blocks("case 0", "ab")[20:] == second.blocks("case 0", "ab")
+    shift = {"warmup": 1, "aa": 6, "ab": 20}
+    moved = [{**line, "block": line["block"] + shift[line["phase"]]} for line in lines[2]]
+    kept = [line for line in map(json.loads, text_in(path).splitlines()) if line["kind"] == "sample"]
+    assert kept == [*lines[1], *moved]
+    assert run.seconds == sum(line["took"] for of in lines.values() for line in of)
+    assert {(round_.block, attempt) for round_, attempt in run.spoilt} == {(2, 0), (22, 0)}
     assert list(Results.read(ours).index) == ["x/20260101T000000Z"]
     (folder / "results/x/20260101T000000Z.jsonl").unlink()
     assert pack.merge(folder, ours) == [], "merged before"
