@@ -13,9 +13,9 @@ BOOTSTRAPPED_FROM = 20  # values; with fewer the bootstrap's coverage is too low
 CENTRAL = 7  # standard deviations of a median's rank; beyond them is nothing
 
 
-def covers(count: int) -> int:
+def covers(count: int, look: int = 0) -> int:
     """The per cent that the wider interval of median_interval covers: the range of few values covers less than 95."""
-    return min(95, int(100 * (1 - 0.5 ** (count - 1))))
+    return int(100 * (1 - max(2 * TAILS[0] * spent(look), 0.5 ** (count - 1))))
 
 
 def reaches(count: int, tail: float) -> bool:

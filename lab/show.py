@@ -160,13 +160,14 @@ def finding_row(finding: Finding) -> list[str]:
 
 def verdicts(samples: Samples, judged: list[Verdict]) -> None:
     for verdict in judged:
+        covered = min((covers(f.effect.pairs, samples.looks(f.case)) for f in verdict.findings), default=0)
         table = Table(
             "case",
             "figure",
             "baseline",
             "variant",
             "better by",
-            f"{covers(samples.plan.blocks)} % interval",
+            f"{covered} % interval",
             "noise floor",
             "",
             "",
@@ -180,8 +181,9 @@ def verdicts(samples: Samples, judged: list[Verdict]) -> None:
             console.print(f"  {gate.holds.value:13} {gate.gate}: {gate.reason}", style=COLOURS[gate.holds])
         said = f"{samples.plan.name}, {verdict.variant}: {verdict.word}\n"
         console.print(said, style=f"bold {COLOURS[verdict.word]}")
-    if samples.plan.blocks < FEWEST:
-        console.print(f"{samples.plan.blocks} blocks are too few for any verdict: {FEWEST} is the least.")
+    most = max((f.effect.pairs for verdict in judged for f in verdict.findings), default=FEWEST)
+    if most < FEWEST:
+        console.print(f"{most} blocks are too few for any verdict: {FEWEST} is the least.")
     short_runs(samples)
 
 

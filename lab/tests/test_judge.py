@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -420,6 +421,17 @@ def test_a_case_may_have_a_margin_of_its_own_and_a_group_has_its_widest():
     assert share("NO DIFFERENCE", [{"mean": 0.0}], [0], trials=10, noise=0.03) <= 0.5
     runs = (samples(table, seed, [0, 0], noise=0.03) for seed in range(10))
     assert sum(judge.judge(run)[0].word == "NO DIFFERENCE" for run in runs) >= 8
+
+
+def test_the_terminal_says_what_the_intervals_cover_and_of_how_many_blocks(capsys):
+    for blocks, more, covered, few in ((4, 0, 87, True), (4, 4, 99, False), (20, 0, 97, False), (20, 20, 99, False)):
+        run = samples(experiment(IMPROVES), 1, [0], blocks=blocks + more)
+        run.plan = replace(run.plan, blocks=blocks)
+        run.more["case 0"] = [more] * bool(more)
+        show.verdicts(run, judge.judge(run))
+        said = capsys.readouterr().out
+        assert f" {covered} % interval " in said and (f"{blocks} blocks are too few" in said) == few
+    assert interval.covers(7, 1) == 97 and interval.covers(7, 2) == 98 and interval.covers(9, 2) == 99
 
 
 def test_what_is_void_gives_no_verdict():
