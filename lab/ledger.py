@@ -51,16 +51,18 @@ def cell(finding: Finding) -> str:
     return "; ".join((said, *remarks(finding))).removesuffix(SETTLES)
 
 
+def amount(run: Judged) -> str:
+    """How much was measured, and whether the machine was busy."""
+    doubt = f", {machine.load_said(run.machine)}" if machine.busy(run.machine) else ""
+    blocks = f"{run.blocks} to {run.most}" if run.most > run.blocks else str(run.blocks)
+    return f"{blocks} blocks, {run.scale:g} of the iterations{doubt}"
+
+
 def measured_as(run: Judged, history: str = "") -> str:
     """The line about a run.  `history`: where the samples are, if they are no longer in results/."""
     facts, here = run.machine, f"[every sample](../../results/{run.path.parent.name}/{run.path.name})"
-    doubt = f", {machine.load_said(facts)}" if machine.busy(facts) else ""
-    blocks = f"{run.blocks} to {run.most}" if run.most > run.blocks else str(run.blocks)
     where = f"every sample: `git show {history}`" if history else here
-    return (
-        f"{day(run.path)}, {machine.name(facts)}, Linux {facts['kernel']}; "
-        f"{blocks} blocks, {run.scale:g} of the iterations{doubt}; {where}"
-    )
+    return f"{day(run.path)}, {machine.name(facts)}, Linux {facts['kernel']}; {amount(run)}; {where}"
 
 
 def result(run: Judged, experiment: Experiment, history: str = "") -> list[str]:

@@ -17,7 +17,7 @@ from lab.comparison import Comparison, Table, measured, tables, versions
 from lab.experiment import Experiment
 from lab.handovers import kept
 from lab.judge import signed
-from lab.ledger import order
+from lab.ledger import amount, order
 from lab.peers import REFERENCE
 from lab.plots import COLUMNS, WIDTH, grid
 from lab.results import EXPERIMENTS, Results, day, weightiest
@@ -296,7 +296,7 @@ def experiment_section(asked: Experiment, run: Judged) -> list[Block]:
         for f in verdict.findings
         if f.figure != run.figure and f.verdict != "SAME"
     ]
-    about = f"{day(run.path)}, {words.count(run.blocks, 'block')}"
+    about = f"{day(run.path)}; {amount(run)}"
     return [
         Block(f"{run.name} on {machine.name(run.machine)}", asked.question, note=about),
         *(Block(text=f"{verdict.variant}:", word=verdict.word) for verdict in run.verdicts),

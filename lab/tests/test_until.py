@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 from synthetic import MACHINE, Memory, Rig
 
-from lab import LabError, archive, cli, interval, judge, ledger, session, summary, until
+from lab import LabError, archive, cli, interval, judge, ledger, report, session, summary, until
+from lab.experiment import from_table
 from lab.plan import COPY
 from lab.samples import Round, Samples
 
@@ -139,12 +140,16 @@ def test_what_was_interrupted_between_two_looks_can_be_resumed_and_what_has_ende
 def test_the_ledger_says_how_many_blocks_the_cells_got(tmp_path):
     rig = Rig(tmp_path / "1.jsonl", IMPROVES, [20, 3], [0.01, 0.1])
     rig.run.machine = MACHINE
+    asked = from_table(rig.run.plan.experiment)
     assert "; 10 blocks, 1 of" in ledger.measured_as(summary.judged(rig.run))
+    (about, *_) = report.experiment_section(asked, summary.judged(rig.run))
+    assert about.note.endswith("; 10 blocks, 1 of the iterations")
     rig.decide(budget=100)
     found = summary.judged(rig.run)
     kept = summary.judged_from_json(found.path, found.machine, summary.judged_to_json(found))
     for run in (found, kept):
-        assert f"; 10 to {rig.run.planned('case 1')} blocks, 1 of" in ledger.measured_as(run)
+        said = f"; 10 to {rig.run.planned('case 1')} blocks, 1 of the iterations"
+        assert said in ledger.measured_as(run) and report.experiment_section(asked, run)[0].note.endswith(said)
 
 
 def test_the_cases_of_a_group_get_the_same_number_of_blocks(tmp_path):
