@@ -17,7 +17,7 @@ from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, blocks_said
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
-from lab.versus import MEMORY, OVERFLOW_NOTE, compare, figures_of, marked, multiple
+from lab.versus import MEMORY, OVERFLOW_NOTE, compare, figures_of, latencies_of, marked, multiple
 
 COLOURS = {
     "GO": "green",
@@ -112,6 +112,8 @@ def human(figure: str, value: float) -> str:
         return f"{value / 1e6:.2f} M/s" if value >= 1e5 else f"{value:.0f} /s" if value >= 100 else f"{value:.3g} /s"
     if figure.endswith("_kib"):
         return f"{value / 1024:.1f} MiB"
+    if figure.endswith("_ns"):
+        return duration(value)
     return f"{value:.4g} s" if figure.endswith(("_s", "seconds")) else f"{value:.4g}"
 
 
@@ -231,21 +233,23 @@ def peers(plan: Plan) -> None:
     console.print(table)
 
 
+def compared(samples: Samples, cell: str, title: str, figures: dict[str, str], reference: str) -> Table:
+    """A row for each arm.  figures: those of the columns, with their heads."""
+    of_figures = {figure: compare(samples, cell, figure, reference) for figure in figures}
+    heads = [head for said in figures.values() for head in (said, f"to {reference}")]
+    table = Table("", *heads, title=title, title_justify="left")
+    for arm in samples.arms_of(Round("ab", 0, cell)):
+        mine = {figure: of_arm[arm] for figure, of_arm in of_figures.items()}
+        table.add_row(arm, *(said for f, of in mine.items() for said in (human(f, of.median), multiple(of.ratio))))
+    return table
+
+
 def comparison(samples: Samples, reference: str) -> None:
     for cell in filter(lambda cell: samples.blocks(cell, "ab"), samples.plan.cells):
-        compared = {f: compare(samples, cell, f, reference) for f in figures_of(samples, cell)}
-        columns = [title for figure in compared for title in (figure, f"to {reference}")]
-        table = Table("", *columns, title=marked(samples, cell), title_justify="left")
-        for arm in samples.arms_of(Round("ab", 0, cell)):
-            row = [arm]
-            for figure, of_arm in compared.items():
-                mine = of_arm[arm]
-                row += [
-                    human(figure, mine.median),
-                    multiple(mine.ratio),
-                ]
-            table.add_row(*row)
-        console.print(table)
+        names = {figure: figure for figure in figures_of(samples, cell)}
+        console.print(compared(samples, cell, marked(samples, cell), names, reference))
+        for call, figures in latencies_of(samples, cell).items():
+            console.print(compared(samples, cell, f"{cell}: calls of {call} return within", figures, reference))
     if any(marked(samples, cell) != cell for cell in samples.plan.cells):
         console.print(OVERFLOW_NOTE, style="yellow")
     for (cell, arm), reason in samples.unable.items():

@@ -16,6 +16,7 @@ OVERFLOW_NOTE = (
     f"{OVERFLOWED}: in at least one of its runs more than 0.1 % of the sends found a full ring. The sender freed these "
     "objects, so fewer frees were remote than stated."
 )
+CALLS = "malloc", "free"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}  # of calls that are no slower
 FIGURES = ("_per_s", "_kib", "_share", "_ratio", "wall_s", "cpu_s")
 
@@ -35,6 +36,14 @@ def figures_of(samples: Samples, cell: str) -> list[str]:
     """The names of the figures that the cell's program measures, without its parameters and other words."""
     first = next((figures for block in samples.blocks(cell, "ab") for figures in block.values()), {})
     return [k for k, v in first.items() if k.endswith(FIGURES) and isinstance(v, float) and k != "own_kib"]
+
+
+def latencies_of(samples: Samples, cell: str) -> dict[str, dict[str, str]]:
+    """The figures of the calls of malloc and of free, with the share of calls that each is about, where the cell's program
+    times them."""
+    found = next((figures for block in samples.blocks(cell, "ab") for figures in block.values()), {})
+    of_calls = {call: {f"{call}_{name}_ns": f"{100 * of:g} %" for name, of in SHARES.items()} for call in CALLS}
+    return {call: figures for call, figures in of_calls.items() if figures.keys() <= found.keys()}
 
 
 def marked(samples: Samples, cell: str) -> str:

@@ -297,6 +297,17 @@ def test_cells_whose_calls_are_timed_have_percentiles_and_no_speed():
     assert not comparison.behind(run, []).rows
 
 
+def test_the_terminal_too_has_the_time_that_calls_take(capsys):
+    show.comparison(peers(noise=0), "glibc")
+    said = capsys.readouterr().out
+    for call in ("malloc", "free"):
+        (table,) = re.findall(rf"<timed>: calls of {call} return within *\n(.*?)\n\S*└", said, re.DOTALL)
+        (row,) = (line for line in table.splitlines() if " jemalloc " in line)
+        cells = [cell.strip() for cell in re.split("[│┃]", row)]
+        assert cells[2:12] == [word for n in range(1, 6) for word in (f"{80 * n} ns", "1.43x [1.43 1.43]")]
+        assert all(f" {share} % " in table for share in ("50", "90", "99", "99.9", "99.99"))
+
+
 @pytest.mark.parametrize("program", comparison.ANSWERS)
 def test_the_answers_are_figures_that_programs_print_and_the_documentation_explains(program):
     printed = (
