@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from lab import (
     ROOT,
@@ -63,6 +64,14 @@ choosing = click.option("--only", multiple=True, metavar="NAME", help="this lane
 @click.group(context_settings={"show_default": True})
 def main() -> None:
     """The lab of hz3; docs/lab.md explains it."""
+
+
+def check_needed(options: tuple[str, ...], what: str) -> None:
+    """Refuses options that were given and do nothing, since what they need was not."""
+    context = click.get_current_context()
+    given = [f"--{name}" for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: only with {what}")
 
 
 class Duration(click.ParamType[float]):
@@ -243,8 +252,10 @@ def peers_verb(
     """List the peers and prove that each serves malloc; with a file of CELLS, measure all on its commands."""
     if bool(aim) != bool(budget):
         raise click.UsageError("--until and --budget need each other")
+    if not cells:
+        check_needed(("scale", "blocks", "resume"), "CELLS")
     peers.check_reference(to, only)
-    check = resuming(resume and cells is not None, RESULTS)
+    check = resuming(resume, RESULTS)
     plan = planning.of_cells(cells, only, scale, blocks, show.console.print, check, aim or "")
     reference = reference_of(plan, to)
     show.peers(plan)
@@ -466,6 +477,8 @@ def ledger_verb(aim: str | None, minutes: int | None, only: tuple[str, ...], sca
     the experiments before that; the same command goes on where it was interrupted."""
     if bool(aim) != bool(minutes):
         raise click.UsageError("--until and --minutes need each other")
+    if not aim:
+        check_needed(("only", "scale"), "--until")
     files = sorted(experiment.files(results.EXPERIMENTS), key=ledger.order)
     if unknown := set(only) - {file.stem for file in files}:
         raise LabError(f"there is no experiment '{min(unknown)}'")

@@ -934,6 +934,19 @@ def test_a_look_that_was_begun_is_ended_though_the_host_slows_down(tmp_path, mon
     assert len(results.Results.read(sweep.folder).index) == 1
 
 
+@pytest.mark.parametrize("argv, complaint", [
+    (["ledger", "--only", "s44"], "--only: only with --until"),
+    (["ledger", "--only", "s44", "--scale", "1.0"], "--only, --scale: only with --until"),
+    (["peers", "--resume"], "--resume: only with CELLS"),
+    (["peers", "--scale", "0.5", "--blocks", "7"], "--scale, --blocks: only with CELLS"),
+])  # fmt: skip
+def test_options_that_would_do_nothing_are_refused(monkeypatch, argv, complaint):
+    monkeypatch.setattr(results, "renew", lambda *_: pytest.fail("the ledger was made"))
+    monkeypatch.setattr(planning, "of_cells", lambda *_: pytest.fail("building began"))
+    said = CliRunner().invoke(cli.main, argv)
+    assert said.exit_code == 2 and complaint in said.output
+
+
 def test_a_sweep_needs_its_time_and_names_that_there_are():
     for argv, complaint in ((["--until", "decided"], "need each other"), (["--minutes", "5"], "need each other")):
         said = CliRunner().invoke(cli.main, ["ledger", *argv])
