@@ -66,10 +66,7 @@ def of_table(made: Table, names: dict[str, str]) -> Block:
     def row(cells: Sequence[str]) -> list[str]:
         name, mark, _ = cells[0].partition(f" {OVERFLOWED}")
         said = [f"{names.get(name, name)}{mark}", *cells[1:]]
-        return [
-            words.FIGURES.get(cell, cell) if head == "figure" else cell
-            for head, cell in zip(made.head, said, strict=True)
-        ]
+        return [words.figure(cell) if head == "figure" else cell for head, cell in zip(made.head, said, strict=True)]
 
     head = ["test" if name == "cell" else name for name in made.head]
     return Block(title=made.title, note=made.note, head=head, rows=list(map(row, made.rows)), prose=made.prose)
@@ -274,7 +271,7 @@ def comparison_section(comparison: Comparison, known: list[Reason]) -> list[Bloc
 def better_said(run: Judged) -> str:
     of = Counter(f.verdict for verdict in run.verdicts for f in verdict.findings if f.figure == run.figure)
     counts = ", ".join(f"{n} {word}" for word, n in of.most_common())
-    return f"{words.FIGURES.get(run.figure, run.figure)}: of {words.count(of.total(), 'case')} {counts}"
+    return f"{words.figure(run.figure)}: of {words.count(of.total(), 'case')} {counts}"
 
 
 def experiment_section(asked: Experiment, run: Judged) -> list[Block]:
@@ -291,7 +288,7 @@ def experiment_section(asked: Experiment, run: Judged) -> list[Block]:
         for gate in verdict.gates
     ]
     memory = [
-        [verdict.variant, f.case, words.FIGURES.get(f.figure, f.figure), signed(f.effect.gain), f.verdict]
+        [verdict.variant, f.case, words.figure(f.figure), signed(f.effect.gain), f.verdict]
         for verdict in run.verdicts
         for f in verdict.findings
         if f.figure != run.figure and f.verdict != "SAME"
