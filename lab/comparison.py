@@ -8,10 +8,11 @@ from itertools import takewhile
 from lab import Json, machine, programs
 from lab.ahead import FASTER, KINDS, LANE, SMALLER, Reason, furthest, leads, why
 from lab.interval import covers
+from lab.judge import short_cells
 from lab.palette import Palette
 from lab.peers import LIMIT, older
 from lab.samples import Samples
-from lab.show import SHORT, duration, human, short_cells
+from lab.show import SHORT, duration, human
 from lab.versus import (
     FIGURES,
     MEMORY,
@@ -135,7 +136,7 @@ def without_interval(comparison: Comparison) -> str:
 def short_runs(comparisons: list[Comparison]) -> str:
     """A sentence on the number of cells with too short runs, or nothing."""
     cells = sum(len(comparison.cells) for comparison in comparisons)
-    short = [seconds for c in comparisons for cell, seconds in short_cells(c.run).items() if cell in c.cells]
+    short = [seconds for c in comparisons for cell, seconds in short_cells(c.run, SHORT).items() if cell in c.cells]
     said = f" In {len(short)} of {cells} cells the median run is shorter than {SHORT} s; the shortest takes "
     return f"{said}{min(short):.2g} s." if short else ""
 

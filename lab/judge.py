@@ -248,12 +248,12 @@ def may_be_won(experiment: Experiment, group: str, figure: str) -> int:
     return max((cases - gate.wins + 1 for gate in gates if gate.wins is not None), default=1)
 
 
-def short_cells(samples: Samples) -> dict[str, float]:
-    """The cells whose median run is so short that no time decides, with its seconds."""
+def short_cells(samples: Samples, shortest: float = SHORTEST) -> dict[str, float]:
+    """The cells whose median run is shorter, so that its time is mostly noise, with its seconds."""
     medians = {}
     for cell in samples.plan.timed():
         runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
-        if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORTEST:
+        if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < shortest:
             medians[cell] = median
     return medians
 

@@ -13,7 +13,18 @@ from rich.table import Table
 
 from lab import Json, machine
 from lab.interval import covers
-from lab.judge import FEWEST, NEVER, NOISY, Finding, Holds, Verdict, blocks_said, signed
+from lab.judge import (
+    FEWEST,
+    NEVER,
+    NOISY,
+    SHORTEST,
+    Finding,
+    Holds,
+    Verdict,
+    blocks_said,
+    short_cells,
+    signed,
+)
 from lab.plan import Plan
 from lab.samples import Round, Samples
 from lab.session import remaining, rounds
@@ -35,7 +46,7 @@ COLOURS = {
     Holds.UNDECIDED: "yellow",
 }
 SETTLES = " would settle it"
-SHORT = 0.2  # seconds; there is a warning about shorter runs
+SHORT = 0.2  # seconds; there is a warning about shorter runs of a comparison
 T = TypeVar("T")
 console = Console(markup=False, emoji=False, width=None if sys.stdout.isatty() else 180)
 
@@ -208,19 +219,10 @@ def left_open(needs: dict[str, int]) -> None:
         console.print(f"not decided: {cell}: {more}", style="yellow")
 
 
-def short_cells(samples: Samples) -> dict[str, float]:
-    """The cells whose median run is so short that it is mostly noise, with its seconds."""
-    medians = {}
-    for cell in samples.plan.cells:
-        runs = [figures for block in samples.blocks(cell, "ab") for figures in block.values() if "seconds" in figures]
-        if runs and (median := statistics.median(figures["seconds"] for figures in runs)) < SHORT:
-            medians[cell] = median
-    return medians
-
-
 def short_runs(samples: Samples) -> None:
-    for cell, median in short_cells(samples).items():
-        said = f"{cell}: the median run measured {median:.2g} s; less than {SHORT} s is mostly noise, raise --scale"
+    shortest = SHORTEST if samples.plan.kind == "ab" else SHORT
+    for cell, median in short_cells(samples, shortest).items():
+        said = f"{cell}: the median run measured {median:.2g} s; less than {shortest} s is mostly noise, raise --scale"
         console.print(said, style="yellow")
 
 

@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from lab import Json, LabError, machine
-from lab import judge as judging
 from lab.comparison import Comparison
 from lab.experiment import MEMORY as FIGURES
 from lab.experiment import Experiment, Gate, from_table
-from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent, signed
+from lab.judge import Effect, Finding, GateVerdict, Holds, Verdict, judge, log_ratio, percent, short_cells, signed
 from lab.plan import Arm, Cell, Plan
 from lab.programs import BESIDE
 from lab.samples import Round, Samples
-from lab.show import blocks_to_settle, short_cells, spread_said
+from lab.show import SHORT, blocks_to_settle, spread_said
 from lab.versus import MEMORY, SHARES, SPEED, marked
 
 NOT_KEPT = math.nan
@@ -76,7 +75,7 @@ def judged(run: Samples) -> Judged:
     facts = plan.name, run.machine, plan.blocks, most, plan.scale, asked.figure, basis(asked, plan.fresh)
     given_up = {cell: robbed for cell in plan.timed() if (robbed := run.robbed(cell))}
     try:
-        return Judged(run.path, *facts, judge(run), judging.short_cells(run), given_up)
+        return Judged(run.path, *facts, judge(run), short_cells(run), given_up)
     except LabError as error:
         raise LabError(f"{run.path}: {error}") from None
 
@@ -191,7 +190,7 @@ def figures_shown(comparison: Comparison, cell: str) -> list[str]:
     """The figures of a cell that any table or picture in the documentation needs."""
     if cell in comparison.timed:
         return ["seconds", *(f"{call}_{share}_ns" for call in ("malloc", "free") for share in SHARES)]
-    short = ["seconds"] * (cell in short_cells(comparison.run))
+    short = ["seconds"] * (cell in short_cells(comparison.run, SHORT))
     overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
     speed = [] if comparison.real else [SPEED]  # of a real program it is 1 / cpu_s
     beside = [BESIDE] * bool(comparison.run.plan.beside)
