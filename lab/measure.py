@@ -126,17 +126,17 @@ def check_library(name: str, arm: Arm, root: Path) -> Path | None:
 
 
 @contextmanager
-def fresh_copy(library: Path | None, below: Path, name: str = "") -> Iterator[Path | None]:
-    """The library, copied for one run, where other users may read it, under its own name unless another is given.  A
-    file's pages stay where they are in memory, and some places are a tenth faster than others, for the same bytes.  So
-    no arm keeps its place from run to run."""
+def fresh_copy(library: Path | None, below: Path) -> Iterator[Path | None]:
+    """The library, copied for one run, where other users may read it.  A file's pages stay where they are in memory, and
+    some places are a tenth faster than others, for the same bytes.  So no arm keeps its place from run to run.  All have
+    one name, as the length of LD_PRELOAD shifts the stack."""
     if library is None:
         yield None
         return
     below.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=below.resolve()) as folder:
         Path(folder).chmod(0o755)
-        yield Path(shutil.copy(library, Path(folder, name or library.name)))
+        yield Path(shutil.copy(library, Path(folder, "library.so")))
 
 
 def check_server(name: str, arm: Arm, library: Path | None, served_by: str, config: str) -> None:

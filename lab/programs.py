@@ -322,8 +322,7 @@ class Taker:
             elif (ROOT / file).is_relative_to(SCRIPTS):
                 measure.check_program(file, ROOT / file, sha256)
         original = measure.check_library(name, arm, ROOT)
-        # Names of one length, as LD_PRELOAD shifts the stack.
-        with measure.fresh_copy(original, self.folder, "library.so") as library:
+        with measure.fresh_copy(original, self.folder) as library:
             return self.run(name, arm, cell, library)
 
     def run(self, name: str, arm: Arm, cell: Cell, library: Path | None) -> Json:
