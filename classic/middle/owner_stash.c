@@ -82,8 +82,9 @@ bool hz3_owner_stash_push_one(unsigned owner, unsigned cls, void *object)
 
 bool hz3_owner_stash_push_list(unsigned owner, unsigned cls, void *head, void *tail, unsigned n)
 {
-    pushed_here += n * hz3_class_size(cls);
-    return counted(push(owner, cls, head, tail, n), n);
+    bool pushed = counted(push(owner, cls, head, tail, n), n);
+    if (pushed) pushed_here += n * hz3_class_size(cls);
+    return pushed;
 }
 
 bool hz3_owner_stash_push(unsigned owner, unsigned cls, struct hz3_magazine *magazine)
