@@ -9,8 +9,8 @@
 #include "variants/linked.h"
 #include HZ3_PAGE_LOCAL_H
 
-#define PUSHED_PER_COUNT (HZ3_POLICY_MUCH / 4) /* bytes */
-static _Thread_local size_t pushed_here;       /* bytes, since this thread counted */
+#define PUSHED_PER_COUNT (HZ3_POLICY_MUCH / 4) /* bytes, by all threads */
+static _Thread_local size_t pushed_here;       /* bytes, not yet in waiting.pushed */
 
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
@@ -21,6 +21,7 @@ static struct {
     HZ3_ATOMIC(size_t) bytes;
     HZ3_ATOMIC(uint32_t) since; /* ms */
     HZ3_ATOMIC(bool) known;
+    HZ3_ATOMIC(size_t) pushed; /* bytes, since then */
 } waiting;
 _Static_assert(HZ3_NUM_SHARDS > 63 || sizeof stashes + sizeof seen < 2500000, "work order S144: below 2.5 MB");
 
@@ -203,15 +204,16 @@ static size_t count_bytes(void)
     return bytes;
 }
 
-/* Reclaim asks at every 16th slow call, and there are thousands of bins, whose lines others write.  A thread may have
- * freed a burst within the 10 ms, and make no further call: it counts in between, by what it pushed. */
+/* Reclaim asks at every 16th slow call, and there are thousands of bins, whose lines others write.  Threads may have
+ * freed a burst within the 10 ms, and make no further call: in between they count by what all of them pushed. */
 size_t hz3_owner_stash_waiting(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    size_t bytes = hz3_get(waiting.bytes);
-    if (pushed_here >= PUSHED_PER_COUNT || !hz3_get(waiting.known) ||
+    size_t bytes = hz3_get(waiting.bytes), pushed = hz3_add(waiting.pushed, pushed_here) + pushed_here;
+    pushed_here = 0;
+    if (pushed >= PUSHED_PER_COUNT || !hz3_get(waiting.known) ||
         hz3_ms_passed(hz3_get(waiting.since), HZ3_POLICY_SOON_MS, now)) {
-        pushed_here = 0;
+        hz3_set(waiting.pushed, 0);
         hz3_set(waiting.known, true);
         hz3_set(waiting.since, now);
         hz3_set(waiting.bytes, bytes = count_bytes());

@@ -41,6 +41,6 @@ void hz3_owner_stash_flush_spill(struct hz3_outbox *outbox, const bool *used);
 /* In all bins, and in central's magazines; exact when nobody pushes or pops. */
 size_t hz3_owner_stash_objects(unsigned cls);
 size_t hz3_owner_stash_spilled(const struct hz3_outbox *outbox, unsigned cls);
-/* Bytes in all bins, which are counted every 10 ms, by a thread that pushed 4 MiB and after a trim, in announced runs
- * and at central. */
+/* Bytes in all bins, which are counted every 10 ms, whenever 4 MiB were pushed and after a trim, in announced runs and
+ * at central. */
 size_t hz3_owner_stash_waiting(void);

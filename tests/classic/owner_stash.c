@@ -8,11 +8,21 @@
 #include "middle/owner_stash.h"
 #include "variants/instances.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
-enum { OWNER = 3, OTHER = 5, MANY = HZ3_S44_STASH_MAX_OBJS + 100, FEW = 200 };
+enum {
+    OWNER = 3,
+    OTHER = 5,
+    FEW = 200,
+    MANY = HZ3_S44_STASH_MAX_OBJS + 100,
+    THREADS = 8,
+    EACH = HZ3_POLICY_MUCH / 4 * 39 / 40 / (16 * HZ3_SMALL_NUM_SC), /* objects of a little less than 4 MiB */
+    BURST = THREADS * EACH,
+    MOST = MANY > BURST ? MANY : BURST,
+};
 static unsigned cls;
-static void *objects[MANY];
+static void *objects[MOST];
 
 static int compare(const void *a, const void *b)
 {
@@ -273,6 +283,41 @@ static bool took_long(uint64_t since)
     return hz3_os_now_ms() - since >= HZ3_POLICY_SOON_MS;
 }
 
+/* Pushes EACH linked objects, and then asks once. */
+static void *burst_of_one(void *first)
+{
+    void **own = first;
+    if (!hz3_owner_stash_push_list(OWNER, cls, own[0], own[EACH - 1], EACH)) return NULL;
+    hz3_owner_stash_waiting();
+    return first;
+}
+
+/* Each thread's part alone is too little to be counted for. */
+static void a_burst_of_many_threads_is_seen(void **state)
+{
+    (void)state;
+    if (HZ3_S44_STASH_MAX_OBJS < BURST) skip();
+    cls = hz3_class_of(16 * HZ3_SMALL_NUM_SC);
+    for (int tries = TRIES; tries; tries--) {
+        take(BURST);
+        for (unsigned i = 0; i + 1 < BURST; i++) *(void **)objects[i] = objects[i + 1];
+        hz3_owner_stash_trim(1, true); /* another class's: has the bins counted anew */
+        uint64_t start = hz3_os_now_ms();
+        size_t before = hz3_owner_stash_waiting(), pushed = BURST * hz3_class_size(cls);
+        for (unsigned i = 0; i < THREADS; i++) {
+            pthread_t thread;
+            void *done;
+            assert_int_equal(pthread_create(&thread, NULL, burst_of_one, objects + i * EACH), 0);
+            pthread_join(thread, &done);
+            assert_non_null(done);
+        }
+        assert_true(hz3_owner_stash_waiting() > before + pushed - HZ3_POLICY_MUCH / 4);
+        hz3_owner_stash_trim(cls, true);
+        if (!took_long(start)) break;
+    }
+    cls = hz3_class_of(64);
+}
+
 /* A class without bins: what goes elsewhere has no bin counted. */
 static void what_was_refused_is_no_burst(void **state)
 {
@@ -326,6 +371,7 @@ int main(void)
         cmocka_unit_test(instances_are_one_stash),
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
         cmocka_unit_test(a_burst_is_seen_while_it_lasts),
+        cmocka_unit_test(a_burst_of_many_threads_is_seen),
         cmocka_unit_test(what_was_refused_is_no_burst),
     };
     hz3_ensure_started();
