@@ -96,7 +96,8 @@ static bool take_central(struct hz3_thread *self, unsigned cls, bool collision)
 /* Fills the loaded magazine from runs with room, or a new one. */
 static bool carve(struct hz3_thread *self, unsigned cls, bool collision)
 {
-    unsigned more = collision ? 0 : hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load);
+    bool keeps = !collision && cls <= HZ3_SMALL_NUM_SC;
+    unsigned more = keeps ? hz3_min((unsigned)HZ3_CENTRAL_MORE, hz3_class_info[cls].load) : 0;
     void *objects[HZ3_SMALL_V2_REFILL_BATCH + HZ3_CENTRAL_MORE];
     enum hz3_refill_source source;
     unsigned want = have_magazines(self, cls);

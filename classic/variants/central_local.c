@@ -9,7 +9,7 @@ static void give_back(unsigned cls, struct hz3_magazine *magazine)
 
 struct hz3_magazine *hz3_kept_take(unsigned cls, bool collision)
 {
-    struct hz3_magazine *magazine = hz3_outbox ? hz3_outbox->central[cls] : NULL;
+    struct hz3_magazine *magazine = hz3_outbox && cls < HZ3_OUTBOX_CENTRAL ? hz3_outbox->central[cls] : NULL;
     if (magazine) hz3_outbox->central[cls] = NULL;
     if (!collision) return magazine;
     give_back(cls, magazine);
@@ -31,7 +31,7 @@ void hz3_kept_put(unsigned cls, void **objects, unsigned n)
 
 void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used)
 {
-    for (unsigned cls = 1; cls <= HZ3_CLASSES; cls++) {
+    for (unsigned cls = 1; cls < HZ3_OUTBOX_CENTRAL; cls++) {
         if (used && used[cls]) continue;
         struct hz3_magazine *magazine = outbox->central[cls];
         outbox->central[cls] = NULL;
@@ -42,6 +42,7 @@ void hz3_kept_flush(struct hz3_outbox *outbox, const bool *used)
 /* Read once: its thread may take it meanwhile. */
 HZ3_RACY size_t hz3_kept_objects(const struct hz3_outbox *outbox, unsigned cls)
 {
+    if (cls >= HZ3_OUTBOX_CENTRAL) return 0;
     const struct hz3_magazine *magazine = *(struct hz3_magazine *const volatile *)&outbox->central[cls];
     return magazine ? hz3_magazine_count(magazine) : 0;
 }

@@ -194,6 +194,22 @@ static void what_was_kept_goes_to_central_at_a_collision(void **state)
     hz3_cache_flush();
 }
 
+/* Work order S145-A: it is for 128 classes. */
+static void of_larger_classes_nothing_is_kept(void **state)
+{
+    (void)state;
+    unsigned cls = HZ3_SMALL_NUM_SC + 1;
+    void *object;
+    if (!HZ3_S145_CENTRAL_LOCAL_CACHE) return;
+    take(cls, &object, 1);
+    uint64_t before = hz3_get(hz3_thread.heap->taken[cls]);
+    assert_true(refill(cls));
+    assert_in_range(hz3_get(hz3_thread.heap->taken[cls]) - before, 1, 2 * hz3_thread.cache.capacity[cls]);
+    assert_int_equal(hz3_kept_objects(hz3_outbox_get(), cls), 0);
+    hz3_cache_free(object, cls);
+    hz3_cache_flush();
+}
+
 static void *join_and_stay(void *barriers)
 {
     pthread_barrier_t *barrier = barriers;
@@ -269,6 +285,6 @@ RUN(cmocka_unit_test(a_magazine_of_the_transfer_cache_is_taken_whole),
     cmocka_unit_test(what_others_left_for_this_heap_comes_before),
     cmocka_unit_test(runs_fill_as_much_as_the_class_may_hold), cmocka_unit_test(what_lies_for_others_is_left_to_them),
     cmocka_unit_test(a_refill_flushes_first), cmocka_unit_test(what_was_kept_goes_to_central_at_a_collision),
-    cmocka_unit_test(threads_share_no_shard_before_the_64th),
+    cmocka_unit_test(of_larger_classes_nothing_is_kept), cmocka_unit_test(threads_share_no_shard_before_the_64th),
     cmocka_unit_test(during_a_fork_there_is_the_transfer_cache_only),
     cmocka_unit_test(what_has_no_room_during_a_fork_stays_the_caller_s))
