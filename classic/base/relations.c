@@ -56,9 +56,8 @@ _Static_assert(HZ3_ADOPT_MIN % HZ3_UNIT == 0 && HZ3_ADOPT_MIN != HZ3_UNIT &&
                "HZ3_ADOPT_MIN is 0, a multiple of 16 from 32, since no object is smaller than 16, to 128, or 65536");
 _Static_assert(IMPLIES(HZ3_S97_REMOTE_STASH_BUCKET, HZ3_REMOTE_STASH_SPARSE),
                "HZ3_S97_REMOTE_STASH_BUCKET: a dense outbox is sorted already; needs HZ3_REMOTE_STASH_SPARSE=1");
-_Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE && !HZ3_S97_REMOTE_STASH_BUCKET),
-               "HZ3_S146_OVERFLOW_BATCH: a dense outbox has no ring to overflow, and a sorted flush empties a full "
-               "one; needs HZ3_REMOTE_STASH_SPARSE=1 and HZ3_S97_REMOTE_STASH_BUCKET=0");
+_Static_assert(IMPLIES(HZ3_S146_OVERFLOW_BATCH, HZ3_REMOTE_STASH_SPARSE),
+               "HZ3_S146_OVERFLOW_BATCH: a dense outbox has no ring to overflow; needs HZ3_REMOTE_STASH_SPARSE=1");
 _Static_assert(IMPLIES(HZ3_S121_PAGE_LOCAL_REMOTE, !HZ3_REMOTE_STASH_SPARSE && !HZ3_REMOTE_FLUSH_BUDGET),
                "HZ3_S121_PAGE_LOCAL_REMOTE leaves nothing with the sender; needs HZ3_REMOTE_STASH_SPARSE=0 and "
                "HZ3_REMOTE_FLUSH_BUDGET=0");

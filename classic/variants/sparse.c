@@ -67,7 +67,7 @@ unsigned hz3_ring_flush(struct hz3_outbox *outbox, unsigned budget)
 
 bool hz3_ring_put(struct hz3_outbox *outbox, void *p)
 {
-    if (outbox->ring_count == HZ3_RING) hz3_ring_flush(outbox, HZ3_S97_REMOTE_STASH_BUCKET ? HZ3_RING : 1);
+    if (outbox->ring_count == HZ3_RING) hz3_ring_flush(outbox, 1);
     outbox->remote_hint = true;
     *entry_at(outbox, outbox->ring_first + outbox->ring_count++) = p;
     return true;

@@ -4,8 +4,7 @@
 
 #include "middle/outbox.h"
 
-/* True, where there is a ring: p is in it.  If it was full, its oldest entry went home first or, with a sorted flush,
- * all of them. */
+/* True, where there is a ring: p is in it.  If it was full, its oldest entry went home first. */
 bool hz3_ring_put(struct hz3_outbox *outbox, void *p);
 void *hz3_ring_take_oldest(struct hz3_outbox *outbox);
 /* Overflow batch: takes the oldest object out of a full ring, to be gathered; or NULL. */
