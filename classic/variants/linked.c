@@ -264,10 +264,12 @@ size_t hz3_linked_objects(struct hz3_stash *stash, struct hz3_list *list, unsign
 {
     /* Walked, since a count in a word of its own is approximate. */
     uint32_t count;
-    unsigned retries, n = 0;
+    unsigned retries;
+    void *last = NULL, *end;
     if (HZ3_STASH_ONE_TAKER) hz3_lock(&stash->taker);
-    void *first = hz3_list_take_all(list, &count), *last = first;
-    for (void *object = first; object; object = hz3_link_get(object), n++) last = object;
+    void *first = hz3_list_take_all(list, &count);
+    unsigned n = go_on(first, HZ3_LIST_MAX, &last, &end, cls);
+    if (end) hz3_misuse("double free", end); /* more than a list holds: it leads to itself */
     if (first && hz3_list_push(list, first, last, n, HZ3_LIST_MAX, &retries) < 0) {
         hz3_link_set(last, NULL); /* as in put_back */
         retire_list(first, cls);
