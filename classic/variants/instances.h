@@ -1,6 +1,6 @@
 /* Instances (work order S144): several bins for each owner and class.  Senders spread over them by a hash of their
- * number, so that fewer meet at one head.  A pop looks into one bin, the next pop of the class into the next bin.
- * Without it there is one. */
+ * number, so that fewer meet at one head.  A pop looks into one bin, the next pop of the class that looks into one into
+ * the next bin.  Without it there is one. */
 #pragma once
 
 #include "os/lock.h"
@@ -27,5 +27,11 @@ HZ3_INLINE unsigned hz3_instance_to_push(unsigned owner, unsigned cls)
 
 HZ3_INLINE unsigned hz3_instance_to_pop(unsigned cls)
 {
-    return HZ3_INSTANCES_MAX == 1 ? 0 : hz3_instances_turn[cls]++ & (hz3_instances() - 1);
+    return HZ3_INSTANCES_MAX == 1 ? 0 : hz3_instances_turn[cls] & (hz3_instances() - 1);
+}
+
+/* To be called by a pop that looks into the bin. */
+HZ3_INLINE void hz3_instances_next(unsigned cls)
+{
+    if (HZ3_INSTANCES_MAX > 1) hz3_instances_turn[cls]++;
 }

@@ -243,7 +243,10 @@ unsigned hz3_linked_pop(struct hz3_stash *stash, struct hz3_list *list, unsigned
     unsigned got = take_spilled(cls, out, want);
     HZ3_COUNT(spill_served, got);
     HZ3_COUNT(spill_hits, got > 0);
-    if (taker && got < want && !looks_empty(list, hint)) got += drain(list, cls, out + got, want - got);
+    if (taker && got < want) {
+        hz3_instances_next(cls);
+        if (!looks_empty(list, hint)) got += drain(list, cls, out + got, want - got);
+    }
     if (HZ3_STASH_ONE_TAKER && taker) hz3_unlock(&stash->taker);
     return got;
 }

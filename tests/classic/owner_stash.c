@@ -253,10 +253,39 @@ static void classes_that_pop_by_turns_look_into_every_bin(void **state)
     if (!HZ3_S144_SETTABLE) skip();
     hz3_instances_set = 2;
     unsigned first = hz3_instance_to_pop(cls);
-    hz3_instance_to_pop(cls + 1);
+    hz3_instances_next(cls);
+    hz3_instances_next(cls + 1);
     unsigned second = hz3_instance_to_pop(cls);
     hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
     assert_int_equal(first + second, 1);
+}
+
+/* As a thread whose objects go to that bin. */
+static void push_into(unsigned instance, unsigned first, unsigned n)
+{
+    uint32_t self = hz3_lock_self();
+    for (hz3_lock_id = 2; hz3_instance_to_push(OWNER, cls) != instance;) hz3_lock_id += 2;
+    push_linked(first, n);
+    hz3_lock_id = self;
+}
+
+static void a_pop_that_looks_into_no_bin_takes_no_turn(void **state)
+{
+    (void)state;
+    enum { WANT = 32 };
+    void *found[2 * WANT + 1];
+    if (!kept_of(1) || !HZ3_S144_SETTABLE) skip();
+    hz3_instances_set = 2;
+    unsigned first = hz3_instance_to_pop(cls), got = 0;
+    take(2 * WANT + 1);
+    push_into(first, 0, 2 * WANT);
+    push_into(!first, 2 * WANT, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(got, i * WANT);
+        got += hz3_owner_stash_pop_batch(OWNER, cls, found + got, WANT);
+    }
+    assert_same(found, got, 2 * WANT + 1);
+    hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
 }
 
 /* What a thread sends within the 10 ms for which a count holds. */
@@ -370,6 +399,7 @@ int main(void)
         cmocka_unit_test(what_a_thread_kept_goes_home),
         cmocka_unit_test(instances_are_one_stash),
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
+        cmocka_unit_test(a_pop_that_looks_into_no_bin_takes_no_turn),
         cmocka_unit_test(a_burst_is_seen_while_it_lasts),
         cmocka_unit_test(a_burst_of_many_threads_is_seen),
         cmocka_unit_test(what_was_refused_is_no_burst),
