@@ -15,7 +15,7 @@ static _Thread_local size_t pushed_here;       /* bytes, not yet in waiting.push
 static struct hz3_stash stashes[HZ3_NUM_SHARDS];
 /* A hash of the head of each bin when reclaim last saw it.  Were that of a later head the same, the bin would be
  * emptied a pass earlier. */
-static HZ3_ATOMIC(uint8_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_STASH_CLASSES];
+static HZ3_ATOMIC(uint16_t) seen[HZ3_NUM_SHARDS][HZ3_INSTANCES_MAX][HZ3_STASH_CLASSES];
 /* Bytes in all bins, as they were counted last; not known since a trim. */
 static struct {
     HZ3_ATOMIC(size_t) bytes;
@@ -124,9 +124,9 @@ bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls)
 
 /* ---- for reclaim and statistics ---- */
 
-static uint8_t hash(uint64_t head)
+static uint16_t hash(uint64_t head)
 {
-    return (uint8_t)(head * 0x9e3779b97f4a7c15u >> 56);
+    return (uint16_t)(head * 0x9e3779b97f4a7c15u >> 48);
 }
 
 /* Where the count is beside the head it may be left when the list is empty: a push counts its objects after others
@@ -134,9 +134,9 @@ static uint8_t hash(uint64_t head)
 static void trim_bin(unsigned owner, unsigned instance, unsigned cls, bool all)
 {
     struct hz3_list *list = &stashes[owner].bin[instance][cls];
-    HZ3_ATOMIC(uint8_t) *last = &seen[owner][instance][cls];
+    HZ3_ATOMIC(uint16_t) *last = &seen[owner][instance][cls];
     if (!hz3_get(list->head) && !hz3_list_count(list)) return;
-    uint8_t head = hash(hz3_get(list->head));
+    uint16_t head = hash(hz3_get(list->head));
     if (all || head == hz3_get(*last)) {
         size_t objects = hz3_linked_retire(&stashes[owner], list, cls);
         HZ3_COUNT(trimmed, objects);
@@ -179,7 +179,7 @@ void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
 static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 {
     struct hz3_list *list = &stashes[owner].bin[instance][cls];
-    HZ3_ATOMIC(uint8_t) *last = &seen[owner][instance][cls];
+    HZ3_ATOMIC(uint16_t) *last = &seen[owner][instance][cls];
     if (!hz3_get(list->head)) return 0;
     bool unused = hash(hz3_get(list->head)) == hz3_get(*last);
     size_t objects = hz3_linked_objects(&stashes[owner], list, cls);

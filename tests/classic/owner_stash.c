@@ -208,6 +208,28 @@ static void what_lies_untouched_goes_home(void **state)
     assert_int_equal(hz3_central_retired(cls), retired + 50);
 }
 
+/* Of two lists of one object each, at any two places of some runs, the second is not taken for the first. */
+static void what_changed_is_not_untouched(void **state)
+{
+    (void)state;
+    enum { HEADS = MANY < 1000 ? MANY : 1000 }; /* enough for some to have 8 bits of a hash in common */
+    static void *all[HEADS];
+    take(HEADS);
+    memcpy(all, objects, sizeof all);
+    assert_true(hz3_owner_stash_push_one(OWNER, cls, all[HEADS - 1])); /* so that the first one is new */
+    hz3_owner_stash_trim(cls, false);
+    assert_int_equal(pop_all(objects, 1), 1);
+    for (unsigned i = 1; i < HEADS - 1; i++) {
+        assert_true(hz3_owner_stash_push_one(OWNER, cls, all[0]));
+        hz3_owner_stash_trim(cls, false);
+        assert_int_equal(pop_all(objects, 1), 1);
+        assert_true(hz3_owner_stash_push_one(OWNER, cls, all[i]));
+        hz3_owner_stash_trim(cls, false);
+        assert_int_equal(pop_all(objects, 1), 1);
+    }
+    hz3_central_retire(cls, all, HEADS);
+}
+
 static void what_a_thread_kept_goes_home(void **state)
 {
     (void)state;
@@ -396,6 +418,7 @@ int main(void)
         cmocka_unit_test(the_number_of_objects_is_the_only_bound),
         cmocka_unit_test(it_is_for_small_classes),
         cmocka_unit_test(what_lies_untouched_goes_home),
+        cmocka_unit_test(what_changed_is_not_untouched),
         cmocka_unit_test(what_a_thread_kept_goes_home),
         cmocka_unit_test(instances_are_one_stash),
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
