@@ -60,6 +60,11 @@ void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
     hz3_counters_each_lock(visit);
 }
 
+void hz3_owner_stash_after_fork(void)
+{
+    hz3_counters_after_fork();
+}
+
 size_t hz3_owner_stash_objects(unsigned cls)
 {
     size_t objects = hz3_page_remote_collect_all(cls); /* they were waiting until now */

@@ -175,6 +175,11 @@ void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock))
     hz3_counters_each_lock(visit);
 }
 
+void hz3_owner_stash_after_fork(void)
+{
+    hz3_counters_after_fork();
+}
+
 /* Counts by taking all out and putting it back.  That does not count as use. */
 static size_t count_objects(unsigned owner, unsigned instance, unsigned cls)
 {

@@ -30,9 +30,9 @@ unsigned hz3_owner_stash_pop_batch(unsigned owner, unsigned cls, void **out, uns
 uint32_t hz3_owner_stash_count(unsigned owner, unsigned cls);
 bool hz3_owner_stash_has_pending(unsigned owner, unsigned cls);
 
-/* For fork: central's locks and that of the counters, too.  What waits is counted from time to time as it is. */
+/* For fork: central's locks and the counters, too.  What waits is counted from time to time as it is. */
 void hz3_owner_stash_each_lock(void (*visit)(struct hz3_lock *lock));
-HZ3_INLINE void hz3_owner_stash_after_fork(void) {}
+void hz3_owner_stash_after_fork(void);
 void hz3_owner_stash_start(void); /* with HZ3_S144_SETTABLE as many instances as the option says */
 /* Retires the objects of bins that lay untouched since the last call, or of all; so does central with its magazines. */
 void hz3_owner_stash_trim(unsigned cls, bool all);

@@ -59,6 +59,17 @@ void hz3_counters_each_lock(void (*visit)(struct hz3_lock *lock))
     visit(&lock);
 }
 
+void hz3_counters_after_fork(void)
+{
+    unused = NULL;
+    for (struct record *record = all; record; record = record->next) {
+        record->counters = (struct hz3_counters){.pushed = 0};
+        if (record == &last_resort || &record->counters == hz3_counters_mine) continue;
+        record->unused = unused;
+        unused = record;
+    }
+}
+
 static void add(struct hz3_counters *sum, const struct hz3_counters *more)
 {
 #define ADD(name, box) sum->name += more->name;

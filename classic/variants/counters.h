@@ -83,4 +83,6 @@ HZ3_INLINE struct hz3_counters *hz3_counters(void)
 
 /* To be called by a thread that ends: another may go on with its counts. */
 void hz3_counters_leave(void);
-void hz3_counters_each_lock(void (*visit)(struct hz3_lock *lock)); /* for fork */
+/* For fork.  The child counts anew, in what the parent's other threads leave. */
+void hz3_counters_each_lock(void (*visit)(struct hz3_lock *lock));
+void hz3_counters_after_fork(void);

@@ -1,11 +1,15 @@
 /* A workload with known figures, for the lines of the observation boxes.  One thread's objects are freed by another,
- * which ends.  The owner takes some of them again.  The rest stays, or is trimmed by a third thread.
+ * which ends.  The owner takes some of them again.  The rest stays, or is trimmed by a third thread.  The child of
+ * `fork` does no more than end.
  *
- *     boxes OBJECTS TAKEN [trim]
+ *     boxes OBJECTS TAKEN [trim|fork]
  *
  * Prints how many objects are left in the stash and in the spills. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "api/init.h"
 #include "base/sizeclass.h"
@@ -49,6 +53,11 @@ int main(int argc, char **argv)
     join_thread(start_thread(free_all, NULL));
     allocate(taken);
     size_t spilled = hz3_outbox ? hz3_owner_stash_spilled(hz3_outbox, hz3_class_of(SIZE)) : 0;
-    if (argc > 3) join_thread(start_thread(trim, NULL));
+    if (argc > 3 && strcmp(argv[3], "trim") == 0) join_thread(start_thread(trim, NULL));
+    if (argc > 3 && strcmp(argv[3], "fork") == 0) {
+        pid_t child = fork();
+        if (!child) return 0;
+        CHECK(waitpid(child, NULL, 0) == child);
+    }
     printf("stashed=%zu spilled=%zu\n", hz3_owner_stash_objects(hz3_class_of(SIZE)), spilled);
 }

@@ -85,5 +85,13 @@ def test_how_many_pushes_send_the_objects_home(changes, pushes):
     assert box["HZ3_S96_OWNER_STASH_PUSH"]["push_calls"] == pushes
 
 
+def test_a_forked_child_counts_anew():
+    program = variant("classic", **dict.fromkeys(FORMS, 1)).program("lanes/boxes.c")
+    lines = run(program, FREED, TAKEN, "fork", HZ3_DECAY="600s").stderr.splitlines()
+    child, parent = lines[:len(FORMS)], lines[len(FORMS):]
+    assert len(parent) == len(FORMS) and f" pushed={FREED} " in parent[0]
+    assert {float(figure) for line in child for figure in re.findall(r"=([\d.]+)", line)} == {0}
+
+
 def test_boxes_that_are_off_are_silent():
     assert run(variant("classic").program("lanes/boxes.c"), 10, 10).stderr == ""
