@@ -14,14 +14,23 @@ enum {
 _Static_assert(!HZ3_SECURE, "HZ3_SECURE leaves free objects zero, and the work orders link them; it is lane secure's");
 
 /* The owner stash.  HZ3_S44_OWNER_STASH=0 may be set beside flags of the stash, HZ3_S44_OWNER_STASH_POP=0 beside flags
- * of its pop, and HZ3_S112_FULL_DRAIN_EXCHANGE=0 beside flags of the rest, since lane classic has these on. */
+ * of its pop, and HZ3_S112_FULL_DRAIN_EXCHANGE=0 beside flags of the rest, which lane classic has on. */
 _Static_assert(
     IMPLIES(!HZ3_S44_OWNER_STASH_PUSH || !HZ3_S44_OWNER_STASH_POP, HZ3_S44_OWNER_STASH),
     "HZ3_S44_OWNER_STASH_PUSH and HZ3_S44_OWNER_STASH_POP are the ends of what HZ3_S44_OWNER_STASH=0 takes away");
 _Static_assert(IMPLIES(HZ3_S44_STASH_MAX_OBJS != 16384, HZ3_S44_OWNER_STASH &&HZ3_S44_OWNER_STASH_PUSH),
                "HZ3_S44_STASH_MAX_OBJS needs HZ3_S44_OWNER_STASH=1 and HZ3_S44_OWNER_STASH_PUSH=1");
-_Static_assert(IMPLIES(HZ3_OWNER_STASH_INSTANCES > 1, HZ3_S44_OWNER_STASH),
-               "HZ3_OWNER_STASH_INSTANCES needs HZ3_S44_OWNER_STASH=1");
+_Static_assert(IMPLIES(HZ3_OWNER_STASH_INSTANCES > 1 || HZ3_S144_SETTABLE || HZ3_S44_OWNER_STASH_COUNT,
+                       HZ3_S44_OWNER_STASH),
+               "HZ3_OWNER_STASH_INSTANCES, HZ3_S144_SETTABLE and HZ3_S44_OWNER_STASH_COUNT are about the bins; needs "
+               "HZ3_S44_OWNER_STASH=1");
+_Static_assert(IMPLIES(HZ3_S44_DRAIN_LIMIT || HZ3_S44_PREFETCH_DIST > 1 || HZ3_S44_4_WALK_NOPREV ||
+                           HZ3_S44_4_WALK_UNROLL || HZ3_S44_4_SPILL_HELPER || HZ3_S44_4_EARLY_PREFETCH_DIST > 1 ||
+                           HZ3_S44_4_SKIP_QUICK_EMPTY_CHECK,
+                       HZ3_S44_OWNER_STASH),
+               "HZ3_S44_DRAIN_LIMIT, HZ3_S44_PREFETCH_DIST, HZ3_S44_4_WALK_NOPREV, HZ3_S44_4_WALK_UNROLL, "
+               "HZ3_S44_4_SPILL_HELPER, HZ3_S44_4_EARLY_PREFETCH_DIST and HZ3_S44_4_SKIP_QUICK_EMPTY_CHECK are about "
+               "pops; needs HZ3_S44_OWNER_STASH=1");
 _Static_assert(IMPLIES(HZ3_S44_OWNER_STASH_FASTPOP, FULL_DRAIN || SPILL),
                "HZ3_S44_OWNER_STASH_FASTPOP: a pop that detaches no more than it needs puts nothing back; needs "
                "HZ3_S112_FULL_DRAIN_EXCHANGE=1 or HZ3_S48_OWNER_STASH_SPILL=1");

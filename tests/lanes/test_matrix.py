@@ -68,6 +68,18 @@ def test_a_flip_is_refused_by_name_or_loses_nothing(flip, conserve):
 
 
 @pytest.mark.matrix
+@pytest.mark.parametrize("flags", [
+    {"OWNER_STASH_INSTANCES": 2}, {"S144_SETTABLE": 1}, {"S44_OWNER_STASH_COUNT": 1}, {"S44_PREFETCH_DIST": 2},
+    {"S44_4_WALK_NOPREV": 1}, {"S44_4_WALK_UNROLL": 4}, {"S44_4_SPILL_HELPER": 1}, {"S44_4_EARLY_PREFETCH_DIST": 2},
+    {"S44_DRAIN_LIMIT": 8, "S48_OWNER_STASH_SPILL": 0, "S67_SPILL_ARRAY": 0},
+    {"S44_4_SKIP_QUICK_EMPTY_CHECK": 1, "S44_4_QUICK_EMPTY_USE_EPF_HINT": 0},
+], ids=str)
+def test_what_a_stash_would_have_is_refused_without_it(flags):
+    with pytest.raises(Refused, match=rf'static assertion failed: "[^"]*HZ3_{next(iter(flags))}\b[^"]*_OWNER_STASH=1"'):
+        variant("classic", S44_OWNER_STASH=0, **flags).program("lanes/idle.c")
+
+
+@pytest.mark.matrix
 @pytest.mark.parametrize("combined", COMBINED, ids=str)
 def test_combinations_lose_nothing(combined, conserve):
     conserve(combined)
