@@ -1,7 +1,7 @@
 /* Page-local remote frees (work order S121): they are noted in the run itself.  A remote free sets the object's bit in
  * a second bitmap of its run.  The first one also announces the run to its owner, which retires what was noted when it
- * next runs out of objects.  This takes one or two read-modify-writes for each object, and nothing ever waits with the
- * sender. */
+ * next runs out of objects.  This takes two read-modify-writes for each object, and four for one that announces.
+ * Nothing ever waits with the sender. */
 #pragma once
 
 #include "base/types.h"
