@@ -70,7 +70,7 @@ void hz3_outgoing_put(struct hz3_outbox *outbox, void *p, unsigned cls, unsigned
 {
     void *out = hz3_ring_overflow(outbox);
     if (out) gather_overflow(outbox, out);
-    if (hz3_ring_put(outbox, p) || hz3_page_remote_free(p, cls, owner)) {
+    if (hz3_ring_put(outbox, p) || hz3_page_remote_free(p, cls, owner) || HZ3_OUTGOING == 0) {
         hz3_thread_freed(cls, 1);
         return;
     }
@@ -96,7 +96,7 @@ void hz3_outgoing_flush_some(struct hz3_outbox *outbox, unsigned budget)
     if (!outbox->remote_hint) return;
     budget -= hz3_ring_flush(outbox, budget);
     budget -= send_slots(outbox->overflow, HZ3_OUTBOX_OVERFLOW, budget, false);
-    if (!HZ3_REMOTE_STASH_SPARSE) budget -= send_slots(outbox->outgoing, HZ3_OUTGOING, budget, outbox == hz3_outbox);
+    budget -= send_slots(outbox->outgoing, HZ3_OUTGOING, budget, outbox == hz3_outbox);
     outbox->remote_hint = budget == 0;
 }
 

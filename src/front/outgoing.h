@@ -11,7 +11,7 @@ HZ3_INLINE unsigned hz3_outgoing_key(unsigned cls, unsigned owner)
 
 HZ3_INLINE void ***hz3_outgoing_slot(struct hz3_outbox *outbox, unsigned key)
 {
-    return &outbox->outgoing[(key * 0x9e3779b1u >> 16) % HZ3_OUTGOING];
+    return &outbox->outgoing[(key * 0x9e3779b1u >> 16) % hz3_max(HZ3_OUTGOING, 1)];
 }
 
 /* Puts an object on its way home, in a slow path. */

@@ -25,7 +25,7 @@ HZ3_INLINE bool hz3_goes_home(const struct hz3_window *window, const void *p, un
  * both, p's state byte is cleared already. */
 HZ3_INLINE bool hz3_remote_free_quick(void *p, unsigned cls, unsigned owner)
 {
-    if (unlikely(!hz3_outbox)) return false;
+    if (HZ3_OUTGOING == 0 || unlikely(!hz3_outbox)) return false;
     unsigned key = hz3_outgoing_key(cls, owner);
     void ***slot = hz3_outgoing_slot(hz3_outbox, key);
     if (unlikely(hz3_magazine_of(*slot)->header.key != key || hz3_is_full(*slot))) return false;

@@ -143,6 +143,7 @@ static void the_quick_way_needs_a_magazine_with_room(void **state)
     }
     bool dense = !HZ3_REMOTE_STASH_SPARSE && !HZ3_S121_PAGE_LOCAL_REMOTE;
     assert_int_equal(quick > 0, dense);
+    assert_int_equal(HZ3_OUTGOING > 0, dense);
     if (dense) assert_in_range(hz3_outgoing_objects(hz3_outbox, owner.cls), 1, HZ3_MAGAZINE_LAST);
     assert_false(hz3_remote_free_quick(owner.objects[0], owner.cls, owner.number ^ 1));
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
