@@ -1,6 +1,7 @@
 #include "front/sleepers.h"
 
 #include "front/budget.h"
+#include "front/evict.h"
 #include "front/registry.h"
 #include "front/threads.h"
 #include "os/asleep.h"
@@ -115,6 +116,7 @@ bool hz3_sleeper_empty(struct hz3_thread *sleeper)
         }
         take_previous(sleeper, cls);
     }
+    if (outside && HZ3_OUTGOING == 0) hz3_evict_outbox(*sleeper->outbox); /* only slow paths use it */
     hz3_store(sleeper->visited, 0, memory_order_release);
     hz3_os_wake(&sleeper->visited);
     return outside;

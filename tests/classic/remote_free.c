@@ -7,8 +7,11 @@
 #include "front/cache.h"
 #include "front/evict.h"
 #include "front/remote_free.h"
+#include "front/sleepers.h"
+#include "front/threads.h"
 #include "middle/owner_stash.h"
 #include "middle/transfer_cache.h"
+#include "os/gate.h"
 
 #include <pthread.h>
 
@@ -152,6 +155,63 @@ static void the_quick_way_needs_a_magazine_with_room(void **state)
     assert_int_equal(allocated(), before - N * hz3_class_size(owner.cls));
 }
 
+static pthread_barrier_t asleep;
+static struct hz3_thread *sleeper;
+static void *for_the_sleeper[N];
+
+/* Has another thread's objects wait in its outbox, and keeps the rest of what it drained. */
+static void *free_and_sleep(void *of)
+{
+    struct owner *others = of;
+    void *one;
+    hz3_cache_free(hz3_cache_malloc(others->cls), others->cls);
+    sleeper = &hz3_thread;
+    pthread_barrier_wait(&asleep);
+    pthread_barrier_wait(&asleep);
+    for (int i = 0; i < N; i++) hz3_remote_free(others->objects[i], others->cls, others->number);
+    if (hz3_owner_stash_pop_batch(hz3_thread.cache.owner, others->cls, &one, 1)) hz3_cache_free(one, others->cls);
+    pthread_barrier_wait(&asleep);
+    pthread_barrier_wait(&asleep);
+    return NULL;
+}
+
+static bool visit(void)
+{
+    hz3_gate_enter_at_last();
+    hz3_lock(&hz3_threads_lock);
+    bool emptied = hz3_sleeper_empty(sleeper);
+    hz3_unlock(&hz3_threads_lock);
+    hz3_gate_leave();
+    return emptied;
+}
+
+static void what_waits_with_a_sleeper_goes_on(void **state)
+{
+    (void)state;
+    struct owner owner;
+    pthread_t thread;
+    if (HZ3_OUTGOING || !hz3_sleepers_can_be_emptied() || !hz3_os_barrier()) skip();
+    start(&owner, hz3_class_of(400));
+    pthread_barrier_init(&asleep, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, free_and_sleep, &owner), 0);
+    pthread_barrier_wait(&asleep);
+    for (int i = 0; i < N; i++) assert_non_null(for_the_sleeper[i] = hz3_cache_malloc(owner.cls));
+    for (int i = 0; i < N; i++) /* as if they were the sleeper's */
+        if (!hz3_owner_stash_push_one(sleeper->cache.owner, owner.cls, for_the_sleeper[i]))
+            hz3_central_retire(owner.cls, &for_the_sleeper[i], 1);
+    pthread_barrier_wait(&asleep);
+    pthread_barrier_wait(&asleep);
+    size_t ring = HZ3_REMOTE_STASH_SPARSE ? N : 0;
+    bool keeps = HZ3_S48_OWNER_STASH_SPILL && HZ3_S112_FULL_DRAIN_EXCHANGE && HZ3_OWNER_STASH_INSTANCES == 1;
+    size_t rest = keeps && HZ3_STASH_PUSHES && HZ3_STASH_POPS ? N - 1 : 0;
+    assert_true(hz3_evict_waiting(*sleeper->outbox, owner.cls) >= ring + rest);
+    assert_true(visit());
+    assert_int_equal(hz3_evict_waiting(*sleeper->outbox, owner.cls), 0);
+    pthread_barrier_wait(&asleep);
+    pthread_join(thread, NULL);
+    end(&owner);
+}
+
 static void small_objects_of_others_go_home(void **state)
 {
     (void)state;
@@ -170,4 +230,5 @@ static void small_objects_of_others_go_home(void **state)
 RUN(cmocka_unit_test(objects_come_back_to_their_owner),
     cmocka_unit_test(what_a_thread_left_behind_waits_for_the_next_of_its_shard),
     cmocka_unit_test(what_is_refused_goes_to_the_transfer_cache),
-    cmocka_unit_test(the_quick_way_needs_a_magazine_with_room), cmocka_unit_test(small_objects_of_others_go_home))
+    cmocka_unit_test(the_quick_way_needs_a_magazine_with_room), cmocka_unit_test(what_waits_with_a_sleeper_goes_on),
+    cmocka_unit_test(small_objects_of_others_go_home))

@@ -235,7 +235,8 @@ static void what_a_thread_claimed_is_given_back_if_it_ends_without_destructors(v
 /* ---- what a thread may do between the visitor's two barriers ---- */
 
 enum { FULL = 10 };
-static struct hz3_thread woken;
+static struct hz3_outbox *no_outbox;
+static struct hz3_thread woken = {.outbox = &no_outbox};
 /* It pops so many objects, as if it had read them before the exchange, then pushes some. */
 static unsigned pops, pushes;
 /* It popped all before the visitor came, and pushes them while the visitor takes them: so many after that took their
