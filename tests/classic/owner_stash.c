@@ -1,49 +1,8 @@
 /* All functions of the owner stash.  A pushed object comes out once: to its owner or into its run.  A push beyond the
  * bound changes nothing. */
-#include "../unit/unit.h"
+#include "stash.h"
 
-#include "back/policy.h"
-#include "base/sizeclass.h"
-#include "middle/central.h"
-#include "middle/owner_stash.h"
 #include "variants/instances.h"
-
-#include <pthread.h>
-#include <stdlib.h>
-
-enum {
-    OWNER = 3,
-    OTHER = 5,
-    FEW = 200,
-    MANY = HZ3_S44_STASH_MAX_OBJS + 100,
-    THREADS = 8,
-    EACH = HZ3_POLICY_MUCH / 4 * 39 / 40 / (16 * HZ3_SMALL_NUM_SC), /* objects of a little less than 4 MiB */
-    BURST = THREADS * EACH,
-    MOST = MANY > BURST ? MANY : BURST,
-};
-static unsigned cls;
-static void *objects[MOST];
-
-static int compare(const void *a, const void *b)
-{
-    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Takes n objects in ascending order from the owner's runs. */
-static void take(unsigned n)
-{
-    enum hz3_refill_source source;
-    for (unsigned got = 0; got < n;)
-        got += hz3_central_refill(&hz3_heaps[OWNER], cls, objects + got, n - got, true, &source);
-    qsort(objects, n, sizeof *objects, compare);
-}
-
-static void push_linked(unsigned first, unsigned n)
-{
-    for (unsigned i = first; i + 1 < first + n; i++) *(void **)objects[i] = objects[i + 1];
-    assert_true(hz3_owner_stash_push_list(OWNER, cls, objects[first], objects[first + n - 1], n));
-}
 
 static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
 {
@@ -53,14 +12,6 @@ static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
     return hz3_magazine_close(top);
 }
 
-static unsigned pop_all(void **out, unsigned room)
-{
-    unsigned got = 0;
-    while (hz3_owner_stash_has_pending(OWNER, cls) || (hz3_outbox && hz3_owner_stash_spilled(hz3_outbox, cls)))
-        got += hz3_owner_stash_pop_batch(OWNER, cls, out + got, hz3_min(7, room - got));
-    return got;
-}
-
 static void assert_same(void **found, unsigned n, unsigned expected)
 {
     assert_int_equal(n, expected);
@@ -68,14 +19,6 @@ static void assert_same(void **found, unsigned n, unsigned expected)
     for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
     hz3_central_retire(cls, found, n);
     assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
-}
-
-static int start(void **state)
-{
-    (void)state;
-    hz3_set(hz3_heap_highest, hz3_heap_count - 1); /* as if every heap had had threads */
-    cls = hz3_class_of(64);
-    return HZ3_STASH_PUSHES && HZ3_STASH_POPS ? 0 : -1;
 }
 
 static void one_by_one(void **state)
@@ -310,86 +253,6 @@ static void a_pop_that_looks_into_no_bin_takes_no_turn(void **state)
     hz3_instances_set = HZ3_OWNER_STASH_INSTANCES;
 }
 
-/* What a thread sends within the 10 ms for which a count holds. */
-static void a_burst_is_seen_while_it_lasts(void **state)
-{
-    (void)state;
-    void *found[FEW];
-    take(FEW);
-    size_t before = hz3_owner_stash_waiting(), bytes = FEW * hz3_class_size(cls);
-    for (size_t pushed = 0; pushed < HZ3_POLICY_MUCH / 4; pushed += bytes) {
-        if (pushed) assert_int_equal(pop_all(found, FEW), FEW);
-        push_linked(0, FEW);
-    }
-    assert_true(hz3_owner_stash_waiting() >= before + bytes);
-    hz3_owner_stash_trim(cls, true);
-    assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);
-}
-
-enum { TRIES = 20 };
-
-/* Whether a count may have been made anew for its age: then a test says nothing, and is tried again. */
-static bool took_long(uint64_t since)
-{
-    return hz3_os_now_ms() - since >= HZ3_POLICY_SOON_MS;
-}
-
-/* Pushes EACH linked objects, and then asks once. */
-static void *burst_of_one(void *first)
-{
-    void **own = first;
-    if (!hz3_owner_stash_push_list(OWNER, cls, own[0], own[EACH - 1], EACH)) return NULL;
-    hz3_owner_stash_waiting();
-    return first;
-}
-
-/* Each thread's part alone is too little to be counted for. */
-static void a_burst_of_many_threads_is_seen(void **state)
-{
-    (void)state;
-    if (HZ3_S44_STASH_MAX_OBJS < BURST) skip();
-    cls = hz3_class_of(16 * HZ3_SMALL_NUM_SC);
-    for (int tries = TRIES; tries; tries--) {
-        take(BURST);
-        for (unsigned i = 0; i + 1 < BURST; i++) *(void **)objects[i] = objects[i + 1];
-        hz3_owner_stash_trim(1, true); /* another class's: has the bins counted anew */
-        uint64_t start = hz3_os_now_ms();
-        size_t before = hz3_owner_stash_waiting(), pushed = BURST * hz3_class_size(cls);
-        for (unsigned i = 0; i < THREADS; i++) {
-            pthread_t thread;
-            void *done;
-            assert_int_equal(pthread_create(&thread, NULL, burst_of_one, objects + i * EACH), 0);
-            pthread_join(thread, &done);
-            assert_non_null(done);
-        }
-        assert_true(hz3_owner_stash_waiting() > before + pushed - HZ3_POLICY_MUCH / 4);
-        hz3_owner_stash_trim(cls, true);
-        if (!took_long(start)) break;
-    }
-    cls = hz3_class_of(64);
-}
-
-/* A class without bins: what goes elsewhere has no bin counted. */
-static void what_was_refused_is_no_burst(void **state)
-{
-    (void)state;
-    unsigned large = HZ3_SMALL_NUM_SC + 1, many = HZ3_POLICY_MUCH / 4 / hz3_class_size(large) + 1;
-    take(1);
-    for (int tries = TRIES; tries; tries--) {
-        uint64_t start = hz3_os_now_ms();
-        hz3_owner_stash_trim(cls, true); /* has the bins counted anew */
-        size_t before = hz3_owner_stash_waiting();
-        assert_true(hz3_owner_stash_push_one(OWNER, cls, objects[0]));
-        assert_false(hz3_owner_stash_push_list(OWNER, large, objects[0], objects[0], many));
-        size_t waiting = hz3_owner_stash_waiting();
-        assert_int_equal(pop_all(objects, 1), 1);
-        if (took_long(start)) continue;
-        assert_int_equal(waiting, before);
-        break;
-    }
-    hz3_central_retire(cls, objects, 1);
-}
-
 static void without_a_stash_all_is_refused(void **state)
 {
     (void)state;
@@ -423,9 +286,6 @@ int main(void)
         cmocka_unit_test(instances_are_one_stash),
         cmocka_unit_test(classes_that_pop_by_turns_look_into_every_bin),
         cmocka_unit_test(a_pop_that_looks_into_no_bin_takes_no_turn),
-        cmocka_unit_test(a_burst_is_seen_while_it_lasts),
-        cmocka_unit_test(a_burst_of_many_threads_is_seen),
-        cmocka_unit_test(what_was_refused_is_no_burst),
     };
     hz3_ensure_started();
     bool whole = start(NULL) == 0;

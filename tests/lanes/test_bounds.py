@@ -28,8 +28,8 @@ def test_an_owner_that_does_not_look(case):
 
 @pytest.mark.parametrize("stash", later(STASHES), ids=str)
 def test_all_verbs(stash):
-    test = "classic" if stash.lane == "classic" else "unit"
-    run(stash.program(f"{test}/owner_stash.c", libraries=("-lcmocka",)))
+    for test in ("classic/owner_stash.c", "classic/burst.c") if stash.lane == "classic" else ("unit/owner_stash.c",):
+        run(stash.program(test, libraries=("-lcmocka",)))
 
 
 @pytest.mark.matrix
