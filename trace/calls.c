@@ -190,8 +190,13 @@ EXPORT void *pvalloc(size_t size)
     return memalign(page, size ? more / page * page : page);
 }
 
-/* An allocator's own operators would bypass malloc, so they are replaced.  Without memory the C++ library's operator is
- * called, which throws. */
+/* ---- C++ operators ----
+ * An allocator's own would bypass malloc, so they are replaced.  A program may have some of its own, which the other
+ * forms then call, as the standard says: so they call each other by name, and are weak, lest the compiler bind them. */
+
+#define NEW(name, parameters, function) EXPORT void *name parameters __attribute__((weak, alias(#function)));
+
+/* Without memory the C++ library's operator is called, which throws. */
 static void *throwing(size_t size, size_t alignment)
 {
     void *p = alignment ? memalign(alignment, size) : malloc(size);
@@ -201,37 +206,78 @@ static void *throwing(size_t size, size_t alignment)
     return refuse ? refuse(size, alignment) : NULL;
 }
 
-#define NEW(name, arguments, call) \
-    EXPORT void *name arguments \
-    { \
-        return call; \
-    }
-NEW(_Znwm, (size_t size), throwing(size, 0))
-NEW(_Znam, (size_t size), throwing(size, 0))
-NEW(_ZnwmRKSt9nothrow_t, (size_t size), malloc(size))
-NEW(_ZnamRKSt9nothrow_t, (size_t size), malloc(size))
-NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), throwing(size, alignment))
-NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), throwing(size, alignment))
-NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment), memalign(alignment, size))
-NEW(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment), memalign(alignment, size))
+static void *new_one(size_t size)
+{
+    return throwing(size, 0);
+}
+NEW(_Znwm, (size_t), new_one)
 
-#define DELETE(name) \
-    EXPORT void name(void *p) \
+static void *new_aligned(size_t size, size_t alignment)
+{
+    return throwing(size, alignment);
+}
+NEW(_ZnwmSt11align_val_t, (size_t, size_t), new_aligned)
+
+static void *new_array(size_t size)
+{
+    return _Znwm(size);
+}
+NEW(_Znam, (size_t), new_array)
+
+static void *new_array_aligned(size_t size, size_t alignment)
+{
+    return _ZnwmSt11align_val_t(size, alignment);
+}
+NEW(_ZnamSt11align_val_t, (size_t, size_t), new_array_aligned)
+
+/* The C++ library's own operator, which calls those that the program replaced.  An allocator's need not. */
+static void *of_library(const char *name)
+{
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = dlsym(library ? library : RTLD_NEXT, name);
+    if (library) dlclose(library);
+    return found;
+}
+
+/* Where a form that throws is the program's, or has no memory, only C++ can catch what it throws. */
+#define NOTHROW(name, ours, allocate, throws, parameters, arguments) \
+    EXPORT __attribute__((weak)) void *name parameters \
     { \
-        free(p); \
+        void *p = ours ? allocate : NULL; \
+        if (p) return p; \
+        void *(*catching)parameters; \
+        *(void **)&catching = of_library(#name); \
+        return catching ? catching arguments : throws; \
     }
-DELETE(_ZdlPv)
-DELETE(_ZdaPv)
-DELETE(_ZdlPvm)
-DELETE(_ZdaPvm)
-DELETE(_ZdlPvRKSt9nothrow_t)
-DELETE(_ZdaPvRKSt9nothrow_t)
-DELETE(_ZdlPvSt11align_val_t)
-DELETE(_ZdaPvSt11align_val_t)
-DELETE(_ZdlPvmSt11align_val_t)
-DELETE(_ZdaPvmSt11align_val_t)
-DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
-DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+NOTHROW(_ZnwmRKSt9nothrow_t, _Znwm == new_one, malloc(size), _Znwm(size), (size_t size, const void *tag), (size, tag))
+NOTHROW(_ZnamRKSt9nothrow_t, _Znam == new_array && _Znwm == new_one, malloc(size), _Znam(size),
+        (size_t size, const void *tag), (size, tag))
+NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t == new_aligned, memalign(alignment, size),
+        _ZnwmSt11align_val_t(size, alignment), (size_t size, size_t alignment, const void *tag), (size, alignment, tag))
+NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t,
+        _ZnamSt11align_val_t == new_array_aligned && _ZnwmSt11align_val_t == new_aligned, memalign(alignment, size),
+        _ZnamSt11align_val_t(size, alignment), (size_t size, size_t alignment, const void *tag), (size, alignment, tag))
+
+/* A form's last argument may be nothrow or a size, in a register that is not read. */
+#define DELETE(name, parameters, call) \
+    EXPORT __attribute__((weak)) void name parameters \
+    { \
+        call; \
+    }
+DELETE(_ZdlPv, (void *p), free(p))
+DELETE(_ZdaPv, (void *p), _ZdlPv(p))
+DELETE(_ZdlPvm, (void *p), _ZdlPv(p))
+DELETE(_ZdaPvm, (void *p), _ZdaPv(p))
+DELETE(_ZdlPvRKSt9nothrow_t, (void *p), _ZdlPv(p))
+DELETE(_ZdaPvRKSt9nothrow_t, (void *p), _ZdaPv(p))
+DELETE(_ZdlPvSt11align_val_t, (void *p, size_t alignment), ((void)alignment, free(p)))
+DELETE(_ZdaPvSt11align_val_t, (void *p, size_t alignment), _ZdlPvSt11align_val_t(p, alignment))
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t alignment), _ZdlPvSt11align_val_t(p, alignment))
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t alignment), _ZdaPvSt11align_val_t(p, alignment))
+DELETE(_ZdlPvmSt11align_val_t, (void *p, size_t size, size_t alignment),
+       ((void)size, _ZdlPvSt11align_val_t(p, alignment)))
+DELETE(_ZdaPvmSt11align_val_t, (void *p, size_t size, size_t alignment),
+       ((void)size, _ZdaPvSt11align_val_t(p, alignment)))
 
 /* ---- the program's own mappings ---- */
 

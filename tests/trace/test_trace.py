@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trace_file
 from trace_file import ALIGNED, CALLOC, FREE, MALLOC, MMAP, MUNMAP, REALLOC, Event
-from tracing import HERE, HZ3, ROOT, build, play, record, words
+from tracing import HERE, HZ3, ROOT, build, play, preloading, record, words
 
 END = trace_file.chunk(0, 0, b"")  # the last chunk of a trace
 
@@ -63,11 +63,7 @@ def test_every_call_is_recorded_with_its_size_and_alignment(calls, tmp_path):
 @pytest.mark.parametrize("under", [None, "hz3", "libjemalloc.so.2"])
 def test_operators_of_cpp_are_calls_too(under, tmp_path):
     program = build(tmp_path / "operators", "g++", "-std=c++17", "-O0", HERE / "operators.cc")
-    library = {"hz3": str(ROOT / "libhakozuna_hz3_scale.so")}.get(under, under)
-    if library and "/" not in library and library not in subprocess.run(
-            ["ldconfig", "-p"], capture_output=True, text=True, env={"PATH": "/sbin:/usr/sbin:/bin"}).stdout:
-        pytest.skip(f"{library} is not installed")
-    record(tmp_path / "t", program, env={**os.environ, **({"LD_PRELOAD": library} if library else {})})
+    record(tmp_path / "t", program, env=preloading(under))
     events, _ = trace_file.read(tmp_path / "t")
     found = Counter((event.kind, event.size, event.align) for event in events)
     for of in ((MALLOC, 4001, 0), (ALIGNED, 128 * 17, 7), (MALLOC, 4003, 0)):

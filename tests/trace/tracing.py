@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 HZ3 = ROOT / "bin/hz3"
 HERE = Path(__file__).parent
@@ -21,6 +23,15 @@ def record(path, *command, status=0, said="", **options):
     assert done.returncode == status, done.stderr
     assert said in done.stderr if said else done.stderr == ""
     return done
+
+
+def preloading(library):
+    """The environment that preloads it, if any; skips the test where it is not installed."""
+    library = {"hz3": str(ROOT / "libhakozuna_hz3_scale.so")}.get(library, library)
+    if library and "/" not in library and library not in subprocess.run(
+            ["ldconfig", "-p"], capture_output=True, text=True, env={"PATH": "/sbin:/usr/sbin:/bin"}).stdout:
+        pytest.skip(f"{library} is not installed")
+    return {**os.environ, **({"LD_PRELOAD": library} if library else {})}
 
 
 def play(player, *arguments, env=()):
