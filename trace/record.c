@@ -126,14 +126,15 @@ static void write_out(struct stream *s)
     if (state != OFF && bytes > 0) write_chunk(&s->chunk, bytes);
 }
 
-/* When the process is ending, buffers are written already.  late: write it nevertheless. */
+/* When the process is ending, buffers are written already.  late: write it nevertheless.  It is empty before another
+ * thread can end the process, which would write it again. */
 static void flush(struct stream *s, bool late)
 {
     int error = errno;
     pthread_mutex_lock(&lock);
     if (late || state != ENDING) write_out(s);
-    pthread_mutex_unlock(&lock);
     atomic_store_explicit(&s->used, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&lock);
     errno = error;
 }
 

@@ -7,7 +7,12 @@ from collections import Counter
 import pytest
 import trace_file
 from trace_file import ALIGNED, MALLOC
-from tracing import ROOT, build, preloading, record
+from tracing import ROOT, build, play, preloading, record, words
+
+
+def program_of(source, folder):
+    (folder / "program.c").write_text(source)
+    return build(folder / "program", "cc", "-fno-builtin", "-rdynamic", "-D_GNU_SOURCE", folder / "program.c")
 
 
 @pytest.mark.parametrize("under", [None, "hz3", "libjemalloc.so.2"])
@@ -24,3 +29,39 @@ def test_operators_do_what_the_standard_says(under, source, tmp_path):
         events, _ = trace_file.read(tmp_path / "t")
         found = Counter((event.kind, event.size, event.align) for event in events)
         assert found[MALLOC, 100 + 64, 0] == found[ALIGNED, 192, 6] == 6
+
+
+SLOW_TO_UNLOCK = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+int pthread_mutex_unlock(pthread_mutex_t *mutex) /* the recorder calls it, too */
+{
+    int (*next)(pthread_mutex_t *) = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+    int error = next(mutex);
+    usleep(50000);
+    return error;
+}
+static void *allocate(void *unused)
+{
+    for (;;) free(malloc(50));
+    return unused;
+}
+int main(void)
+{
+    pthread_t id;
+    for (int i = 0; i < 4; i++) pthread_create(&id, NULL, allocate, NULL);
+    usleep(400000);
+}
+"""
+
+
+def test_a_buffer_that_is_written_while_the_process_ends_is_written_once(player, tmp_path):
+    record(tmp_path / "t", program_of(SLOW_TO_UNLOCK, tmp_path))
+    events, ended = trace_file.read(tmp_path / "t")
+    assert ended and len({event.thread for event in events}) == 5
+    for thread in range(5):
+        times = [event.time for event in events if event.thread == thread]
+        assert times == sorted(times)
+    assert int(words(play(player, "--facts", tmp_path / "t"))["events"]) == len(events)
