@@ -251,16 +251,17 @@ static void encode(struct stream *s, const struct trace_event *e)
 {
     uint64_t used = atomic_load_explicit(&s->used, memory_order_relaxed), time = trace_now();
     /* Not earlier than what a signal handler recorded meanwhile. */
-    if (e->kind == TRACE_FREE && e->start_ns > s->last_ns) time = e->start_ns;
+    uint64_t began = e->start_ns > s->last_ns ? e->start_ns : s->last_ns;
+    if (e->kind == TRACE_FREE && e->start_ns) time = began;
     if (used == 0) {
-        s->last_ns = e->kind == TRACE_REALLOC ? e->start_ns : time;
+        s->last_ns = e->kind == TRACE_REALLOC ? began : time;
         s->chunk.start_ns = htole64(s->last_ns);
         s->last_address = 0;
     }
     unsigned char *to = put(s->events + used, (time - s->last_ns) << TRACE_KIND_BITS | e->kind);
     s->last_ns = time;
     if (e->kind == TRACE_ALIGNED) to = put(to, exponent_of(e->alignment));
-    if (e->kind == TRACE_REALLOC) to = put_address(put(to, time - e->start_ns), s, e->old);
+    if (e->kind == TRACE_REALLOC) to = put_address(put(to, time - began), s, e->old);
     if (e->kind != TRACE_FREE) to = put(to, e->size);
     to = put_address(to, s, e->address);
     atomic_store_explicit(&s->used, to - s->events, memory_order_release);

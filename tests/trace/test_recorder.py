@@ -65,3 +65,33 @@ def test_a_buffer_that_is_written_while_the_process_ends_is_written_once(player,
         times = [event.time for event in events if event.thread == thread]
         assert times == sorted(times)
     assert int(words(play(player, "--facts", tmp_path / "t"))["events"]) == len(events)
+
+
+INTERRUPTED = """
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+static void map(int signal)
+{
+    (void)signal;
+    munmap(mmap(NULL, 9 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 9 << 16);
+}
+int main(void)
+{
+    void *p = malloc(100);
+    signal(SIGALRM, map);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 50}, {0, 50}}, NULL);
+    for (int i = 0; i < 500000; i++) p = realloc(p, 100 + i % 2);
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+}
+"""
+
+
+def test_a_signal_handler_may_record_while_realloc_does(player, tmp_path):
+    record(tmp_path / "t", program_of(INTERRUPTED, tmp_path))
+    events, _ = trace_file.read(tmp_path / "t")
+    assert sum(event.size == 9 << 16 for event in events) > 100
+    starts, ends = [event.time - event.took for event in events], [event.time for event in events]
+    assert all(start >= end for start, end in zip(starts[1:], ends[:-1], strict=True))
+    assert int(words(play(player, "--facts", tmp_path / "t"))["events"]) == len(events)
