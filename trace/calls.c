@@ -129,6 +129,16 @@ EXPORT void free(void *p)
     trace_inside--;
 }
 
+/* Functions that an allocator may have, though the C library does not. */
+#define ALSO_FREES(name) \
+    EXPORT void name(void *p) \
+    { \
+        free(p); \
+    }
+ALSO_FREES(free_sized)
+ALSO_FREES(free_aligned_sized)
+ALSO_FREES(cfree)
+
 EXPORT void *realloc(void *old, size_t size)
 {
     if (!old) return malloc(size);

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import trace_file
-from trace_file import ALIGNED, MALLOC
+from trace_file import ALIGNED, FREE, MALLOC
 from tracing import ROOT, build, play, preloading, record, words
 
 
@@ -95,3 +95,26 @@ def test_a_signal_handler_may_record_while_realloc_does(player, tmp_path):
     starts, ends = [event.time - event.took for event in events], [event.time for event in events]
     assert all(start >= end for start, end in zip(starts[1:], ends[:-1], strict=True))
     assert int(words(play(player, "--facts", tmp_path / "t"))["events"]) == len(events)
+
+
+SIZED = """
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(void)
+{
+    void (*sized)(void *, size_t) = dlsym(RTLD_DEFAULT, "free_sized"), (*old)(void *) = dlsym(RTLD_DEFAULT, "cfree");
+    void (*aligned)(void *, size_t, size_t) = dlsym(RTLD_DEFAULT, "free_aligned_sized");
+    sized(malloc(4001), 4001);
+    aligned(aligned_alloc(64, 4096), 64, 4096);
+    old(malloc(4003));
+}
+"""
+
+
+def test_functions_that_only_the_allocator_has_free(tmp_path):
+    record(tmp_path / "t", program_of(SIZED, tmp_path), env=preloading("hz3"))
+    events, _ = trace_file.read(tmp_path / "t")
+    at = next(i for i, event in enumerate(events) if event.size == 4001)
+    assert [(e.kind, e.size) for e in events[at : at + 6]] == [
+        (MALLOC, 4001), (FREE, 0), (ALIGNED, 4096), (FREE, 0), (MALLOC, 4003), (FREE, 0)]
+    assert all(events[at + i].address == events[at + i + 1].address for i in (0, 2, 4))
