@@ -206,13 +206,23 @@ EXPORT void *pvalloc(size_t size)
 
 #define NEW(name, parameters, function) EXPORT void *name parameters __attribute__((weak, alias(#function)));
 
+/* The C++ library's own operator, which calls those that the program replaced.  An allocator's need not.  If only a
+ * plugin brought the library, no other scope has it. */
+static void *of_library(const char *name)
+{
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = dlsym(library ? library : RTLD_NEXT, name);
+    if (library) dlclose(library);
+    return found;
+}
+
 /* Without memory the C++ library's operator is called, which throws. */
 static void *throwing(size_t size, size_t alignment)
 {
     void *p = alignment ? memalign(alignment, size) : malloc(size);
     if (p) return p;
     void *(*refuse)(size_t, size_t);
-    *(void **)&refuse = dlsym(RTLD_NEXT, alignment ? "_ZnwmSt11align_val_t" : "_Znwm");
+    *(void **)&refuse = of_library(alignment ? "_ZnwmSt11align_val_t" : "_Znwm");
     return refuse ? refuse(size, alignment) : NULL;
 }
 
@@ -239,15 +249,6 @@ static void *new_array_aligned(size_t size, size_t alignment)
     return _ZnwmSt11align_val_t(size, alignment);
 }
 NEW(_ZnamSt11align_val_t, (size_t, size_t), new_array_aligned)
-
-/* The C++ library's own operator, which calls those that the program replaced.  An allocator's need not. */
-static void *of_library(const char *name)
-{
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    void *found = dlsym(library ? library : RTLD_NEXT, name);
-    if (library) dlclose(library);
-    return found;
-}
 
 /* Where a form that throws is the program's, or has no memory, only C++ can catch what it throws. */
 #define NOTHROW(name, ours, allocate, throws, parameters, arguments) \

@@ -31,6 +31,37 @@ def test_operators_do_what_the_standard_says(under, source, tmp_path):
         assert found[MALLOC, 100 + 64, 0] == found[ALIGNED, 192, 6] == 6
 
 
+PLUGIN = """
+#include <cstdint>
+#include <new>
+extern "C" int is_refused()
+{
+    volatile std::size_t impossible = PTRDIFF_MAX / 2;
+    try {
+        operator delete(operator new(impossible));
+    } catch (const std::bad_alloc &) {
+        return 1;
+    }
+    return 0;
+}
+"""
+HOST = """
+#include <dlfcn.h>
+int main(int count, char **words)
+{
+    void *plugin = count > 1 ? dlopen(words[1], RTLD_NOW) : 0;
+    int (*is_refused)(void) = dlsym(plugin, "is_refused");
+    return !is_refused();
+}
+"""
+
+
+def test_a_plugin_that_brings_the_library_of_cpp_gets_bad_alloc(tmp_path):
+    (tmp_path / "plugin.cc").write_text(PLUGIN)
+    plugin = build(tmp_path / "plugin.so", "g++", "-shared", "-fPIC", tmp_path / "plugin.cc")
+    record(tmp_path / "t", program_of(HOST, tmp_path), plugin)
+
+
 SLOW_TO_UNLOCK = """
 #include <dlfcn.h>
 #include <pthread.h>
