@@ -79,20 +79,21 @@ template <typename T> class allocator
         return heap_;
     }
 
-    friend bool operator==(const allocator &a, const allocator &b) noexcept
-    {
-        return a.heap_ == b.heap_;
-    }
-    friend bool operator!=(const allocator &a, const allocator &b) noexcept
-    {
-        return a.heap_ != b.heap_;
-    }
-
   private:
     hz3_heap_t *heap_;
 };
 
-// The same for std::pmr.  Unlike std::pmr::monotonic_buffer_resource it frees, and any thread may use it.
+// Also of two types, as the standard asks for.
+template <typename T, typename U> bool operator==(const allocator<T> &a, const allocator<U> &b) noexcept
+{
+    return a.get() == b.get();
+}
+template <typename T, typename U> bool operator!=(const allocator<T> &a, const allocator<U> &b) noexcept
+{
+    return a.get() != b.get();
+}
+
+// A heap for std::pmr.  Unlike std::pmr::monotonic_buffer_resource it frees, and any thread may use it.
 class memory_resource : public std::pmr::memory_resource
 {
   public:

@@ -38,6 +38,7 @@ static void containers()
     std::swap(moved, kept);
     CHECK(lies_in(other, moved.data()) && lies_in(heap, kept.data()) && moved == kept);
     CHECK(numbers.get_allocator() == kept.get_allocator() && numbers.get_allocator() != moved.get_allocator());
+    CHECK(numbers.get_allocator() == tree.get_allocator() && tree.get_allocator() != moved.get_allocator());
 }
 
 static void polymorphic_containers()
