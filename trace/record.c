@@ -47,6 +47,7 @@ static pthread_key_t key;
 static struct trace_head head;
 static char asked[PATH_MAX], path[PATH_MAX];
 static bool created;
+static char *begun; /* 1; the kernel clears it in children with memory of their own, by _Fork and clone, too */
 
 /* ---- the file ---- */
 
@@ -198,6 +199,7 @@ static void forked(void)
     streams = me.stream = NULL;
     threads = me.number = own_kib = own_peak_kib = 0;
     created = false;
+    *begun = 1;
     make_head();
     pthread_setspecific(key, NULL);
     trace_inside--;
@@ -207,6 +209,7 @@ __attribute__((destructor)) static void end(void)
 {
     /* If a signal handler called exit, its thread may have been interrupted inside, with the lock held. */
     if (state != ON || trace_inside) return;
+    if (!*begun) forked();
     trace_inside++;
     pthread_mutex_lock(&lock);
     for (struct stream *s = streams; s; s = s->next) write_out(s);
@@ -283,6 +286,7 @@ static void write_at_once(const struct trace_event *e)
 void trace_note(struct trace_event e)
 {
     if (trace_inside || state == OFF) return;
+    if (!*begun) forked();
     trace_inside++;
     if (me.closed || state == ENDING) {
         write_at_once(&e);
@@ -304,9 +308,13 @@ void trace_begin(const char *wanted, const char *allocator)
     snprintf(head.allocator, sizeof head.allocator, "%s", allocator);
     make_head();
     int size = snprintf(asked, sizeof asked, "%s", wanted);
-    int error = size < (int)sizeof asked ? pthread_key_create(&key, end_thread) : ENAMETOOLONG;
+    begun = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int error = begun == MAP_FAILED ? errno : size < (int)sizeof asked ? 0 : ENAMETOOLONG;
+    if (!error) error = pthread_key_create(&key, end_thread);
     if (!error) error = pthread_atfork(NULL, NULL, forked);
     if (error) return fail(error);
+    *begun = 1;
+    madvise(begun, 1, MADV_WIPEONFORK);
     state = ON;
     if (!append(NULL, 0)) fail(errno);
 }

@@ -149,3 +149,29 @@ def test_functions_that_only_the_allocator_has_free(tmp_path):
     assert [(e.kind, e.size) for e in events[at : at + 6]] == [
         (MALLOC, 4001), (FREE, 0), (ALIGNED, 4096), (FREE, 0), (MALLOC, 4003), (FREE, 0)]
     assert all(events[at + i].address == events[at + i + 1].address for i in (0, 2, 4))
+
+
+FORKED = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    free(malloc(3001));
+    if (_Fork() == 0) { /* which runs no handlers of pthread_atfork */
+        for (int i = 0; i < 20000; i++) free(malloc(3002));
+        exit(0);
+    }
+    wait(NULL);
+    free(malloc(3003));
+}
+"""
+
+
+def test_a_child_of_any_fork_has_a_trace_of_its_own(player, tmp_path):
+    record(tmp_path / "t", program_of(FORKED, tmp_path))
+    (of_child,) = tmp_path.glob("t.program-*")
+    sizes = [Counter(event.size for event in trace_file.read(path)[0]) for path in (tmp_path / "t", of_child)]
+    assert [[found[size] for size in (3001, 3002, 3003)] for found in sizes] == [[1, 0, 1], [0, 20000, 0]]
+    for path in (tmp_path / "t", of_child):
+        assert play(player, "--facts", path).stderr == ""
