@@ -44,20 +44,28 @@ static struct timespec start;
 static sem_t ended;
 static size_t page;
 
+static void sleep_until(uint64_t time)
+{
+    uint64_t until = (uint64_t)start.tv_nsec + time;
+    struct timespec at = {start.tv_sec + (time_t)(until / NS), (long)(until % NS)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) continue;
+}
+
 /* Sleeps if the call's time is more than AHEAD in the future. */
 static uint64_t keep_time(uint64_t time, uint64_t known)
 {
     if (time <= known + AHEAD) return known;
-    uint64_t until = (uint64_t)start.tv_nsec + time;
-    struct timespec at = {start.tv_sec + (time_t)(until / NS), (long)(until % NS)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) continue;
+    sleep_until(time);
     return time;
 }
 
-static char *wait_for(uint32_t object)
+/* A call that is made ahead of its time sleeps until then: asking again and again takes CPU time, which would count as
+ * the allocator's. */
+static char *wait_for_old(const struct call *call)
 {
     char *p;
-    for (unsigned tries = 0; !(p = atomic_load_explicit(&objects[object], memory_order_acquire)); tries++) {
+    for (unsigned tries = 0; !(p = atomic_load_explicit(&objects[call->old], memory_order_acquire)); tries++) {
+        if (tries == 100) sleep_until(call->time);
         if (tries > 100) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
         if (tries > 50) sched_yield();
     }
@@ -78,7 +86,7 @@ static void *allocate(const struct call *call)
     case TRACE_MALLOC: return malloc(call->size);
     case TRACE_CALLOC: return calloc(1, call->size);
     case TRACE_ALIGNED: return posix_memalign(&p, align < sizeof p ? sizeof p : align, call->size) ? NULL : p;
-    case TRACE_REALLOC: return realloc(call->old == NONE ? NULL : wait_for(call->old), call->size);
+    case TRACE_REALLOC: return realloc(call->old == NONE ? NULL : wait_for_old(call), call->size);
     default:
         p = mmap(NULL, call->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         return p == MAP_FAILED ? NULL : p;
@@ -94,9 +102,9 @@ static void make(const struct call *call)
         touch(p, call->size);
         atomic_store_explicit(&objects[call->object], p, memory_order_release);
     } else if (call->old != NONE && call->kind == TRACE_MUNMAP) {
-        munmap(wait_for(call->old), call->size);
+        munmap(wait_for_old(call), call->size);
     } else if (call->old != NONE) {
-        free(wait_for(call->old));
+        free(wait_for_old(call));
     }
 }
 
