@@ -94,12 +94,19 @@ void hz3_gate_leave(void)
     mine.depth--;
 }
 
+/* Returns once the system is not, or no longer, copying the process for a child: meanwhile no mapping changes. */
+static void await_copy(void)
+{
+    uintptr_t at = hz3_os_reserve(hz3_os.page);
+    if (at) hz3_os_unmap(at, hz3_os.page);
+}
+
 void hz3_gate_enter_at_last(void)
 {
     uint64_t since = hz3_os_now_ms();
     while (!hz3_gate_enter() && hz3_os_now_ms() - since < AT_LAST_MS) wait(WAIT_MS);
     if (mine.depth) return;
-    hz3_os_await_copy();
+    await_copy();
     if (hz3_gate_enter()) return;
     mine.depth++;
     count_in();

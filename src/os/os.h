@@ -105,8 +105,6 @@ HZ3_INLINE bool hz3_ms_passed(uint32_t then, uint32_t age, uint32_t now)
     return !then || (ms >= age && ms < UINT32_MAX - hour);
 }
 
-/* Returns once the system is not, or no longer, copying the process for a child: meanwhile no mapping changes. */
-void hz3_os_await_copy(void);
 /* Every other thread of the process passes a full barrier, at once if it runs, before this returns.  False: the system
  * refused, or a filter might. */
 bool hz3_os_barrier(void);

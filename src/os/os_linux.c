@@ -243,12 +243,6 @@ uintptr_t hz3_os_reserve(size_t bytes)
     return got == MAP_FAILED ? 0 : (uintptr_t)got;
 }
 
-void hz3_os_await_copy(void)
-{
-    uintptr_t at = hz3_os_reserve(hz3_os.page);
-    if (at) hz3_os_unmap(at, hz3_os.page);
-}
-
 bool hz3_os_writable(uintptr_t at, size_t bytes)
 {
     return HZ3_KEEPING_ERRNO(mprotect((void *)at, bytes, PROT_READ | PROT_WRITE)) == 0;

@@ -97,11 +97,13 @@ static void with_a_slot(void **state)
 
 static HZ3_ATOMIC(bool) copying, went_in;
 
-/* Stands for a call that the system lets wait until its copy is done. */
-void __wrap_hz3_os_await_copy(void);
-void __wrap_hz3_os_await_copy(void)
+/* A call that the system lets wait until its copy is done. */
+uintptr_t __wrap_hz3_os_reserve(size_t bytes);
+uintptr_t __wrap_hz3_os_reserve(size_t bytes)
 {
+    (void)bytes;
     while (hz3_get(copying)) hz3_os_sleep(1);
+    return 0;
 }
 
 static void *cannot_do_without(void *unused)
