@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "os/worker.h"
 
+#include "os/gate.h"
 #include "os/os.h"
 #include "os/sandbox.h"
 
@@ -34,12 +35,16 @@ void hz3_os_find_make_worker(void)
     if (next) *(void **)&hz3_os_make_worker = next;
 }
 
+/* Inside the gate, since a filter for all threads comes while nobody is. */
 static void name_this_thread(void)
 {
+    if (!hz3_gate_enter()) return;
     int file = hz3_sandboxed() ? -1 : hz3_os_open_to_write("/proc/thread-self/comm", O_TRUNC);
-    if (file < 0) return;
-    hz3_os_write(file, "hz3", 3);
-    hz3_os_close(file);
+    if (file >= 0) {
+        hz3_os_write(file, "hz3", 3);
+        hz3_os_close(file);
+    }
+    hz3_gate_leave();
 }
 
 /* Whether this thread's policy may stay. */

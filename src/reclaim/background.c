@@ -175,8 +175,7 @@ void hz3_reclaim_wake_purger(uint32_t now)
     if (hz3_thread.by_loader || likely(!is_worth_it())) return;
     hz3_fence(memory_order_seq_cst);
     if (hz3_get(state) != IDLE) return;
-    uint32_t then = hz3_get(not_before);
-    if (!then || hz3_ms_passed(then, 0, now)) start(now);
+    if (hz3_ms_passed(hz3_get(not_before), 0, now)) start(now);
 }
 
 bool hz3_reclaim_in_background(void)

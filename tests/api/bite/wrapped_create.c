@@ -62,8 +62,8 @@ static void *sleep_on(void *unused)
 int main(void)
 {
     for (int i = 0; i < 3; i++) start_thread(sleep_on, NULL);
-    double until = now() + 5;
-    while (!is_there("hz3\n") && now() < until) sleep_for(0.01);
-    CHECK(is_there("hz3\n"));
+    bool seen = false;
+    for (double until = now() + 5; !seen && now() < until; sleep_for(0.01)) seen = is_there("hz3\n");
+    CHECK(seen);
     return 0;
 }
