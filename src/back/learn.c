@@ -4,6 +4,7 @@
 #include "back/free_spans.h"
 #include "back/huge_pages.h"
 #include "back/limits.h"
+#include "back/pace.h"
 #include "back/states.h"
 #include "os/cgroup.h"
 #include "os/sandbox.h"
@@ -12,6 +13,7 @@ enum {
     AGAIN_MS = 250, /* to read a group's memory.stat takes about 15 us, */
     SHARE = 100,    /* of the time, or less often: where there are many groups it may take ms */
     SELDOM_MS = 1000,
+    AT_LAST_MS = 10000,
 };
 
 /* Held while files are read, which takes long.  So nobody waits for it but who sets the option. */
@@ -19,7 +21,7 @@ struct hz3_lock hz3_learn_lock;
 static HZ3_ATOMIC(bool) soft_limit_by_group, have_read, limited_by_group;
 static HZ3_ATOMIC(bool) asked;       /* whether huge pages are made, before have_read */
 static HZ3_ATOMIC(uint32_t) read_at; /* ms: when the group's charge was */
-static HZ3_ATOMIC(uint64_t) cost;    /* ns: what that took */
+static struct hz3_pace pace;
 /* The soft limit by the group, and what it is charged for beside hz3's pages, as far as is known; under the lock.  A
  * program may set another limit meanwhile, and when it takes that back may have no right to read files. */
 static size_t group_limit = SIZE_MAX, group_charge;
@@ -60,18 +62,15 @@ static bool read_group(void)
 void hz3_learn_again(uint32_t now)
 {
     if (likely(!hz3_get(limited_by_group))) return;
-    static uint64_t last; /* the lesser of two counts, since another process may interrupt one */
     bool little = hz3_pages_resident() < hz3_get(hz3_pages_soft_limit) / HZ3_POLICY_LIMIT_SHARE;
-    uint32_t pause = hz3_max(little ? SELDOM_MS : AGAIN_MS, (uint32_t)(hz3_get(cost) * SHARE / 1000000));
-    if (!hz3_ms_passed(hz3_get(read_at), pause, now) || hz3_sandboxed()) return;
+    uint32_t wait = hz3_pace_ms(&pace, SHARE, little ? SELDOM_MS : AGAIN_MS, AT_LAST_MS);
+    if (!hz3_ms_passed(hz3_get(read_at), wait, now) || hz3_sandboxed()) return;
     if (!hz3_trylock(&hz3_learn_lock)) return;
     hz3_set(read_at, now);
     uint64_t began = hz3_os_now_ns();
     if (hz3_get(limited_by_group) && hz3_cgroup_limit_changed()) read_group();
     if (hz3_get(limited_by_group)) read_charge();
-    uint64_t took = hz3_os_now_ns() - began;
-    hz3_set(cost, hz3_min(took, last));
-    last = took;
+    hz3_pace_took(&pace, hz3_os_now_ns() - began);
     hz3_unlock(&hz3_learn_lock);
 }
 

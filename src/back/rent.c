@@ -1,22 +1,24 @@
 #include "back/rent.h"
 
+#include "back/pace.h"
 #include "back/policy.h"
 #include "os/os.h"
 #include "os/price.h"
 #include "os/sandbox.h"
 
 enum {
-    LOOK_MS = 4, /* so often the processor time is asked for, which takes a system call, */
-    SHARE = 1000 /* of the time, or less often: the system adds up all threads */
+    LOOK_MS = 4,     /* so often the processor time is asked for, which takes a system call, */
+    SHARE = 1000,    /* of the time, or less often: the system adds up all threads.  But not */
+    SELDOM_MS = 100, /* less often than this, since little is saved */
 };
 #define SAVED_NS 1000000000u /* what is left of so much processor time is kept */
 
 HZ3_ATOMIC(uint32_t) hz3_rent_share = 1;
 /* Hints: two threads at once may lose a change. */
 static HZ3_ATOMIC(int64_t) left[HZ3_RENTS] = {[HZ3_RENT_GROWTH] = -(int64_t)HZ3_POLICY_START};
-static HZ3_ATOMIC(size_t) given;     /* bytes that may yet be taken again */
-static HZ3_ATOMIC(uint32_t) looked;  /* ms */
-static HZ3_ATOMIC(uint64_t) cost;    /* ns: what it took to ask */
+static HZ3_ATOMIC(size_t) given;    /* bytes that may yet be taken again */
+static HZ3_ATOMIC(uint32_t) looked; /* ms */
+static struct hz3_pace pace;
 static HZ3_ATOMIC(uint64_t) counted; /* ns of processor time */
 
 static int64_t worth_of(uint64_t ns)
@@ -24,21 +26,14 @@ static int64_t worth_of(uint64_t ns)
     return (int64_t)(ns / 100 * hz3_get(hz3_rent_share) / hz3_os_page_price() * hz3_os.page);
 }
 
-/* Asks for the processor time.  What it takes is the lesser of two times, since another process may interrupt one. */
-static uint64_t used_ns(void)
-{
-    static HZ3_ATOMIC(uint64_t) last;
-    uint64_t began = hz3_os_now_ns(), used = hz3_os_used_ns(), took = hz3_os_now_ns() - began;
-    hz3_set(cost, hz3_min(took, hz3_exchange(last, took, memory_order_relaxed)));
-    return used;
-}
-
 static void earn(void)
 {
-    uint32_t now = (uint32_t)hz3_os_now_ms(), pause = (uint32_t)(hz3_get(cost) * SHARE / 1000000);
-    if (likely(!hz3_ms_passed(hz3_get(looked), hz3_max(pause, (uint32_t)LOOK_MS), now)) || hz3_sandboxed()) return;
+    uint32_t now = (uint32_t)hz3_os_now_ms(), wait = hz3_pace_ms(&pace, SHARE, LOOK_MS, SELDOM_MS);
+    if (likely(!hz3_ms_passed(hz3_get(looked), wait, now)) || hz3_sandboxed()) return;
     hz3_set(looked, now);
-    uint64_t used = used_ns(), before = hz3_exchange(counted, used, memory_order_relaxed);
+    uint64_t began = hz3_os_now_ns(), used = hz3_os_used_ns();
+    hz3_pace_took(&pace, hz3_os_now_ns() - began);
+    uint64_t before = hz3_exchange(counted, used, memory_order_relaxed);
     if (used <= before) return; /* the child of a fork, which begins with none; or the system refused */
     for (int i = 0; i < HZ3_RENTS; i++)
         hz3_set(left[i], hz3_min(hz3_get(left[i]) + worth_of(used - before), worth_of(SAVED_NS)));

@@ -171,7 +171,7 @@ static void time_that_is_dear_is_seldom_asked_for(void **state)
     times_asked = 0;
     asking_ms = 5;
     for (uint64_t end = hz3_os_now_ms() + 300; hz3_os_now_ms() < end;) hz3_rent_left(HZ3_RENT_GROWTH);
-    assert_in_range(times_asked, 1, 3);
+    assert_in_range(times_asked, 1, 8); /* twice, then each 100 ms: without that 30 times */
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
