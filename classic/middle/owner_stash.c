@@ -214,7 +214,8 @@ static size_t count_bytes(void)
 size_t hz3_owner_stash_waiting(void)
 {
     uint32_t now = (uint32_t)hz3_os_now_ms();
-    size_t bytes = hz3_get(waiting.bytes), pushed = hz3_add(waiting.pushed, pushed_here) + pushed_here;
+    size_t bytes = hz3_get(waiting.bytes), pushed = hz3_get(waiting.pushed) + pushed_here;
+    if (pushed_here) hz3_add(waiting.pushed, pushed_here);
     pushed_here = 0;
     if (pushed >= PUSHED_PER_COUNT || !hz3_get(waiting.known) ||
         hz3_ms_passed(hz3_get(waiting.since), HZ3_POLICY_SOON_MS, now)) {

@@ -11,9 +11,9 @@
 enum {
     LOOKS_ASLEEP = 2, /* a thread that slept for so many looks of hz3_cache_lend is emptied */
     /* Under the threads' lock, on which those that begin or end wait: so many are looked at, which takes 2 us each, and
-     * so many emptied, which takes half a ms. */
+     * so many emptied, which takes half a ms, or more with an outbox (lane classic). */
     LOOKED_AT = 256,
-    AT_ONCE = 4,
+    AT_ONCE = HZ3_OUTGOING ? 4 : 1,
 };
 
 /* What was taken of one class, until it is certain that it was the visitor's to take. */

@@ -207,8 +207,8 @@ HZ3_COLD void hz3_threads_join(struct hz3_thread *self)
     self->tid = pthread_getcpuclockid(self->self, &clock) == 0 ? (int)~(clock >> 3) : 0;
     self->outbox = &hz3_outbox;
     struct hz3_registry_entry *lost = hz3_registry_add(self->entry, self, heap);
-    if (lost) unregister_lost(lost);
     if (joined++ == 0) set_nobody_left(false);
+    if (lost) unregister_lost(lost);
     hz3_set(hz3_threads_several, joined > 1);
     burst = hz3_max(burst, joined);
     hz3_unlock(&hz3_threads_lock);

@@ -141,8 +141,13 @@ static void thousands_are_looked_at_by_turns(void **state)
         assert_in_range(left, before - AT_A_LOOK, before);
         hz3_cache_lend();
     }
-    pthread_barrier_wait(&all);
+    hz3_cache_lend();
+    pthread_barrier_wait(&all); /* those end on which the walk stands */
     for (int i = 0; i < MANY; i++) join_thread(thread[i]);
+    bool there = !hz3_registry_next[HZ3_WALK_LEND];
+    for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
+        there |= entry == hz3_registry_next[HZ3_WALK_LEND];
+    assert_true(there);
     hz3_cache_clear_handoffs(0, 1, true);
 }
 
