@@ -207,12 +207,16 @@ EXPORT void *pvalloc(size_t size)
 #define NEW(name, parameters, function) EXPORT void *name parameters __attribute__((weak, alias(#function)));
 
 /* The C++ library's own operator, which calls those that the program replaced.  An allocator's need not.  If only a
- * plugin brought the library, no other scope has it. */
-static void *of_library(const char *name)
+ * plugin brought the library, no other scope has it.  Looked up once, since that takes the loader's lock; the library
+ * stays. */
+static void *of_library(const char *name, void **known)
 {
+    void *found = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+    if (found) return found;
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    void *found = dlsym(library ? library : RTLD_NEXT, name);
-    if (library) dlclose(library);
+    if (!library) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    found = dlsym(library ? library : RTLD_NEXT, name);
+    __atomic_store_n(known, found, __ATOMIC_RELEASE);
     return found;
 }
 
@@ -221,8 +225,9 @@ static void *throwing(size_t size, size_t alignment)
 {
     void *p = alignment ? memalign(alignment, size) : malloc(size);
     if (p) return p;
+    static void *known[2];
     void *(*refuse)(size_t, size_t);
-    *(void **)&refuse = of_library(alignment ? "_ZnwmSt11align_val_t" : "_Znwm");
+    *(void **)&refuse = of_library(alignment ? "_ZnwmSt11align_val_t" : "_Znwm", &known[alignment != 0]);
     return refuse ? refuse(size, alignment) : NULL;
 }
 
@@ -256,8 +261,9 @@ NEW(_ZnamSt11align_val_t, (size_t, size_t), new_array_aligned)
     { \
         void *p = ours ? allocate : NULL; \
         if (p) return p; \
+        static void *known; \
         void *(*catching)parameters; \
-        *(void **)&catching = of_library(#name); \
+        *(void **)&catching = of_library(#name, &known); \
         return catching ? catching arguments : throws; \
     }
 NOTHROW(_ZnwmRKSt9nothrow_t, _Znwm == new_one, malloc(size), _Znwm(size), (size_t size, const void *tag), (size, tag))

@@ -189,15 +189,15 @@ def test_a_free_waits_for_its_object(strict, tmp_path):
 
 
 def test_waiting_takes_little_cpu_time(player, tmp_path):
-    """Four threads wait 50 times for 10 ms, as what they free is allocated that much later by others, which slept."""
+    """Sixteen threads wait 50 times for 10 ms, as what they free is allocated that much later by others, which slept."""
     events, ms = [], 10**6
-    for thread, i in ((thread, i) for thread in range(0, 8, 2) for i in range(50)):
+    for thread, i in ((thread, i) for thread in range(0, 32, 2) for i in range(50)):
         time, address = 20 * i * ms, 64 * (1000 * thread + i + 1)
         events += [Event(thread, time + 98 * ms // 10, MALLOC, address, 100),
                    Event(thread + 1, time, MALLOC, 1 << 40 | address, 100),
                    Event(thread + 1, time + 99 * ms // 10, FREE, address)]
     trace_file.write(tmp_path / "t", events)
-    assert float(words(play(player, tmp_path / "t"))["cpu_s"]) < 0.1
+    assert float(words(play(player, tmp_path / "t"))["cpu_s"]) < 0.4
 
 
 def test_a_realloc_in_one_thread_may_take_what_another_freed(strict, player, tmp_path):
