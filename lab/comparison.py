@@ -14,6 +14,7 @@ from lab.peers import LIMIT, older
 from lab.samples import Samples
 from lab.show import SHORT, duration, human
 from lab.versus import (
+    CALLS,
     FIGURES,
     MEMORY,
     OVERFLOW_NOTE,
@@ -206,7 +207,7 @@ def answers(comparison: Comparison) -> Table:
 def latencies(comparison: Comparison) -> Table:
     arms, rows = [*comparison.lanes, *comparison.peers], []
     for cell in comparison.timed:
-        for call in ("malloc", "free"):
+        for call in CALLS:
             found = comparison.percentiles(cell, call)
             said = {arm: " / ".join(map(duration, values)) for arm, values in found.items()}
             rows.append([cell, call, *(said.get(arm, "-") for arm in arms)])

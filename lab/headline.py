@@ -118,7 +118,7 @@ def than(said: str, what: str = "") -> str:
 
 
 def side_by_side(comparison: Comparison) -> str:
-    """Where each ran, if not on all processors."""
+    """Where each ran, if not on all processors: in a block once on each half."""
     return f", each on half of the processors beside {REFERENCE} on the others" if comparison.run.plan.beside else ""
 
 
@@ -146,7 +146,7 @@ def note(comparison: Comparison) -> str:
     if len(others(comparison)) > BEST:
         chosen = f" Of the others it has the {BEST} that take the least CPU time."
     return (
-        f"{len(comparison.cells)} programs, some of them servers under load, ran {comparison.blocks} times on hz3 and on"
+        f"{len(comparison.cells)} programs, some of them servers under load, ran in {comparison.blocks} blocks on hz3 and on"
         f" {len(comparison.peers)} other allocators{side_by_side(comparison)}. CPU time (user and system) and peak memory"
         f" are geometric means over the programs; for servers also the memory 3 s after their load.{chosen} The machine is"
         f" shared ({place}): what lies within"
@@ -159,12 +159,12 @@ def block(comparison: Comparison, picture: str, at: str, slowest: str = "") -> s
     place, chosen = machine.name(comparison.run.machine), ""
     if len(others(comparison)) > BEST:
         chosen = f" Of the others it has the {BEST} with the least CPU time."
-    return f"""{len(comparison.cells)} real programs ran {comparison.blocks} times on hz3 and on {len(comparison.peers)} other
-allocators{side_by_side(comparison)} ({place}).
+    return f"""{len(comparison.cells)} real programs ran in {comparison.blocks} blocks on hz3 and on {len(comparison.peers)}
+other allocators{side_by_side(comparison)} ({place}).
 The table has geometric means. "As much" is what the 95 % interval does not tell from {REFERENCE}'s.{chosen}
 
 {table(comparison)}
-Of what {comparison.blocks} runs can tell, lane {LANE} is furthest behind another one here:
+Lane {LANE} is furthest behind here, where runs can tell:
 
 {points(worst(comparison))}
 {slowest}
@@ -186,16 +186,16 @@ def page(comparisons: list[Comparison]) -> str:
 Made by `hz3 report --readme`, not to be edited by hand. Each figure is a multiple of that on {REFERENCE}: of
 CPU time (user and system) the lower quartile of the runs, else the median; less is better. So is each mark of the
 [picture]({PICTURE}.svg), and its line is the 95 % interval. A figure whose 95 % interval has no difference
-in it is in brackets. Memory is the RSS of the largest process at its peak, and for servers also 3 s after
+in it, or that has none, is in brackets. Memory is the RSS of the largest process at its peak, and for servers also 3 s after
 their load. [lab/programs.py](../../lab/programs.py) and [bench/programs](../../bench/programs) have each program's
 input.
 """
     ]
     for comparison in comparisons:
+        beside = side_by_side(comparison).removeprefix(", each")
+        where = f" Each ran{beside}." if beside else ""
         arms = [*comparison.lanes, *others(comparison)]
-        parts.append(
-            f"## {machine.name(comparison.run.machine)}\n\n{measured(comparison)}{side_by_side(comparison)}.\n"
-        )
+        parts.append(f"## {machine.name(comparison.run.machine)}\n\n{measured(comparison)}.{where}\n")
         for figure, words in FIGURES.items():
             of = {arm: ratios(comparison, figure, arm) for arm in arms}
             rows = [

@@ -23,7 +23,7 @@ from lab.plots import COLUMNS, WIDTH, grid
 from lab.results import EXPERIMENTS, Results, day, weightiest
 from lab.show import steps
 from lab.summary import Judged
-from lab.versus import MEMORY, OVERFLOWED, SPEED, Estimate, Figure, estimate, paired
+from lab.versus import CALLS, MEMORY, OVERFLOWED, SPEED, Estimate, Figure, estimate, paired
 
 PAGE = jinja2.Environment(
     loader=jinja2.PackageLoader("lab"),
@@ -237,7 +237,7 @@ def percentile_panels(comparison: Comparison, names: dict[str, str]) -> list[plo
     """How long half of the calls take, and all but a few."""
     panels = []
     for said, share in (("Half", "p50"), ("99.9 %", "p999")):
-        for call in ("malloc", "free"):
+        for call in CALLS:
             found = {
                 names[cell]: {arm: (ns.median, ns.low, ns.high) for arm, ns in figures.items()}
                 for cell in comparison.timed

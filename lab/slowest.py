@@ -1,7 +1,7 @@
 """The time that one call in a thousand exceeds, beside the peers', in words."""
 
 import math
-from collections.abc import Collection
+from collections import defaultdict
 from statistics import fmean, stdev
 
 from lab import words
@@ -12,9 +12,7 @@ from lab.overview import memory_said
 from lab.page import points
 from lab.peers import REFERENCE
 from lab.quartile import MIDDLE, Ratio, ratio, shows
-from lab.versus import pairs
-
-CALLS = ("malloc", "free")
+from lab.versus import CALLS, pairs
 
 
 def against(comparison: Comparison, peer: str) -> dict[tuple[str, str], Ratio]:
@@ -28,9 +26,12 @@ def against(comparison: Comparison, peer: str) -> dict[tuple[str, str], Ratio]:
     return found
 
 
-def mean(of: Collection[Ratio]) -> Ratio:
+def mean(of: dict[tuple[str, str], Ratio]) -> Ratio:
     """The geometric mean over the tests, with the interval by how far these differ: no single one decides."""
-    logs = [one.log for one in of]
+    by_test = defaultdict(list)
+    for (test, _), one in of.items():
+        by_test[test].append(one.log)
+    logs = [fmean(calls) for calls in by_test.values()]
     error = stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
     return Ratio(fmean(logs), error, len(logs) - 1)
 
@@ -41,7 +42,7 @@ def said(comparison: Comparison) -> str:
     if not by_peer:
         return ""
     tests = len({cell for of in by_peer.values() for cell, _ in of})
-    means = {peer: mean(of.values()) for peer, of in by_peer.items()}
+    means = {peer: mean(of) for peer, of in by_peer.items()}
     best = max(means, key=lambda peer: means[peer].log)
     beside = [f"{beyond(means[peer])} {peer}'s" for peer in dict.fromkeys((REFERENCE, best)) if peer in means]
     furthest: dict[tuple[str, str], Ratio] = {}
@@ -56,7 +57,7 @@ def said(comparison: Comparison) -> str:
     ]
     behind = f" It is furthest behind here:\n\n{points(rows)}" if rows else "\n"
     taken = f"{' and '.join(beside)}, the best of the others"
-    return f"In {tests} small programs, the time that one call in 1,000 exceeds is {taken}.{behind}"
+    return f"In {tests} of {len(comparison.timed)} small programs, the time that one call in 1,000 exceeds is {taken}.{behind}"
 
 
 def beyond(of: Ratio) -> str:

@@ -1,5 +1,6 @@
 """Compares arms: medians, and paired ratios to one of them, each with the interval of judge.  There are no verdicts."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -57,7 +58,7 @@ def compare(samples: Samples, cell: str, figure: str, reference: str) -> dict[st
     arms = [arm for arm in samples.plan.arms if (cell, arm) not in samples.unable]
     ratios = {arm: paired(samples, cell, figure, arm, reference) for arm in arms}
     return {
-        arm: Figure(*estimate([block[arm][figure] for block in blocks]), None if ratio is None else estimate(ratio))
+        arm: Figure(*estimate([block[arm][figure] for block in blocks]), None if ratio is None else of_pairs(ratio))
         for arm, ratio in ratios.items()
     }
 
@@ -86,8 +87,15 @@ def paired(samples: Samples, cell: str, figure: str, arm: str, reference: str) -
     return None if both is None else both[0] / both[1]
 
 
+def of_pairs(ratios: np.ndarray) -> Estimate:
+    """A single one has no interval."""
+    return estimate(ratios) if len(ratios) > 1 else (float(ratios[0]), -math.inf, math.inf)
+
+
 def multiple(ratio: Estimate | None) -> str:
-    return "{:.2f}x [{:.2f} {:.2f}]".format(*ratio) if ratio else "-"
+    if not ratio:
+        return "-"
+    return f"{ratio[0]:.2f}x" if math.isinf(ratio[2]) else "{:.2f}x [{:.2f} {:.2f}]".format(*ratio)
 
 
 def estimate(values: Iterable[float]) -> Estimate:

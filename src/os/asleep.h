@@ -11,7 +11,7 @@ enum { HZ3_STACK_LOOKED_THROUGH = 64 << 10 }; /* bytes, from its end */
  * where the system does not say, on another stack, while the thread has a child, which may be at work with its memory,
  * and in a static program, where hz3's code is the program's.  What it left on another stack is not seen: only for a
  * thread whose calls of hz3 came from here (hz3_os_is_on_stack). Any thread may ask of any other that runs, one at a
- * time.  Reads files: only while not hz3_sandboxed. */
+ * time.  Where the system refuses to say, it is not asked again.  Reads files: only while not hz3_sandboxed. */
 bool hz3_os_is_asleep(int thread, const void *stack_end);
 
 /* Whether the caller runs on the part of that stack that would be looked through. */
