@@ -147,6 +147,7 @@ def test_the_slowest_calls_are_told_beside_the_best_peer_and_glibc():
     arms = {"scale": Arm("x.so", config="version=1 lane=scale"), "glibc": Arm(), "good": Arm("g.so")}
     run = Samples(Path("20260101T000000Z.jsonl"), Plan("peers", "peers-x", arms, cells, 5, 0), MACHINE)
     times = {("scale", "1"): 10.0, ("scale", "2"): 40.0, ("good", "1"): 40.0, ("good", "2"): 20.0}
+    times |= {("glibc", "1"): 50.0, ("glibc", "2"): 200.0}
     for phase, block in (("warmup", 0), *(("ab", block) for block in range(5))):
         for cell in cells:
             for arm in arms:
