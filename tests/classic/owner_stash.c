@@ -15,7 +15,7 @@ static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
 static void assert_same(void **found, unsigned n, unsigned expected)
 {
     assert_int_equal(n, expected);
-    qsort(found, n, sizeof *found, compare);
+    qsort(found, n, sizeof *found, compare_addresses);
     for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
     hz3_central_retire(cls, found, n);
     assert_int_equal(hz3_owner_stash_count(OWNER, cls), 0);

@@ -2,13 +2,11 @@
 #pragma once
 
 #include "../unit/unit.h"
+#include "../unit/take.h"
 
 #include "back/policy.h"
 #include "base/sizeclass.h"
-#include "middle/central.h"
 #include "middle/owner_stash.h"
-
-#include <stdlib.h>
 
 enum {
     OWNER = 3,
@@ -23,19 +21,9 @@ enum {
 static unsigned cls;
 static void *objects[MOST];
 
-static int compare(const void *a, const void *b)
-{
-    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Takes n objects in ascending order from the owner's runs. */
 static void take(unsigned n)
 {
-    enum hz3_refill_source source;
-    for (unsigned got = 0; got < n;)
-        got += hz3_central_refill(&hz3_heaps[OWNER], cls, objects + got, n - got, true, &source);
-    qsort(objects, n, sizeof *objects, compare);
+    take_in_order(OWNER, cls, objects, n);
 }
 
 static void push_linked(unsigned first, unsigned n)

@@ -7,8 +7,9 @@
 #include "middle/central.h"
 #include "middle/owner_stash.h"
 
-#include <stdlib.h>
 #include <unistd.h>
+
+#include "take.h"
 
 extern const struct hz3_place hz3_stash_places[];
 
@@ -16,19 +17,9 @@ enum { OWNER = 3, MANY = 600 };
 static unsigned cls;
 static void *objects[MANY];
 
-static int compare(const void *a, const void *b)
-{
-    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Takes n objects in ascending order from the owner's runs. */
 static void take(unsigned n)
 {
-    enum hz3_refill_source source;
-    for (unsigned got = 0; got < n;)
-        got += hz3_central_refill(&hz3_heaps[OWNER], cls, objects + got, n - got, true, &source);
-    qsort(objects, n, sizeof *objects, compare);
+    take_in_order(OWNER, cls, objects, n);
 }
 
 static struct hz3_magazine *magazine_of(unsigned first, unsigned n)
@@ -65,7 +56,7 @@ static unsigned pop_all(void **out)
 static void assert_same(void **found, unsigned n, unsigned expected)
 {
     assert_int_equal(n, expected);
-    qsort(found, n, sizeof *found, compare);
+    qsort(found, n, sizeof *found, compare_addresses);
     for (unsigned i = 0; i < n; i++) assert_ptr_equal(found[i], objects[i]);
     hz3_central_retire(cls, found, n);
     assert_int_equal(hz3_owner_stash_objects(cls), 0);

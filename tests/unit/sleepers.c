@@ -107,14 +107,14 @@ static void who_slept_twice_is_emptied_twice(void **state)
     hz3_cache_clear_handoffs(0, 1, true);
 }
 
-enum { MANY = 600, AT_A_LOOK = 256 };
-static pthread_barrier_t all;
+enum { NINE = 9, MANY = 600, AT_A_LOOK = 256 };
+static pthread_barrier_t all_sleep;
 
-static void *earn_among_many(void *unused)
+static void *earn_and_sleep(void *unused)
 {
     earn(hz3_class_of(512));
-    pthread_barrier_wait(&all);
-    pthread_barrier_wait(&all);
+    pthread_barrier_wait(&all_sleep);
+    pthread_barrier_wait(&all_sleep);
     return unused;
 }
 
@@ -133,33 +133,22 @@ static void thousands_are_looked_at_by_turns(void **state)
 {
     (void)state;
     static pthread_t thread[MANY];
-    assert_int_equal(pthread_barrier_init(&all, NULL, MANY + 1), 0);
+    assert_int_equal(pthread_barrier_init(&all_sleep, NULL, MANY + 1), 0);
     hz3_cache_budgets(PLENTY, PLENTY);
-    for (int i = 0; i < MANY; i++) thread[i] = start_thread(earn_among_many, NULL);
-    pthread_barrier_wait(&all);
+    for (int i = 0; i < MANY; i++) thread[i] = start_thread(earn_and_sleep, NULL);
+    pthread_barrier_wait(&all_sleep);
     for (unsigned left = never_looked_at(), before = MANY; left; before = left, left = never_looked_at()) {
         assert_in_range(left, before - AT_A_LOOK, before);
         hz3_cache_lend();
     }
     hz3_cache_lend();
-    pthread_barrier_wait(&all); /* those end on which the walk stands */
+    pthread_barrier_wait(&all_sleep); /* those end on which the walk stands */
     for (int i = 0; i < MANY; i++) join_thread(thread[i]);
     bool there = !hz3_registry_next[HZ3_WALK_LEND];
     for (struct hz3_registry_entry *entry = hz3_registry; entry; entry = entry->next)
         there |= entry == hz3_registry_next[HZ3_WALK_LEND];
     assert_true(there);
     hz3_cache_clear_handoffs(0, 1, true);
-}
-
-enum { NINE = 9 };
-static pthread_barrier_t all_sleep;
-
-static void *earn_and_sleep(void *unused)
-{
-    earn(hz3_class_of(512));
-    pthread_barrier_wait(&all_sleep);
-    pthread_barrier_wait(&all_sleep);
-    return unused;
 }
 
 static void one_call_comes_to_all_who_sleep(void **state)
