@@ -16,6 +16,7 @@ from lab.show import SHORT, duration, human
 from lab.versus import (
     CALLS,
     FIGURES,
+    LATENCIES,
     MEMORY,
     OVERFLOW_NOTE,
     OVERFLOWED,
@@ -105,7 +106,7 @@ class Comparison:
 
     def percentiles(self, cell: str, call: str) -> dict[str, list[float]]:
         """The latency in ns of each arm, at each of SHARES."""
-        shares = [self.figures(cell, f"{call}_{share}_ns") for share in SHARES]
+        shares = [self.figures(cell, figure) for figure in LATENCIES[call]]
         return {arm: [figures[arm].median for figures in shares] for arm in shares[0]}
 
 

@@ -61,12 +61,15 @@ def estimates(comparison: Comparison, figure: str, arm: str, reference: str = RE
     return {name: of.estimate() for name, of in ratios(comparison, figure, arm, reference).items()}
 
 
+def told(of: Ratio) -> str:
+    """In words: what its interval does not tell from no difference is none."""
+    found = of.estimate()
+    return memory_said(found[0] if shows(found) else 1.0)
+
+
 def mean_said(of: dict[str, Ratio]) -> str:
-    """The geometric mean in words: what its interval does not tell from no difference is none."""
-    if not of:
-        return "-"
-    found = mean(of.values()).estimate()
-    return memory_said(found[0]) if shows(found) else memory_said(1.0)
+    """The geometric mean in words."""
+    return told(mean(of.values())) if of else "-"
 
 
 def others(comparison: Comparison) -> list[str]:
@@ -117,9 +120,9 @@ def than(said: str, what: str = "") -> str:
     return " ".join(filter(None, (said, what, "as" if said.endswith("as much") else "than")))
 
 
-def side_by_side(comparison: Comparison) -> str:
+def side_by_side(comparison: Comparison, before: str = ", each") -> str:
     """Where each ran, if not on all processors: in a block once on each half."""
-    return f", each on half of the processors beside {REFERENCE} on the others" if comparison.run.plan.beside else ""
+    return f"{before} on half of the processors beside {REFERENCE} on the others" * bool(comparison.run.plan.beside)
 
 
 def panels(comparison: Comparison) -> tuple[list[Panel], float]:
@@ -192,10 +195,11 @@ input.
 """
     ]
     for comparison in comparisons:
-        beside = side_by_side(comparison).removeprefix(", each")
-        where = f" Each ran{beside}." if beside else ""
+        where = side_by_side(comparison, " Each ran")
         arms = [*comparison.lanes, *others(comparison)]
-        parts.append(f"## {machine.name(comparison.run.machine)}\n\n{measured(comparison)}.{where}\n")
+        parts.append(
+            f"## {machine.name(comparison.run.machine)}\n\n{measured(comparison)}.{where}{'.' * bool(where)}\n"
+        )
         for figure, words in FIGURES.items():
             of = {arm: ratios(comparison, figure, arm) for arm in arms}
             rows = [

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from lab import words
 from lab.ahead import LANE
 from lab.comparison import Comparison
-from lab.headline import than
+from lab.headline import than, told
 from lab.overview import memory_said
 from lab.page import points
 from lab.peers import REFERENCE
@@ -44,7 +44,7 @@ def said(comparison: Comparison) -> str:
     tests = len({cell for of in by_peer.values() for cell, _ in of})
     means = {peer: mean(of) for peer, of in by_peer.items()}
     best = max(means, key=lambda peer: means[peer].log)
-    beside = [f"{beyond(means[peer])} {peer}'s" for peer in dict.fromkeys((REFERENCE, best)) if peer in means]
+    beside = [f"{than(told(means[peer]))} {peer}'s" for peer in dict.fromkeys((REFERENCE, best)) if peer in means]
     furthest: dict[tuple[str, str], Ratio] = {}
     for of in by_peer.values():
         for test, one in of.items():
@@ -58,8 +58,3 @@ def said(comparison: Comparison) -> str:
     behind = f" It is furthest behind here:\n\n{points(rows)}" if rows else "\n"
     taken = f"{' and '.join(beside)}, the best of the others"
     return f"In {tests} of {len(comparison.timed)} small programs, the time that one call in 1,000 exceeds is {taken}.{behind}"
-
-
-def beyond(of: Ratio) -> str:
-    found = of.estimate()
-    return than(memory_said(found[0] if shows(found) else 1.0))

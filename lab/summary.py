@@ -22,7 +22,7 @@ from lab.plan import Arm, Cell, Plan
 from lab.programs import BESIDE
 from lab.samples import Round, Samples
 from lab.show import SHORT, blocks_to_settle, spread_said
-from lab.versus import CALLS, MEMORY, SHARES, SPEED, marked
+from lab.versus import LATENCIES, MEMORY, SPEED, marked
 
 NOT_KEPT = math.nan
 
@@ -189,7 +189,7 @@ def _command(cell: str) -> str:
 def figures_shown(comparison: Comparison, cell: str) -> list[str]:
     """The figures of a cell that any table or picture in the documentation needs."""
     if cell in comparison.timed:
-        return ["seconds", *(f"{call}_{share}_ns" for call in CALLS for share in SHARES)]
+        return ["seconds", *(figure for figures in LATENCIES.values() for figure in figures)]
     short = ["seconds"] * (cell in short_cells(comparison.run, SHORT))
     overflowed = ["overflow"] * (marked(comparison.run, cell) != cell)
     speed = [] if comparison.real else [SPEED]  # of a real program it is 1 / cpu_s

@@ -19,6 +19,7 @@ OVERFLOW_NOTE = (
 )
 CALLS = "malloc", "free"
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}  # of calls that are no slower
+LATENCIES = {call: {f"{call}_{name}_ns": f"{100 * of:g} %" for name, of in SHARES.items()} for call in CALLS}
 FIGURES = ("_per_s", "_kib", "_share", "_ratio", "wall_s", "cpu_s")
 
 
@@ -43,8 +44,7 @@ def latencies_of(samples: Samples, cell: str) -> dict[str, dict[str, str]]:
     """The figures of the calls of malloc and of free, with the share of calls that each is about, where the cell's program
     times them."""
     found = next((figures for block in samples.blocks(cell, "ab") for figures in block.values()), {})
-    of_calls = {call: {f"{call}_{name}_ns": f"{100 * of:g} %" for name, of in SHARES.items()} for call in CALLS}
-    return {call: figures for call, figures in of_calls.items() if figures.keys() <= found.keys()}
+    return {call: figures for call, figures in LATENCIES.items() if figures.keys() <= found.keys()}
 
 
 def marked(samples: Samples, cell: str) -> str:
