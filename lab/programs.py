@@ -117,7 +117,8 @@ def nginx(stage: Stage, keep: Keep = keep_nothing) -> Json:
         for i in range(FILES):
             (www / f"f{i}").write_bytes(bytes(dice.choices(b"abcdefgh \n", k=1 << i * 16 // FILES)))
     configure(stage, SCRIPTS / "nginx.conf", USER="user root;" if os.geteuid() == 0 else "", PORT=str(port))
-    stage.path("front").unlink(missing_ok=True)
+    for left in ("front", "pid"):  # by one that was killed
+        stage.path(left).unlink(missing_ok=True)
 
     def asked(i: int) -> bytes:
         compressed, last = "Accept-Encoding: gzip\r\n" * (i % 2), "Connection: close\r\n" * (i % 100 == 99)

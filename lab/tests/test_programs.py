@@ -151,6 +151,16 @@ def test_a_server_that_takes_calls_and_says_nothing_ends_it_soon(tmp_path, monke
     assert time.monotonic() - began < 30
 
 
+def test_what_a_killed_nginx_left_is_not_taken_for_one_that_serves(tmp_path, monkeypatch):
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\nsleep 0.3\nexit 3\n")
+    server.chmod(0o755)
+    monkeypatch.setattr(programs, "found", lambda program: str(server))
+    with programs.taker({"nginx": programs.nginx}) as taker, pytest.raises(LabError, match="does not serve: status 3"):
+        (taker.folder / "pid").touch()
+        taker("glibc", Arm(), Cell(["program_nginx", "100"], "program_nginx"))
+
+
 def test_a_server_is_measured_under_load_and_after_it(taker, tmp_path, monkeypatch):
     """The server holds 64 MiB under load, and 32 MiB afterwards."""
     monkeypatch.setattr(stage, "REST", 0.5)
