@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -41,14 +42,15 @@ def listens(at: str) -> bool:
 
 def serve(requests: int, rate: str, *wrapper: str) -> tuple[float, str]:
     """The server's CPU seconds, and the output of it or its wrapper."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as at_last:
         folder = Path(name)
         at = str(folder / "socket")
         options = {"HZ3_PROFILE": rate, "HZ3_PROFILE_FILE": str(folder / "profile")} if rate else {}
         argv = [*wrapper, "redis-server", "--port", "0", "--unixsocket", at, "--dir", name, "--save", ""]
         said = (folder / "said").open("w+")
         env = measure.environment(Arm(), Cell([], env=options), [LIBRARY])
-        server = subprocess.Popen(argv, env=env, stdout=said, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(argv, env=env, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+        at_last.callback(measure.end_session, server)
         while not listens(at):
             if server.poll() is not None:
                 raise SystemExit(f"redis-server did not start: {(folder / 'said').read_text()}")
@@ -59,7 +61,7 @@ def serve(requests: int, rate: str, *wrapper: str) -> tuple[float, str]:
         server.terminate()
         _, status, usage = os.wait4(server.pid, 0)
         server.returncode = status
-        if not is_served or (folder / "profile").exists() != bool(rate):
+        if status or not is_served or (folder / "profile").exists() != bool(rate):
             raise SystemExit(f"{LIBRARY.name} did not do what it should: {(folder / 'said').read_text()}")
         return usage.ru_utime + usage.ru_stime, (folder / "said").read_text()
 

@@ -1,6 +1,8 @@
 """profile_cost.py measures nothing but what it says."""
 
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,3 +45,26 @@ def test_a_library_that_was_not_preloaded_is_no_figure(monkeypatch, tmp_path):
     monkeypatch.setattr(profile_cost, "LIBRARY", tmp_path / "libnone.so")
     with pytest.raises(SystemExit, match="did not do what it should"):
         profile_cost.serve(600, "")
+
+
+@needs_redis
+def test_a_server_that_fails_at_its_end_is_no_figure(monkeypatch):
+    wait4 = os.wait4
+
+    def failed(*asked):
+        pid, _, usage = wait4(*asked)
+        return pid, 3 << 8, usage
+
+    monkeypatch.setattr(os, "wait4", failed)
+    with pytest.raises(SystemExit, match="did not do what it should"):
+        profile_cost.serve(600, "")
+
+
+@needs_redis
+def test_no_server_stays_where_the_load_fails(monkeypatch):
+    started, popen = [], subprocess.Popen
+    monkeypatch.setattr(profile_cost, "LOAD", ["--no-such-option"])
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **options: started.append(popen(*args, **options)) or started[-1])
+    with pytest.raises(subprocess.CalledProcessError):
+        profile_cost.serve(600, "")
+    assert all(child.poll() is not None for child in started)
