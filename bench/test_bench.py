@@ -238,6 +238,12 @@ def test_two_builds_of_one_name_are_told_apart(tmp_path, jemalloc):
         measure.check_server("jemalloc", Arm(), jemalloc, result["alloc_path"], "")
 
 
+def test_a_library_may_lie_deep(tmp_path):
+    deep = tmp_path / ("x" * 100) / ("y" * 100) / ("z" * 100)
+    deep.mkdir(parents=True)
+    assert run("bench_startup 2", Path(shutil.copy(LIMIT, deep)))["ops"] == 2
+
+
 @pytest.mark.parametrize("remote", [0, 50, 90])
 def test_remote_share_is_the_one_asked_for(remote, jemalloc):
     result = run(f"{MT_REMOTE} 4 100000 100 16 64 {remote}", jemalloc)
