@@ -75,7 +75,9 @@ static inline uint64_t bench_proc_kib(const char *path, const char *field)
     text[length] = '\0';
     const char *found = strstr(text, field);
     if (!found) bench_die("bench: no %s in %s", field, path);
-    return strtoull(found + strlen(field), NULL, 10) - atomic_load(&bench_own_bytes) / 1024;
+    uint64_t kib = strtoull(found + strlen(field), NULL, 10), own = atomic_load(&bench_own_bytes) / 1024;
+    if (kib < own) bench_die("bench: %s in %s is less than the program's own memory", field, path);
+    return kib - own;
 }
 
 /* smaps_rollup walks the page tables and is exact.  The counters behind statm lag by some pages per core. */

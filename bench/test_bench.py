@@ -320,6 +320,19 @@ def test_the_programs_own_memory_is_in_no_figure():
     assert 0 < result["peak_kib"] < 8 * 1024
 
 
+def test_own_memory_that_is_not_resident_gives_no_figure(tmp_path):
+    """As where the system has swapped it out."""
+    program = compiled('''
+        #include "basics.h"
+        int main(void)
+        {
+            madvise(bench_map(64 << 20), 64 << 20, MADV_DONTNEED);
+            printf("%llu\\n", (unsigned long long)bench_rss_kib());
+        }''', tmp_path / "resident", "-D_GNU_SOURCE")
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "") and "less than the program's own memory" in done.stderr
+
+
 COUNTER = """
     #include <stdatomic.h>
     #include <stdio.h>
