@@ -24,7 +24,8 @@ MANIFEST = HERE / "Cargo.toml"
 RECIPE_FILES = ("Cargo.lock", "Cargo.toml", "exports.map", "requirements.txt", "tcmalloc.h")
 # A crate compiles its code as a part of a program.  In a library, this option lets its functions be inlined as well.
 ARCHIVE_FLAGS = "-fno-semantic-interposition"
-CALLERS_OWN = ("LD_PRELOAD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS")  # a peer's build ignores these
+# A peer's build ignores these.
+CALLERS_OWN = ("LD_PRELOAD", "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS")
 
 
 class Missing(Exception):

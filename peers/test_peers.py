@@ -165,6 +165,14 @@ def test_a_build_that_fails_is_named(tmp_path, monkeypatch, recipe, reason):
     assert re.match(f"missing: {reason}", build.have(made_up(build=recipe))["status"])
 
 
+def test_the_compiler_is_the_one_that_builds_hz3_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "OUT", tmp_path)
+    monkeypatch.setenv("CC", "clang")
+    monkeypatch.setenv("CXX", "clang++")
+    status = build.have(made_up(build='echo "by ${CC-cc} and ${CXX-c++}" >&2; exit 3'))["status"]
+    assert status.startswith("missing: the build failed: by cc and c++ (")
+
+
 @pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler")
 def test_an_archive_is_linked_whole_and_shows_only_its_api(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "OUT", tmp_path)
