@@ -82,7 +82,7 @@ def by_object(lines: list[str]) -> Counter[str]:
     found = Counter[str]()
     at, called = "", False
     for line in lines:
-        if named := re.match(r"(c?)ob=(\(\d+\))(?: .*/(.*))?$", line):
+        if named := re.match(r"(c?)ob=(\(\d+\))(?: (?:.*/)?(.*))?$", line):
             names.setdefault(named[2], named[3] or named[2])
             at = at if named[1] else names[named[2]]
         elif re.match(r"[\d+*-]", line):

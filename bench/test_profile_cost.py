@@ -33,6 +33,12 @@ def test_a_library_that_is_not_built_is_named(monkeypatch, capsys):
     assert "there is no libnone.so: make all_ldpreload_scale" in capsys.readouterr().err
 
 
+def test_instructions_of_code_without_a_file_are_nobody_s():
+    lines = ["ob=(1) /usr/lib/libone.so", "fn=(1) a", "1 10", "cob=(2) ???", "cfn=(2) b", "calls=1 0", "+2 70",
+             "ob=(2)", "fn=(2)", "1 5", "ob=(3) ???", "fn=(3) c", "1 7", "ob=(1)", "fn=(1)", "* 1"]
+    assert profile_cost.by_object(lines) == {"libone.so": 11, "???": 12}
+
+
 @needs_redis
 def test_a_profile_that_was_not_made_is_no_figure():
     assert profile_cost.serve(600, "512K")[0] > 0
