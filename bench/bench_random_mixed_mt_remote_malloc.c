@@ -31,7 +31,8 @@ static struct bench_param param[] = {
 struct worker {
     _Alignas(BENCH_CACHE_LINE) uint64_t id;
     uint64_t random;
-    uint64_t mallocs, frees, remote_sent, overflow_sent;
+    _Atomic uint64_t mallocs, frees; /* counted by this worker, read by all */
+    uint64_t remote_sent, overflow_sent;
     uint64_t live_peak; /* the most objects of all threads that this one saw */
 };
 
@@ -40,12 +41,17 @@ static void **slots;       /* [worker][ws] */
 static struct ring *rings; /* [receiver][sender] */
 static _Atomic uint64_t finished;
 
+static void count(_Atomic uint64_t *calls)
+{
+    atomic_store_explicit(calls, atomic_load_explicit(calls, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 static void take_arrivals(struct worker *w)
 {
     uint64_t threads = param[THREADS].value;
     for (uint64_t sender = 0; sender < threads; sender++) {
         void *p;
-        for (; (p = ring_take(&rings[w->id * threads + sender])); w->frees++) bench_free(p);
+        for (; (p = ring_take(&rings[w->id * threads + sender])); count(&w->frees)) bench_free(p);
     }
 }
 
@@ -72,7 +78,7 @@ static void release(struct worker *w, void *p)
 {
     if (send_away(w, p)) return;
     bench_free(p);
-    w->frees++;
+    count(&w->frees);
 }
 
 /* Other threads go on meanwhile.  Frees are read last, so that the difference never exceeds what was live. */
@@ -80,9 +86,9 @@ static void watch(struct worker *w)
 {
     int64_t live = 0;
     for (uint64_t i = 0; i < param[THREADS].value; i++)
-        live += (int64_t)__atomic_load_n(&workers[i].mallocs, __ATOMIC_ACQUIRE);
+        live += (int64_t)atomic_load_explicit(&workers[i].mallocs, memory_order_acquire);
     for (uint64_t i = 0; i < param[THREADS].value; i++)
-        live -= (int64_t)__atomic_load_n(&workers[i].frees, __ATOMIC_RELAXED);
+        live -= (int64_t)atomic_load_explicit(&workers[i].frees, memory_order_relaxed);
     if (live > (int64_t)w->live_peak) w->live_peak = (uint64_t)live;
 }
 
@@ -101,14 +107,14 @@ static void work(uint64_t id)
             *slot = NULL;
         } else {
             *slot = bench_alloc(bench_random_size((uint32_t)(random >> 32), min, max), param[TOUCH].value);
-            w->mallocs++;
+            count(&w->mallocs);
         }
     }
     watch(w);
     for (uint64_t i = 0; i < ws; i++) {
         if (!mine[i]) continue;
         bench_release(mine[i], 1, param[TOUCH].value);
-        w->frees++;
+        count(&w->frees);
     }
     atomic_fetch_add(&finished, 1);
     /* Others may still send, or wait for room in this thread's rings. */
