@@ -39,11 +39,11 @@ class Snapshot(Process):
             if what not in self._kinds or at > len(records):
                 raise refused
             self._kinds[what].append((start, records[at - size : at]))
-        if not self._kinds[SMAPS]:
-            raise refused
         for kind in MEMORY, PAGES:
             self._kinds[kind].sort(key=lambda part: part[0])
         self._smaps = b"".join(part for _, part in self._kinds[SMAPS]).decode("utf-8", "backslashreplace")
+        if not self.text("maps"):
+            raise refused
 
     def close(self) -> None:
         pass

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from look import explain
 from look.figures import Figures
 from look.layout import find
 from look.process import PAGE, Process
+from look.snapshot import SMAPS
 
 SUM = re.compile(r"^ *([\d.]+ \w+) +([\d.]+) %  sum$", re.M)
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -378,7 +380,8 @@ def test_what_is_no_snapshot_is_refused(preload, program, tmp_path):
     whole = (tmp_path / f"of-{process.pid}.memory").read_bytes()
     lines = b"\n".join(whole.split(b"\n", 5)[:5]) + b"\n"
     for name, data in (
-        ("empty", b""), ("text", b"a\nb c\nd\ne\n\nf"), ("cut", whole[:-5]), ("head", whole[:1000]), ("lines", lines)
+        ("empty", b""), ("text", b"a\nb c\nd\ne\n\nf"), ("cut", whole[:-5]), ("head", whole[:1000]), ("lines", lines),
+        ("mappings", lines + struct.pack("=QQQ", SMAPS, 0, 0)),
     ):  # fmt: skip
         file = tmp_path / f"{name}.memory"
         file.write_bytes(data)
