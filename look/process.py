@@ -51,9 +51,12 @@ def mapping_in(line: str) -> Mapping | None:
 def numbers() -> list[int]:
     """Of all processes that can be seen."""
     try:
-        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+        found = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
     except OSError as error:
         raise LookError(f"/proc cannot be read: {error.strerror}") from None
+    if not found:  # not even this one
+        raise LookError("/proc cannot be read: it is not mounted")
+    return found
 
 
 def descendants(pid: int) -> list[int]:
@@ -76,6 +79,7 @@ class Process:
         try:
             self._folder = os.open(f"/proc/{pid}", os.O_RDONLY | os.O_DIRECTORY)
         except (FileNotFoundError, ProcessLookupError):
+            numbers()  # says so if there is no /proc
             raise LookError(f"there is no process {pid}") from None
         except PermissionError:  # /proc is mounted with hidepid
             raise LookError(f"process {pid} is not this user's to read; ask as its user, or as root") from None

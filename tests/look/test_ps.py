@@ -95,10 +95,11 @@ def test_without_proc(monkeypatch):
     def none(path):
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(os, "listdir", none)
-    for act in numbers, lambda: descendants(1), lambda: list(on_hz3()):
-        with pytest.raises(LookError, match="^/proc cannot be read"):
-            act()
+    for listed in none, lambda path: []:  # an empty folder, where it is not mounted
+        monkeypatch.setattr(os, "listdir", listed)
+        for act in numbers, lambda: descendants(1), lambda: list(on_hz3()), lambda: Process(4194305):
+            with pytest.raises(LookError, match="^/proc cannot be read"):
+                act()
 
 
 def test_what_ends_meanwhile_is_left_out_and_nothing_is_refused(preload):
