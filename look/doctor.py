@@ -199,7 +199,7 @@ def _served(process: Process) -> list[Finding]:
         )
     )
     interpreter = next((name for name, _ in objects if "ld-musl" in name), "")
-    if interpreter:
+    if interpreter and not (serves or by_name):
         found.append(
             Finding(
                 False,
@@ -347,7 +347,7 @@ def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
                 "nothing can be preloaded: link it with libhz3.a (docs/use/linking.md)",
             )
         )
-    elif "ld-musl" in file.interpreter:
+    elif "ld-musl" in file.interpreter and not libraries:  # on musl itself hz3 is built with it
         found.append(
             Finding(
                 False,

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from look_at import WITH_OURS, hz3, refused, resting, said
@@ -15,6 +16,7 @@ from variants import variant
 from look import LookError, doctor
 from look.elf import GNU_HASH, HEADER
 from look.layout import HEAD, MAGIC
+from look.process import Process
 
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 MAIN = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"there\"); fflush(stdout); getchar(); }\n"
@@ -166,13 +168,21 @@ def compile_by(compiler, folder):
     os.spawnlp(os.P_WAIT, compiler, compiler, str(source), "-o", str(folder / "m"))
 
 
-def test_a_program_on_musl(tmp_path, program):
+def test_a_program_on_musl(tmp_path, monkeypatch):
     compile_by("musl-gcc", tmp_path)
     text, well = one(lines(tmp_path / "m"), "runs on musl")
     assert not well
     assert hz3("run", "--", tmp_path / "m").stderr == f"hz3: {text}\n", "one probe for both"
     with resting(tmp_path / "m") as (process, _):
         assert not one(lines(process.pid), "C library is musl")[1]
+        with Process(process.pid) as read:
+            served = next(of for of in read.maps if of.name.endswith("/libc.so"))  # by what stands in for a library of hz3's
+            layout = SimpleNamespace(version="9", lane="scale", file=(served.device, served.inode))
+            monkeypatch.setattr(doctor, "find", lambda _: layout)
+            assert all(finding.ok for finding in doctor._served(read))
+    monkeypatch.setattr(doctor, "_libraries", lambda _: [served.name])  # what this machine would say if it were musl's
+    assert doctor.of_program(str(tmp_path / "m"))[0] == doctor.Finding(True, f"hz3 can serve {tmp_path}/m",
+                                                                      f"hz3 run -- {tmp_path}/m")
 
 
 def test_a_program_of_another_processor(tmp_path):
