@@ -80,6 +80,7 @@ benches: setup-build
 # Nothing is written where one of the files could not be.  New folders are everybody's to read.  What root
 # built belongs to whom the checkout does, who will build there again.
 install: setup-build
+	@$(if $(word 2,$(PREFIX)),echo "hz3: nothing is installed: LD_PRELOAD cannot hold a space: '$(PREFIX)'" >&2; exit 1)
 	@rm -rf build/stage
 	@$(foreach lane,$(INSTALL_LANES),$(call QUIETLY,$(lane),$(call CONFIGURE,$(lane)) $(call KEEP_TESTS,$(lane)) \
 	    -DCMAKE_INSTALL_PREFIX='$(abspath $(PREFIX))' && \

@@ -241,6 +241,13 @@ def test_make_install_asks_first(tmp_path):
     assert [*tmp_path.iterdir()] == [file]
 
 
+def test_a_prefix_with_a_space_is_refused(tmp_path):
+    """Make would take the second word for a folder of the checkout."""
+    done = make("install", f"PREFIX={tmp_path}/a b")
+    assert done.returncode != 0 and [*tmp_path.iterdir()] == []
+    assert done.stderr.splitlines()[0] == f"hz3: nothing is installed: LD_PRELOAD cannot hold a space: '{tmp_path}/a b'"
+
+
 @pytest.mark.parametrize("compiler, standard", [
     ("gcc", "c89"), ("gcc", "c99"), ("clang-19", "c89"), ("clang-19", "c23"),
     ("g++", "c++98"), ("g++", "c++20"), ("clang++-19", "c++98"), ("clang++-19", "c++20"), ("musl-gcc", "c99"),
