@@ -17,7 +17,10 @@ export HZ3_FOREIGN_FREE="${HZ3_FOREIGN_FREE:-libc}" # Redis 8 has some memory fr
 LD_PRELOAD=$preload redis-server --port 0 --unixsocket "$socket" --dir "$dir" --save '' --appendonly no \
     --daemonize no >"$dir/log" &
 server=$!
-until redis-cli -s "$socket" ping >/dev/null 2>&1; do kill -0 "$server"; sleep 0.1; done
+until redis-cli -s "$socket" ping >/dev/null 2>&1; do
+    kill -0 "$server" 2>/dev/null || { cat -- "$dir/log" >&2; echo "demo: redis-server ended before it answered" >&2; exit 1; }
+    sleep 0.1
+done
 
 redis-benchmark -s "$socket" -q -n 100000 -d 512 -r 20000 -t set,get,lpush,lpop,sadd |
     tr '\r' '\n' | grep 'per second'

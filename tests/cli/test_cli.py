@@ -105,6 +105,16 @@ def test_the_demo_says_what_is_missing(tmp_path):
     assert "redis-server" in done.stderr and "apt-get install" in done.stderr
 
 
+def test_the_demo_says_why_its_server_does_not_start(tmp_path):
+    for name in ("redis-server", "redis-cli", "redis-benchmark"):
+        (tmp_path / name).write_text("#!/bin/sh\necho no socket here\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["/bin/sh", ROOT / "tools/demo-redis.sh"], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "no socket here\ndemo: redis-server ended before it answered\n"
+
+
 def test_preload_is_appended(tree, tmp_path):
     other = compile_c("int other;", tmp_path / "other.so", "-shared", "-fPIC")
     env = {**os.environ, "LD_PRELOAD": str(other)}
