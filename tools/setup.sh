@@ -176,7 +176,7 @@ into_venv() { # PIP-ARGUMENT...
     [ ! -t 2 ] || quiet='' # pip shows its progress
     echo "hz3: installing Python packages into .venv: $*" >&2
     # shellcheck disable=SC2086 # none or one
-    .venv/bin/python -m pip install $quiet --no-compile --disable-pip-version-check "$@" # half the time
+    .venv/bin/python -m pip install $quiet --no-compile --disable-pip-version-check "$@" >&2 # half the time
 }
 
 # shellcheck disable=SC2046,SC2086 # lists of names

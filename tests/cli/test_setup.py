@@ -72,3 +72,17 @@ def test_root_need_not_ask(machine):
 def test_a_purpose_that_there_is_not_is_refused(machine):
     result, done = machine(0, "everything")
     assert result.returncode == 2 and result.stderr.startswith("usage: ") and done == ""
+
+
+def test_what_pip_says_does_not_go_where_a_verb_s_table_goes(machine, tmp_path):
+    for name in ("cp", "cmp"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    (tmp_path / "tree/lab").mkdir()
+    (tmp_path / "tree/lab/requirements.txt").touch()
+    (tmp_path / "tree/.venv/bin").mkdir(parents=True)
+    for name in ("bin/cc", "bin/make", "bin/cmake", "bin/python3", "tree/.venv/bin/python"):
+        (tmp_path / name).unlink(missing_ok=True)
+        (tmp_path / name).write_text('#!/bin/sh\ncase "$*" in *" install "*) echo Collecting ;; esac\n')
+        (tmp_path / name).chmod(0o755)
+    result, _ = machine(1000, "lab")
+    assert (result.returncode, result.stdout) == (0, "") and "\nCollecting\n" in result.stderr
