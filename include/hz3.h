@@ -112,7 +112,8 @@ HZ3_API void hz3_malloc_stats(void); /* prints the statistics as text to stderr 
  * same blocks.  Blocks of hz3_heap_new's heaps, and those that HZ3_GUARD guards, are not counted.  Neither sum has a
  * malloc and a free of one size class that cancelled out within a magazine (30 objects at most).  The difference is
  * exact, except for objects on their way to other threads' heaps: less than a magazine for each of these heaps; and, in
- * lane secure, for those in the thread's quarantine: 64 at most.  Neither pointer may be NULL. */
+ * lane secure, for those in the thread's quarantine: 64 at most.  It is below 0 where the thread freed more of others'
+ * memory: compare it as a ptrdiff_t.  Neither pointer may be NULL. */
 HZ3_API void hz3_thread_bytes(size_t *allocated, size_t *freed);
 
 /* ---- reading and setting values by name: `hz3 options` lists the names ---- */
