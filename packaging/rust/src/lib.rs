@@ -132,9 +132,10 @@ mod allocator {
     use super::{ffi, Heap, Layout, NonNull, ALIGNMENT};
     use allocator_api2::alloc::{AllocError, Allocator};
     use core::ffi::c_void;
+    use core::ptr::slice_from_raw_parts_mut;
 
     fn block(p: *mut c_void, size: usize) -> Result<NonNull<[u8]>, AllocError> {
-        Ok(NonNull::slice_from_raw_parts(NonNull::new(p.cast()).ok_or(AllocError)?, size))
+        NonNull::new(slice_from_raw_parts_mut(p.cast(), size)).ok_or(AllocError)
     }
 
     impl Heap {
