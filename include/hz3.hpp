@@ -4,6 +4,7 @@
 #define HZ3_HPP
 
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <memory_resource>
 #include <new>
@@ -14,13 +15,26 @@
 namespace hz3
 {
 
+namespace detail
+{
+// A program that is compiled without exceptions ends.
+template <typename E> [[noreturn]] void fail()
+{
+#ifdef __cpp_exceptions
+    throw E();
+#else
+    std::abort();
+#endif
+}
+} // namespace detail
+
 // Owns a heap: all that was allocated from it is gone with it, without destructors.
 class heap
 {
   public:
     heap() : heap_(hz3_heap_new()) // throws std::bad_alloc
     {
-        if (!heap_) throw std::bad_alloc();
+        if (!heap_) detail::fail<std::bad_alloc>();
     }
     ~heap()
     {
@@ -47,7 +61,7 @@ namespace detail
 inline void *allocate(hz3_heap_t *heap, std::size_t bytes, std::size_t alignment)
 {
     void *p = hz3_heap_aligned_alloc(heap, alignment, bytes);
-    if (!p) throw std::bad_alloc();
+    if (!p) fail<std::bad_alloc>();
     return p;
 }
 } // namespace detail
@@ -67,7 +81,7 @@ template <typename T> class allocator
 
     [[nodiscard]] T *allocate(std::size_t count) // throws std::bad_alloc
     {
-        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
+        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) detail::fail<std::bad_array_new_length>();
         return static_cast<T *>(detail::allocate(heap_, count * sizeof(T), alignof(T)));
     }
     void deallocate(T *p, std::size_t) noexcept

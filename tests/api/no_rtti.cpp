@@ -1,4 +1,4 @@
-// Proves that hz3.hpp serves a program that is compiled without run-time type information.
+// Proves that hz3.hpp serves a program that is compiled without run-time type information and without exceptions.
 #include <memory_resource>
 #include <vector>
 
