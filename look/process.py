@@ -98,8 +98,8 @@ class Process:
             yield
         except PermissionError:
             raise self._refused() from None
-        except (ProcessLookupError, FileNotFoundError, EOFError):
-            raise self._gone() from None
+        except (ProcessLookupError, FileNotFoundError, EOFError) as error:
+            raise self._gone(getattr(error, "filename", None)) from None
 
     def _refused(self) -> LookError:
         """Yama refuses a user his own processes."""
@@ -115,10 +115,13 @@ class Process:
         """The fields after the name."""
         return self.contents("stat").rpartition(b")")[2].split()
 
-    def _gone(self) -> LookError:
+    def _gone(self, name: str | None = None) -> LookError:
+        """name: of the file that was not found there."""
         with suppress(OSError, ValueError, IndexError), open(self._open("stat"), "rb") as file:
             if int(file.read().rpartition(b")")[2].split()[6]) & KERNEL_THREAD:
                 return LookError(f"process {self.pid} is a thread of the kernel, which has no memory of its own")
+            if name and name.partition("/")[0] not in os.listdir(self._folder):
+                return LookError(f"this kernel has no /proc/{self.pid}/{name}")
         return LookError(f"process {self.pid} ended before it was read")
 
     def _open(self, name: str) -> int:

@@ -269,6 +269,14 @@ def test_it_ends_while_it_is_read(preload):
                 read()
 
 
+def test_a_file_that_the_kernel_does_not_have_is_no_end_of_the_process():
+    with Process(os.getpid()) as process:
+        with pytest.raises(LookError, match=f"^this kernel has no /proc/{os.getpid()}/smaps_unrolled$"):
+            process.contents("smaps_unrolled")
+        with pytest.raises(LookError, match=" ended before it was read$"):
+            process.contents("task/4194305/comm")
+
+
 def test_it_ends_at_any_time(preload):
     """The process may end while it is read.  Then the reader prints what it has, or refuses."""
     for pause in range(0, 80, 8):
