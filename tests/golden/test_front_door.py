@@ -1,5 +1,6 @@
 """What newcomers see first: the same version everywhere, valid forms and workflows, and commands that exist."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -143,6 +144,24 @@ def test_a_packaging_step_names_no_package_that_is_installed(tmp_path):
     (tmp_path / "dpkg-query").chmod(0o755)
     done = subprocess.run([ROOT / "packaging/build.sh", "deb"], capture_output=True, text=True, env={"PATH": str(tmp_path)})
     assert done.stderr == "packaging: cannot make the deb without cmake: apt-get install cmake\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders of other users")
+def test_a_checkout_of_another_user_is_packed(tmp_path):
+    """As in a container, of which root is the user."""
+    tree, bin = tmp_path / "tree", tmp_path / "bin"
+    for folder in (tree / "packaging", tree / "debian", bin):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "packaging/build.sh", tree / "packaging")
+    (tree / "debian/control").write_text("Build-Depends: git\n")
+    for name, text in (("dpkg-query", "printf installed"), ("dpkg-buildpackage", "cat debian/control")):
+        (bin / name).write_text(f"#!/bin/sh\n{text}\n")
+        (bin / name).chmod(0o755)
+    subprocess.run(["git", "init", "-q", tree], check=True)
+    subprocess.run(["chown", "-R", "65534", tree], check=True)
+    env = {"PATH": f"{bin}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    done = subprocess.run([tree / "packaging/build.sh", "deb"], capture_output=True, text=True, env=env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Build-Depends: git\n", "")
 
 
 @pytest.mark.parametrize("words", [[], ["rpm"]])
