@@ -3,6 +3,7 @@ prometheus-client, whose parser the tests hold both to."""
 
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -54,6 +55,12 @@ def text(stats: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # a client may leave before it has the answer
+            super().handle_error(request, client_address)
+
+
 def server(address: str, read: Callable[[], list[dict[str, Any]]]) -> ThreadingHTTPServer:
     """address: [HOST]:PORT or PORT.  Without HOST only programs on this machine can connect.  It is not started."""
     from prometheus_client import CollectorRegistry, MetricsHandler
@@ -75,7 +82,7 @@ def server(address: str, read: Callable[[], list[dict[str, Any]]]) -> ThreadingH
     try:
         # prometheus-client's own start_http_server returns what it started in later versions only.
         family, *_, at = socket.getaddrinfo(host.strip("[]") or "127.0.0.1", int(port), type=socket.SOCK_STREAM)[0]
-        made = type("Server", (ThreadingHTTPServer,), {"address_family": family})
+        made = type("Server", (Server,), {"address_family": family})
         return made(at[:2], MetricsHandler.factory(registry))  # type: ignore[no-any-return]
     except UnicodeError:  # no host is called so
         raise LookError(f"--listen takes HOST:PORT, not '{address}'") from None

@@ -3,6 +3,8 @@
 import json
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import urllib.parse
@@ -25,7 +27,7 @@ def exporter(*pids):
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(timeout=20)
-    assert process.returncode == 130
+        assert (process.returncode, process.stderr.read()) == (130, "")
 
 
 def seen(url):
@@ -52,6 +54,16 @@ def test_named_processes_are_there_at_its_start_and_count_once(preload):
             urllib.request.urlopen(url, timeout=20) as answer:
         assert answer.read().count(b"\nhz3_allocated_bytes{") == 1
     assert "no process" in refused("exporter", "--listen", "0", process.pid)
+
+
+def test_who_leaves_before_the_answer_is_no_error(preload):
+    with resting(*RESTS, env=preload.env) as (process, _), exporter() as url:
+        for _ in range(5):
+            client = socket.create_connection(("127.0.0.1", urllib.parse.urlparse(url).port))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close resets the connection
+            client.close()
+        assert process.pid in seen(url)
 
 
 def test_an_address_that_is_none_or_taken():
