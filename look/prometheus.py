@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any, NamedTuple
 
 from look import LookError
@@ -56,6 +57,8 @@ def text(stats: dict[str, Any]) -> str:
 
 
 class Server(ThreadingHTTPServer):
+    server_bind = TCPServer.server_bind  # HTTPServer's asks for the host's name, which may take as long as DNS does
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], ConnectionError):  # a client may leave before it has the answer
             super().handle_error(request, client_address)

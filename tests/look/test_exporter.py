@@ -15,6 +15,8 @@ from host import free_port, require, wait_until
 from look_at import HZ3, ROOT, WITH_OURS, refused, resting, said
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 
+from look import prometheus
+
 RESTS = [sys.executable, "-c", "print('there', flush=True); input()"]
 
 
@@ -73,6 +75,14 @@ def test_an_address_that_is_none_or_taken():
     with exporter() as url:
         address = re.search(r"127.0.0.1:\d+", url)[0]
         assert refused("exporter", "--listen", address) == f"hz3: cannot listen on {address}: Address already in use\n"
+
+
+def test_no_name_is_looked_up_before_it_serves(monkeypatch):
+    def waits(*_):
+        raise AssertionError("DNS may not answer")
+
+    monkeypatch.setattr(socket, "getfqdn", waits)
+    prometheus.server("127.0.0.1:0", list).server_close()
 
 
 def fetched(url):
