@@ -159,6 +159,7 @@ def test_a_row_is_judged_by_its_status_and_misuse_by_its_end():
     assert [conform.judged(misuse, status, accused).word for status in (0, 104, -6, -11, None)] == [
         "not held", "not held", "held", "held", "not held"]
     assert conform.judged(misuse, 0, accused + "free: invalid pointer\n").word == "held"
+    assert conform.judged(misuse, 1, accused + "x.c:7: not so: p != old (errno 0)\n").word == "not held"
 
 
 def test_the_page_says_of_each_lane_where_others_are_better_and_how_often_rows_held():
