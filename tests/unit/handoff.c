@@ -127,10 +127,14 @@ static void *earn(void *arg)
     return claim_of(arg);
 }
 
-/* A magazine that a thread of the heap left; NULL: there is none. */
+/* A magazine that a thread of the heap left; NULL: there is none.  Lane classic's stash holds no magazines. */
 static struct hz3_magazine *take_left(unsigned owner, unsigned cls)
 {
-    struct hz3_magazine *magazine = hz3_owner_stash_pop(owner, cls);
+    struct hz3_magazine *magazine = NULL;
+    (void)owner;
+#ifndef HZ3_S44_OWNER_STASH_POP
+    magazine = hz3_owner_stash_pop(owner, cls);
+#endif
     return magazine ? magazine : hz3_transfer_pop(cls);
 }
 
