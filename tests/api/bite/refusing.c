@@ -115,6 +115,7 @@ static void in_little_room(void *unused)
     CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
     pthread_t other = start_thread(free_when_asked, NULL);
     fill_up();
+    CHECK(ANY_MALLOC || mapped > 0);
     refuse(SMALL);
     while_nothing_is_freed();
     while_little_is_freed();
