@@ -160,10 +160,34 @@ static void a_charge_that_is_slow_to_read_is_read_less_often(void **state)
     hz3_learn_now();
 }
 
+static void what_a_group_does_not_say_for_now_is_read_later(void **state)
+{
+    (void)state;
+    size_t limit = hz3_pages_soft_limit;
+    group_limit = HZ3_CGROUP_UNKNOWN;
+    hz3_learn();
+    assert_int_equal(hz3_os.huge_page, UNREAD);
+    assert_int_equal(hz3_pages_soft_limit, limit);
+    group_limit = HZ3_MIB(2000);
+    group_charge = HZ3_MIB(5000);
+    hz3_learn();
+    size_t charged = hz3_pages_charged_to_others;
+    assert_in_range(hz3_pages_soft_limit, HZ3_MIB(1799), HZ3_MIB(1800));
+    group_charge = HZ3_CGROUP_UNKNOWN;
+    charge_reads = 0;
+    hz3_learn_again((uint32_t)hz3_os_now_ms() + 1200000);
+    assert_int_equal(charge_reads, 1);
+    assert_int_equal(hz3_pages_charged_to_others, charged);
+    group_limit = SIZE_MAX;
+    hz3_learn_start(SIZE_MAX);
+    hz3_learn_now();
+}
+
 RUN(cmocka_unit_test_setup(it_is_read_once, forget), cmocka_unit_test_setup(it_is_not_read_behind_a_lock, forget),
     cmocka_unit_test_setup(it_is_read_later_where_no_descriptor_is_left, forget),
     cmocka_unit_test_setup(growth_reads_it, forget),
     cmocka_unit_test_setup(a_small_process_asks_for_huge_pages, forget),
     cmocka_unit_test_setup(an_option_comes_before_the_groups_limit, forget),
     cmocka_unit_test_setup(an_option_that_is_taken_back_leaves_the_groups_limit, forget),
-    cmocka_unit_test_setup(a_charge_that_is_slow_to_read_is_read_less_often, forget))
+    cmocka_unit_test_setup(a_charge_that_is_slow_to_read_is_read_less_often, forget),
+    cmocka_unit_test_setup(what_a_group_does_not_say_for_now_is_read_later, forget))
