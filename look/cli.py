@@ -146,8 +146,8 @@ def show_profile(arguments: argparse.Namespace) -> str:
     if not what:
         parser("profile").error("of which process or file?")
     if arguments.start or arguments.stop:
-        if arguments.output:
-            parser("profile").error("-o goes with what is read, not with --start or --stop")
+        if arguments.output or arguments.base:
+            parser("profile").error("-o and --base go with what is read, not with --start or --stop")
         if not re.fullmatch(PID, what):
             raise LookError(f"'{what}' is not the number of a process")
         return f"hz3: {gather(int(what), lambda process: profile.want(process, wanted))}"
