@@ -31,7 +31,7 @@ checkout() { # FOLDER FILE...: copies those that git does not ignore, with their
     mkdir -p "$1"
     folder=$1
     shift
-    git -c safe.directory='*' ls-files -z --cached --others --exclude-standard -- "$@" | xargs -0 cp --parents -Pp -t "$folder"
+    git -c safe.directory="$(pwd -P)" ls-files -z --cached --others --exclude-standard -- "$@" | xargs -0 cp --parents -Pp -t "$folder"
 }
 
 case $kind in

@@ -159,7 +159,7 @@ def test_a_checkout_of_another_user_is_packed(tmp_path):
         (bin / name).chmod(0o755)
     subprocess.run(["git", "init", "-q", tree], check=True)
     subprocess.run(["chown", "-R", "65534", tree], check=True)
-    env = {"PATH": f"{bin}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    env = {"PATH": f"{bin}:{os.environ['PATH']}", "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run([tree / "packaging/build.sh", "deb"], capture_output=True, text=True, env=env)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Build-Depends: git\n", "")
 
