@@ -460,7 +460,7 @@ def test_an_idle_process_has_not_begun(preload, program):
 @pytest.mark.parametrize("reads", ["-o", "--base"])
 def test_what_only_reading_takes_is_refused_with_start(reads):
     done = hz3("profile", "1", "--start", reads, "file")
-    assert done.returncode == 2 and done.stderr.endswith("error: -o and --base go with what is read, not with --start or --stop\n")
+    assert done.returncode == 2 and "-o and --base go with what is read, not with --start or --stop" in done.stderr
 
 
 def test_a_process_that_never_goes_slow_begins_and_ends(preload, program):

@@ -180,10 +180,13 @@ def test_sigterm_leaves_the_terminal_as_it_was(preload):
     before, env = termios.tcgetattr(ours), {**WITH_OURS, "TERM": "xterm"}
     with resting(*RESTS, env=preload.env) as (process, _), subprocess.Popen(
             [HZ3, "top", str(process.pid)], env=env, stdin=theirs, stdout=theirs, stderr=theirs) as top:
-        read_until(ours, b"free bytes")
-        assert termios.tcgetattr(ours) != before
-        top.terminate()
-        assert read_until(ours, b"\x1b[?1049l") and top.wait(timeout=20) == 143
+        try:
+            read_until(ours, b"free bytes")
+            assert termios.tcgetattr(ours) != before
+            top.terminate()
+            assert read_until(ours, b"\x1b[?1049l") and top.wait(timeout=20) == 143
+        finally:
+            top.kill()
     assert termios.tcgetattr(ours) == before
     os.close(ours)
     os.close(theirs)

@@ -261,10 +261,15 @@ static void fill_magazine(unsigned cls)
     woken.cache.top[cls] = top;
 }
 
+static void skip_without_barrier(void)
+{
+    if (!hz3_sleepers_can_be_emptied() || !__real_hz3_os_barrier()) skip();
+}
+
 static void expect_no_object_shared(void)
 {
     unsigned cls = hz3_class_of(512);
-    if (!hz3_sleepers_can_be_emptied() || !__real_hz3_os_barrier()) skip();
+    skip_without_barrier();
     for (pops = 0; pops <= FULL; pops++)
         for (pushes = 0; pushes <= pops; pushes++) {
             fill_magazine(cls);
@@ -297,7 +302,7 @@ static void who_frees_while_the_visitor_takes_loses_no_object(void **state)
 {
     (void)state;
     unsigned cls = hz3_class_of(512);
-    if (!hz3_sleepers_can_be_emptied() || !__real_hz3_os_barrier()) skip();
+    skip_without_barrier();
     pops = pushes = 0;
     for (late = 1; late < FULL; late++) {
         fill_magazine(cls);
