@@ -76,7 +76,7 @@ static inline uint64_t bench_proc_kib(const char *path, const char *field)
     const char *found = strstr(text, field);
     if (!found) bench_die("bench: no %s in %s", field, path);
     uint64_t kib = strtoull(found + strlen(field), NULL, 10), own = atomic_load(&bench_own_bytes) / 1024;
-    if (kib < own) bench_die("bench: %s in %s is less than the program's own memory", field, path);
+    if (kib < own) bench_die("bench: what %s says is less than the program's own memory", path);
     return kib - own;
 }
 

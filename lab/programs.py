@@ -117,7 +117,7 @@ def nginx(stage: Stage, keep: Keep = keep_nothing) -> Json:
         for i in range(FILES):
             (www / f"f{i}").write_bytes(bytes(dice.choices(b"abcdefgh \n", k=1 << i * 16 // FILES)))
     configure(stage, SCRIPTS / "nginx.conf", USER="user root;" if os.geteuid() == 0 else "", PORT=str(port))
-    for left in ("front", "pid"):  # by one that was killed
+    for left in ("front", "pid"):  # a killed one leaves them
         stage.path(left).unlink(missing_ok=True)
 
     def asked(i: int) -> bytes:
