@@ -2,8 +2,6 @@
 
 import curses
 import os
-import signal
-import sys
 import textwrap
 import time
 from collections import Counter
@@ -136,7 +134,6 @@ class Top:
 
     def run(self) -> None:
         """Returns when the user ends it.  Raises LookError when no process can be read any more."""
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that curses ends
         try:
             curses.wrapper(self._show)
         except curses.error as error:

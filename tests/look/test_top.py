@@ -7,7 +7,6 @@ import re
 import select
 import subprocess
 import sys
-import termios
 
 import pytest
 from look_at import HZ3, WITH_OURS, refused, resting
@@ -173,20 +172,3 @@ def test_in_a_terminal_q_ends_it_and_a_name_writes_nothing_else(preload):
     with resting(*rests, env=preload.env) as (process, _):
         done, said = in_terminal(process, "xterm", play)
     assert done == 0 and f"x\\x1b[1m ({process.pid}) on hz3".encode() in said and b"hz3: " not in said
-
-
-def test_sigterm_leaves_the_terminal_as_it_was(preload):
-    ours, theirs = pty.openpty()
-    before, env = termios.tcgetattr(ours), {**WITH_OURS, "TERM": "xterm"}
-    with resting(*RESTS, env=preload.env) as (process, _), subprocess.Popen(
-            [HZ3, "top", str(process.pid)], env=env, stdin=theirs, stdout=theirs, stderr=theirs) as top:
-        try:
-            read_until(ours, b"free bytes")
-            assert termios.tcgetattr(ours) != before
-            top.terminate()
-            assert read_until(ours, b"\x1b[?1049l") and top.wait(timeout=20) == 143
-        finally:
-            top.kill()
-    assert termios.tcgetattr(ours) == before
-    os.close(ours)
-    os.close(theirs)
