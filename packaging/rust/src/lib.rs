@@ -211,8 +211,8 @@ pub fn stats_json(buffer: &mut [u8]) -> usize {
 }
 
 /// Bytes that this thread has allocated, and freed. They are counted where magazines change: their difference is exact,
-/// but for what waits on its way to other threads' heaps. A thread may have freed more, of what
-/// others allocated: subtract with `wrapping_sub`, and read the difference as `isize`.
+/// but for what waits on its way to other threads' heaps. A thread may have freed more, of what others
+/// allocated: subtract with `wrapping_sub`, and read the difference as `isize`.
 pub fn thread_bytes() -> (usize, usize) {
     let (mut allocated, mut freed) = (0, 0);
     unsafe { ffi::hz3_thread_bytes(&mut allocated, &mut freed) };
