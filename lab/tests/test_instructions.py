@@ -27,6 +27,12 @@ def test_what_a_variant_does_more_is_counted(plan, monkeypatch):
     assert 1 < float(more.split()[0]) < 20
 
 
+def test_the_clock_changes_no_count(plan):
+    case = experiment.Case("one thread", "st", "bench_mixed_st {iters} 400 16 32768", 1000000)
+    counts = [instructions.an_operation(BASELINE, plan.arms[BASELINE], case, plan.programs) for _ in range(2)]
+    assert counts[0] == pytest.approx(counts[1], rel=1e-5)
+
+
 def test_cases_are_chosen_by_group_and_need_iterations():
     assert [case.name for case in instructions.countable(FREE_CHECK, ("st",)).cases] == ["one thread"]
     with_iterations = [case.name for case in FREE_CHECK.cases if case.iters]
