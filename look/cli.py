@@ -146,8 +146,8 @@ def show_profile(arguments: argparse.Namespace) -> str:
     if not what:
         parser("profile").error("of which process or file?")
     if arguments.start or arguments.stop:
-        if arguments.output or arguments.base:
-            parser("profile").error("-o and --base go with what is read, not with --start or --stop")
+        if arguments.output or arguments.base or arguments.depth:
+            parser("profile").error("-o, --base and --depth go with what is read, not with --start or --stop")
         if not re.fullmatch(PID, what):
             raise LookError(f"'{what}' is not the number of a process")
         return f"hz3: {gather(int(what), lambda process: profile.want(process, wanted))}"
@@ -155,7 +155,7 @@ def show_profile(arguments: argparse.Namespace) -> str:
     if arguments.output:
         return written(arguments.output, "pprof", lambda: pprof().write(found, arguments.output))
     base = arguments.base
-    return stacks.as_text(found, arguments.depth, base, sizes_in(base) if base else None)
+    return stacks.as_text(found, arguments.depth or stacks.DEPTH, base, sizes_in(base) if base else None)
 
 
 def pprof() -> Any:
@@ -324,7 +324,7 @@ def parser(verb: str) -> Parser:
         form.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="write it for pprof; needs protobuf")
         form.add_argument("--base", metavar="OLD", help="print what grew since OLD, a file that -o or HZ3_PROFILE left")
         made.add_argument(
-            "--depth", type=depth, default=DEPTH, metavar="N", help=f"print N calls of each stack (default {DEPTH})"
+            "--depth", type=depth, metavar="N", help=f"print N calls of each stack (default {DEPTH})"
         )
         switch = made.add_mutually_exclusive_group()
         switch.add_argument("--start", nargs="?", const=("", RATE), type=rate, metavar="RATE",

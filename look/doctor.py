@@ -1,6 +1,7 @@
 """hz3 doctor: what in a process, or in a program and this machine, keeps hz3 from working well.  One line for each."""
 
 import os
+import platform
 import re
 import shutil
 import stat
@@ -157,6 +158,19 @@ def tls(environment: str) -> Finding:
     )
 
 
+def _other_libc(program: str, interpreter: str) -> list[Finding]:
+    """On musl itself hz3 is built with it, as Python is."""
+    if "ld-musl" not in interpreter or platform.libc_ver()[0] != "glibc":
+        return []
+    return [
+        Finding(
+            False,
+            f"{program} runs on musl ({interpreter})",
+            "the library has to be built with musl too, or linked statically",
+        )
+    ]
+
+
 # ---- a process ----
 
 
@@ -198,15 +212,8 @@ def _served(process: Process) -> list[Finding]:
             "`hz3 run -- ...` serves that too" if by_name else advice,
         )
     )
-    interpreter = next((name for name, _ in objects if "ld-musl" in name), "")
-    if interpreter and not (serves or by_name):
-        found.append(
-            Finding(
-                False,
-                f"its C library is musl ({interpreter})",
-                "the library has to be built with musl too, or linked statically",
-            )
-        )
+    if not (serves or by_name):
+        found += _other_libc("it", next((name for name, _ in objects if "ld-musl" in name), ""))
     found += [
         _second(name)
         for name in files
@@ -347,14 +354,8 @@ def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
                 "nothing can be preloaded: link it with libhz3.a (docs/use/linking.md)",
             )
         )
-    elif "ld-musl" in file.interpreter and not libraries:  # on musl itself hz3 is built with it
-        found.append(
-            Finding(
-                False,
-                f"{path} runs on musl ({file.interpreter})",
-                "the library has to be built with musl too, or linked statically",
-            )
-        )
+    elif other := _other_libc(path, file.interpreter):
+        found += other
     elif not libraries:
         found.append(
             Finding(

@@ -174,13 +174,17 @@ def test_a_program_on_musl(tmp_path, monkeypatch):
     assert not well
     assert hz3("run", "--", tmp_path / "m").stderr == f"hz3: {text}\n", "one probe for both"
     with resting(tmp_path / "m") as (process, _):
-        assert not one(lines(process.pid), "C library is musl")[1]
+        assert not one(lines(process.pid), "it runs on musl")[1]
         with Process(process.pid) as read:
             served = next(of for of in read.maps if of.name.endswith("/libc.so"))  # by what stands in for a library of hz3's
             layout = SimpleNamespace(version="9", lane="scale", file=(served.device, served.inode))
             monkeypatch.setattr(doctor, "find", lambda _: layout)
             assert all(finding.ok for finding in doctor._served(read))
-    monkeypatch.setattr(doctor, "_libraries", lambda _: [served.name])  # what this machine would say if it were musl's
+            monkeypatch.undo()
+            monkeypatch.setattr(doctor.platform, "libc_ver", lambda: ("", ""))  # what Python says on musl
+            unserved = doctor._served(read)
+            assert not unserved[0].ok and not [finding for finding in unserved if "runs on musl" in finding.what]
+    monkeypatch.setattr(doctor, "_libraries", lambda _: [served.name])  # what ldd would say there
     assert doctor.of_program(str(tmp_path / "m"))[0] == doctor.Finding(True, f"hz3 can serve {tmp_path}/m",
                                                                       f"hz3 run -- {tmp_path}/m")
 

@@ -457,10 +457,10 @@ def test_an_idle_process_has_not_begun(preload, program):
         assert refused("profile", process.pid) == f"{head} was asked for a heap profile: it begins with its next malloc\n"
 
 
-@pytest.mark.parametrize("reads", ["-o", "--base"])
+@pytest.mark.parametrize("reads", ["-o", "--base", "--depth"])
 def test_what_only_reading_takes_is_refused_with_start(reads):
-    done = hz3("profile", "1", "--start", reads, "file")
-    assert done.returncode == 2 and "-o and --base go with what is read, not with --start or --stop" in done.stderr
+    done = hz3("profile", "1", "--start", reads, "3")
+    assert done.returncode == 2 and "-o, --base and --depth go with what is read, not with --start or --stop" in done.stderr
 
 
 def test_a_process_that_never_goes_slow_begins_and_ends(preload, program):
