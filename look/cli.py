@@ -323,9 +323,7 @@ def parser(verb: str) -> Parser:
         form = made.add_mutually_exclusive_group()
         form.add_argument("-o", dest="output", metavar="OUT.pb.gz", help="write it for pprof; needs protobuf")
         form.add_argument("--base", metavar="OLD", help="print what grew since OLD, a file that -o or HZ3_PROFILE left")
-        made.add_argument(
-            "--depth", type=depth, metavar="N", help=f"print N calls of each stack (default {DEPTH})"
-        )
+        made.add_argument("--depth", type=depth, metavar="N", help=f"print N calls of each stack (default {DEPTH})")
         switch = made.add_mutually_exclusive_group()
         switch.add_argument("--start", nargs="?", const=("", RATE), type=rate, metavar="RATE",
                             help="the process begins to sample one byte in RATE (default 512K)")  # fmt: skip
