@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="DataclassInstance")
 GATE_KINDS = ("mean", "at_least", "wins", "instructions", "above", "below")
 COUNTED = "instructions_per_op"  # the figure of gates of the kind `instructions`
-# Passes of reclaim come by the clock, which valgrind slows down fiftyfold: none comes within a day.
+# A long decay time: no pass of reclaim is due within half an hour, and a free gives nothing back at once.
 NO_PASSES = {"HZ3_DECAY": "86400s"}
 
 
