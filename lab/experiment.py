@@ -28,7 +28,7 @@ T = TypeVar("T", bound="DataclassInstance")
 GATE_KINDS = ("mean", "at_least", "wins", "instructions", "above", "below")
 COUNTED = "instructions_per_op"  # the figure of gates of the kind `instructions`
 # A long decay time: no pass of reclaim is due within half an hour, and a free gives nothing back at once.
-NO_PASSES = {"HZ3_DECAY": "86400s"}
+RECLAIM_PUT_OFF = {"HZ3_DECAY": "86400s"}
 
 
 def scaled(iters: int, scale: float) -> str:
@@ -56,7 +56,7 @@ class Case:
     same_within: float | None = None  # per cent, where it is not the experiment's
 
     def counted(self) -> Cell:
-        return Cell(shlex.split(self.command), self.group, {**NO_PASSES, **self.env}, counted=True)
+        return Cell(shlex.split(self.command), self.group, {**RECLAIM_PUT_OFF, **self.env}, counted=True)
 
     def argv(self, scale: float) -> list[str]:
         return shlex.split(self.command.replace("{iters}", scaled(self.iters, scale)))

@@ -158,17 +158,15 @@ def tls(environment: str) -> Finding:
     )
 
 
-def _other_libc(program: str, interpreter: str) -> list[Finding]:
-    """On musl itself hz3 is built with it, as Python is."""
+def _other_libc(program: str, interpreter: str) -> Finding | None:
+    """Whether hz3 as it is built here is for another C library.  On musl itself it is built with musl, as Python is."""
     if "ld-musl" not in interpreter or platform.libc_ver()[0] != "glibc":
-        return []
-    return [
-        Finding(
-            False,
-            f"{program} runs on musl ({interpreter})",
-            "the library has to be built with musl too, or linked statically",
-        )
-    ]
+        return None
+    return Finding(
+        False,
+        f"{program} runs on musl ({interpreter})",
+        "the library has to be built with musl too, or linked statically",
+    )
 
 
 # ---- a process ----
@@ -212,8 +210,9 @@ def _served(process: Process) -> list[Finding]:
             "`hz3 run -- ...` serves that too" if by_name else advice,
         )
     )
-    if not (serves or by_name):
-        found += _other_libc("it", next((name for name, _ in objects if "ld-musl" in name), ""))
+    loader = next((name for name, _ in objects if "ld-musl" in name), "")
+    if not (serves or by_name) and (other := _other_libc("it", loader)):
+        found.append(other)
     found += [
         _second(name)
         for name in files
@@ -355,7 +354,7 @@ def _serves(path: str, file: elf.File, name: str) -> list[Finding]:
             )
         )
     elif other := _other_libc(path, file.interpreter):
-        found += other
+        found.append(other)
     elif not libraries:
         found.append(
             Finding(

@@ -460,7 +460,8 @@ def test_an_idle_process_has_not_begun(preload, program):
 @pytest.mark.parametrize("reads", ["-o", "--base", "--depth"])
 def test_what_only_reading_takes_is_refused_with_start(reads):
     done = hz3("profile", "1", "--start", reads, "3")
-    assert done.returncode == 2 and "-o, --base and --depth go with what is read, not with --start or --stop" in done.stderr
+    said = "-o, --base and --depth go with what is read, not with --start or --stop"
+    assert (done.returncode, done.stderr) == (2, f"hz3: profile: {said} (see hz3 profile --help)\n")
 
 
 def test_a_process_that_never_goes_slow_begins_and_ends(preload, program):
